@@ -73,6 +73,12 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const reference = page.getByRole('region', { name: 'Reference data' });
     await pollEventually(() => reference.textContent()).toContain(`Delisted${delisting}`);
     expect(await reference.textContent()).not.toContain('DELISTED');
+    expect(await reference.textContent()).toMatch(/Sales[\d,]+ USD.*Return on equity−?[\d.]+%/);
+    const table = page.getByRole('table', { name: 'corporate actions' });
+    await table.getByText('in effect').first().waitFor();
+    const related = actions.actions.some((action) => action.related !== null);
+    expect(await table.getByRole('columnheader', { name: 'Related security' }).count()).toBe(related ? 1 : 0);
+    expect(await page.getByText('Related security').count()).toBe(related ? 1 : 0);
   });
 
   test('the lines of a table of securities have the same width, and only traded securities are summarised', async () => {
@@ -99,7 +105,10 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await pollEventually(() => rows.locator('.sparkline').count()).toBe(2);
     await rows.getByText(`ended ${ended.end}`, { exact: true }).waitFor();
     expect(await figures.textContent()).not.toContain('Highest');
-    await service.ask('PUT', '/data/watchlists/ended', { name: 'Ended', identifiers: [ended.identifier, 'A B Equity'] });
+    await service.ask('PUT', '/data/watchlists/ended', {
+      name: 'Ended',
+      identifiers: [ended.identifier, 'A B Equity'],
+    });
     await follow(page, '/console/watchlists');
     await follow(page, '/console/watchlists/ended');
     await pollEventually(() => figures.textContent()).toBe(

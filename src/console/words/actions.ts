@@ -1,14 +1,10 @@
 import type { CorporateAction, DeskAction, IndexAction } from '#clients/typescript/divisor.js';
 import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
 
-const CASH_TYPES: ReadonlySet<string> = new Set([
-  'DIVIDEND',
-  'SPECIAL_DIVIDEND',
-  'RETURN_OF_CAPITAL',
-  'DELISTING',
-  'SILENT_DELISTING',
-  'ACQUISITION',
-]);
+/** Types of actions that pay cash while the security stays listed. */
+const PAID_TYPES: ReadonlySet<string> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL']);
+/** Types of actions whose value is an amount of cash per share. */
+const CASH_TYPES: ReadonlySet<string> = new Set([...PAID_TYPES, 'DELISTING', 'SILENT_DELISTING', 'ACQUISITION']);
 /** Types of actions that distribute additional shares. */
 export const SHARE_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
@@ -33,9 +29,9 @@ export function formatActionValue(
   return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }
 
-/** Returns the status of an action in words. An action without cash is not paid but in effect. */
+/** Returns the status of an action in words. Only a payment is paid; another action is in effect. */
 export const formatStatus = ({ type, status }: Pick<CorporateAction, 'type' | 'status'>): string | null =>
-  status === 'paid' && !CASH_TYPES.has(type) ? 'in effect' : status;
+  status === 'paid' && !PAID_TYPES.has(type) ? 'in effect' : status;
 
 /** Returns true for an action that needs a decision: it is new, or its terms changed after the decision. */
 export const isUndecided = ({ state }: Pick<DeskAction, 'state'>): boolean => state === 'new' || state === 'amended';

@@ -3,12 +3,16 @@ import { formatCount, formatFigure, formatMoney, formatPercent } from './numbers
 
 /** Datapoints that are always in the currency of the index. The security may have another currency. */
 const MONEY_DATAPOINTS: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
+/** Amounts of the yearly accounts, in the currency of the security. */
+const ACCOUNT_DATAPOINTS: ReadonlySet<string> = new Set(['SALES', 'EARNINGS', 'DIVIDENDS', 'BOOK_VALUE']);
 const FRACTION_DATAPOINTS: ReadonlySet<string> = new Set([
   'VOLATILITY',
   'MOMENTUM',
   'RETURN',
   'PRICE_RETURN',
   'DIVIDEND_YIELD',
+  'EARNINGS_YIELD',
+  'RETURN_ON_EQUITY',
   'FREE_FLOAT',
 ]);
 const COUNT_DATAPOINTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
@@ -34,6 +38,19 @@ export function formatDatapoint(
   if (COUNT_DATAPOINTS.has(name)) return `${formatCount(value)} shares`;
   return FRACTION_DATAPOINTS.has(name) ? formatPercent(value) : formatFigure(value);
 }
+
+/**
+ * Formats a value of the reference data of a security in its unit, for example `619,262,000 USD` for SALES.
+ * @param currency currency of the security; null if unknown
+ */
+export const formatReference = (
+  name: string,
+  value: string | number | boolean | null,
+  currency: string | null,
+): string =>
+  typeof value === 'number' && ACCOUNT_DATAPOINTS.has(name)
+    ? formatMoney(formatFigure(value), currency)
+    : formatDatapoint(name, value, currency);
 
 /** Names of datapoints that are written as words although they have no underscore. */
 const WORDS: ReadonlySet<string> = new Set(['CLOSE', 'VOLUME', ...FRACTION_DATAPOINTS]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDatapoint, writeDatapointNames } from '#console/words/datapoints.js';
+import { formatDatapoint, formatReference, writeDatapointNames } from '#console/words/datapoints.js';
 
 test('a value has its unit: money of the index, shares, fractions; a value without a known unit is a number', () => {
   const texts = [
@@ -23,6 +23,23 @@ test('a value has its unit: money of the index, shares, fractions; a value witho
     '12.5000',
     'Energy',
     'missing',
+  ]);
+});
+
+test('reference data has yields as percentages and amounts in the currency of the security', () => {
+  const values = [
+    ['EARNINGS_YIELD', 0.005167],
+    ['RETURN_ON_EQUITY', -0.014792],
+    ['BOOK_TO_PRICE', 0.381585],
+    ['SALES', 619_262_000],
+    ['NAME', 'Baddia Brands'],
+  ] as const;
+  expect(values.map(([name, value]) => formatReference(name, value, 'USD'))).toEqual([
+    '0.52%',
+    '−1.48%',
+    '0.381585',
+    '619,262,000 USD',
+    'Baddia Brands',
   ]);
 });
 

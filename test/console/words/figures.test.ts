@@ -176,6 +176,7 @@ test('cash amounts of a list have four decimals, or all decimals of the data', (
 
 test('an action without cash is in effect instead of paid', () => {
   expect(formatStatus({ type: 'SPLIT', status: 'paid' })).toBe('in effect');
+  expect(formatStatus({ type: 'DELISTING', status: 'paid' })).toBe('in effect');
   expect(formatStatus({ type: 'SPLIT', status: 'announced' })).toBe('announced');
   expect(formatStatus({ type: 'DIVIDEND', status: 'paid' })).toBe('paid');
 });

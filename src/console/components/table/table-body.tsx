@@ -254,9 +254,7 @@ function HiddenContent<R>(props: HiddenContentProps<R>) {
     return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} below={below} label={label} />;
   if (isGrid || otherColumns.length === 0 || model.entries.length === 0) return null;
   return (
-    <p class="table-hint quiet">
-      Select a row to see its other columns here: {otherColumns.map(({ title }) => title).join(', ')}.
-    </p>
+    <p class="table-hint quiet">A selected row also shows: {otherColumns.map(({ title }) => title).join(', ')}.</p>
   );
 }
 

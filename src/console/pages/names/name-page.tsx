@@ -79,7 +79,7 @@ export function NamePage({ params }: PageProps) {
             </Section>
             <Section title="Reference data" aside="latest known values">
               <Answered resource={reference} what="the reference data">
-                {(view) => <Reference view={view} />}
+                {(view) => <Reference view={view} currency={currency} />}
               </Answered>
             </Section>
           </div>
@@ -310,7 +310,7 @@ function Actions({ view, currency }: ActionsProps) {
       <Table
         label="corporate actions"
         name="actions"
-        columns={createActionColumns(currency)}
+        columns={createActionColumns(currency).filter(({ value }) => actions.some((row) => value(row) !== null))}
         rows={actions}
         getKey={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
         sort={{ column: 'date', direction: 'desc' }}

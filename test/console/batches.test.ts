@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
+import type { BatchView, JobStatus, RiskModelCollection } from '#clients/typescript/divisor.js';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
 import { downloadFile, slowDown, WAIT_MS } from './desk.js';
@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const button = page.getByRole('button', { name: 'Start the batch' });
     expect(await button.isDisabled()).toBe(true);
     const reason = page.locator(`#${await button.getAttribute('aria-describedby')}`);
-    expect(await reason.textContent()).toBe('Choose an accounts file and a risk model. ');
+    expect(await reason.textContent()).toBe('Choose an accounts file and a risk model.');
     // A batch needs factors, so other models are not choices.
     const models = page.getByLabel('Risk model');
     expect(await models.getByRole('option').allTextContents()).toEqual(['choose', 'factors']);
@@ -138,14 +138,33 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const models = '**/risk-models';
     await page.route(models, (route) => route.fulfill({ json: { risk_models: [] } }));
     await page.goto(`${world.service.url()}/console/batches?batch=${encodeURIComponent('{"parent":"CORE"}')}`);
-    const sentence = 'Choose an accounts file. No factor model is stored for CORE. Estimate one first.';
-    await page.getByText(sentence, { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Estimate a factor model' }).waitFor();
-    await page.getByRole('link', { name: 'Estimate one first' }).click();
+    await page.getByText('No factor model is stored for CORE.', { exact: false }).waitFor();
+    await page.getByText('Choose an accounts file; estimate a factor model.', { exact: true }).waitFor();
+    await page.getByText('Default: a generated id.', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Estimate a factor model' }).click();
     const dialog = page.getByRole('dialog', { name: 'Estimate a model' });
     expect(await dialog.getByLabel('Estimator').inputValue()).toBe('statistical');
     expect(await dialog.getByLabel('Constituents of index').inputValue()).toBe('CORE');
     await page.unroute(models);
+  });
+
+  test('stored models without factors are counted, and the columns of the file are those of the template', async () => {
+    const { service } = world;
+    type Models = RiskModelCollection;
+    const { body } = await service.ask<Models>('GET', '/risk-models');
+    const without = body.risk_models.map((model) => ({ ...model, factors: null }));
+    await page.route('**/risk-models', (route) => route.fulfill({ json: { risk_models: without } }));
+    await page.goto(`${service.url()}/console/batches?batch=%7B%7D`);
+    await page.getByText(/^(1 risk model is stored, but it has|2 risk models are stored, but none has) /).waitFor();
+    await page.getByText('Columns of the file').click();
+    await page.getByText('Tax rate of short-term gains.', { exact: true }).first().waitFor();
+    await page.getByText('Net gains realised this year before these trades, in money. Short-term.').waitFor();
+    const columns = page.locator('details', { hasText: 'Columns of the file' }).locator('dt');
+    const template = await (await fetch(`${service.url()}/optimise/batches/template`)).text();
+    expect(await columns.allTextContents()).toEqual(template.split('\r\n')[0]!.split(','));
+    const meanings = page.locator('details', { hasText: 'Columns of the file' }).locator('dd');
+    expect((await meanings.allTextContents()).filter((meaning) => meaning === '')).toEqual([]);
+    await page.unroute('**/risk-models');
   });
 
   test('a failed batch states its cause', async () => {

@@ -12,9 +12,10 @@ import { navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { selectModels, useStoredModels, type StoredModel } from '../../state/risk-models.js';
 import { service, type Trouble } from '../../state/service.js';
-import { countValues, formatBytes } from '../../words/numbers.js';
+import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import './batches.css';
+import { FileColumns } from './file-columns.js';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 
 const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of'] as const;
@@ -53,13 +54,16 @@ interface BatchFormProps {
 
 function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
   const [terms, setTerms] = useAddressedObject('batch', {});
-  /** Returns the ids of the factor models that apply to the parent index of the terms. */
-  const listModels = ({ parent }: JsonObject): readonly string[] => {
+  /** Returns the models that apply to the parent index of the terms. */
+  const selectApplicable = ({ parent }: JsonObject) => {
     const index = indices.find(({ id }) => id === parent);
-    const models =
-      index === undefined ? storedModels.map(({ model }) => model) : selectModels(storedModels, index.store_id);
-    return models.filter(({ factors }) => factors !== null).map(({ model_id: id }) => id);
+    return index === undefined ? storedModels.map(({ model }) => model) : selectModels(storedModels, index.store_id);
   };
+  /** Returns the ids of those that have factors. */
+  const listModels = (of: JsonObject): readonly string[] =>
+    selectApplicable(of)
+      .filter(({ factors }) => factors !== null)
+      .map(({ model_id: id }) => id);
   const [file, setFile] = useState<AccountsFile | null>(null);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isSending, setSending] = useState(false);
@@ -102,7 +106,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
           findings={trouble?.findings ?? []}
           parents={indices.map(({ id }) => id)}
           models={models}
-          isModelMissing={isModelMissing}
+          missingModel={isModelMissing ? formatNoModel(getParent(terms), selectApplicable(terms).length) : null}
           onChange={put}
         />
       )}
@@ -118,13 +122,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
         </Button>
         <span class="quiet" id="batch-start">
           {isReady && 'The page of the batch shows its expected duration and has a button that cancels it.'}
-          {needed.length > 0 && `Choose ${CONJUNCTION.format(needed)}. `}
-          {isModelMissing && (
-            <>
-              {formatNoModel(getParent(terms))} <a href={formatEstimateAddress(getParent(terms))}>Estimate one first</a>
-              .
-            </>
-          )}
+          {!isReady && formatSteps(needed, isModelMissing)}
         </span>
       </div>
     </div>
@@ -144,8 +142,23 @@ const listMissing = (file: AccountsFile | null, { parent, risk_model: model }: J
 
 const getParent = ({ parent }: JsonObject): string | undefined => (typeof parent === 'string' ? parent : undefined);
 
-const formatNoModel = (parent: string | undefined): string =>
-  `No factor model is stored${parent === undefined ? '' : ` for ${parent}`}.`;
+/** Formats the steps before a batch can start, for example `Choose a parent index; estimate a factor model.` */
+function formatSteps(needed: readonly string[], isModelMissing: boolean): string {
+  if (needed.length === 0) return 'Estimate a factor model.';
+  return `Choose ${CONJUNCTION.format(needed)}${isModelMissing ? '; estimate a factor model' : ''}.`;
+}
+
+/**
+ * Explains why no stored model can be chosen.
+ * @param models number of models without factors that apply to the parent index
+ */
+function formatNoModel(parent: string | undefined, models: number): string {
+  const scope = parent === undefined ? '' : ` for ${parent}`;
+  if (models === 0) return `No factor model is stored${scope}.`;
+  return models === 1
+    ? `1 risk model is stored${scope}, but it has no factors.`
+    : `${formatCount(models)} risk models are stored${scope}, but none has factors.`;
+}
 
 /** Returns the address of the form that estimates a factor model for an index. */
 const formatEstimateAddress = (parent: string | undefined): string =>
@@ -209,6 +222,7 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
             CSV template
           </Download>
         </p>
+        <FileColumns />
       </div>
       {refused !== null && (
         <p class="down" role="alert">
@@ -222,14 +236,14 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
 interface TermsProps {
   readonly parents: readonly string[];
   readonly models: readonly string[];
-  /** True if no stored model applies to the parent index. */
-  readonly isModelMissing: boolean;
+  /** Reason why no risk model can be chosen; null if one can. */
+  readonly missingModel: string | null;
   readonly terms: JsonObject;
   readonly findings: readonly Finding[];
   onChange(terms: JsonObject): void;
 }
 
-function Terms({ terms, findings, parents, models, isModelMissing, onChange }: TermsProps) {
+function Terms({ terms, findings, parents, models, missingModel, onChange }: TermsProps) {
   const defaults = isObject(terms['defaults']) ? terms['defaults'] : {};
   const taxes = isObject(defaults['tax']) ? defaults['tax'] : {};
   const objective = isObject(terms['objective']) ? terms['objective'] : {};
@@ -240,9 +254,9 @@ function Terms({ terms, findings, parents, models, isModelMissing, onChange }: T
         schema="BatchRequest"
         names={TERMS}
         changes={{
-          batch_id: { label: 'Id of the batch' },
+          batch_id: { label: 'Id of the batch', help: 'Default: a generated id.' },
           parent: { kind: 'choice', choices: parents, label: 'Parent index' },
-          risk_model: createModelField(models, getParent(terms), isModelMissing),
+          risk_model: createModelField(models, getParent(terms), missingModel),
           whole_shares: { label: 'Whole shares only' },
         }}
         value={terms}
@@ -290,11 +304,11 @@ function Terms({ terms, findings, parents, models, isModelMissing, onChange }: T
 const createModelField = (
   models: readonly string[],
   parent: string | undefined,
-  isMissing: boolean,
+  missing: string | null,
 ): Partial<FieldSpec> => ({
   kind: 'choice',
   choices: models,
-  ...(isMissing
-    ? { help: formatNoModel(parent), link: { address: formatEstimateAddress(parent), text: 'Estimate a factor model' } }
-    : { link: { address: '/console/risk-models', text: 'Risk models' } }),
+  ...(missing === null
+    ? { link: { address: '/console/risk-models', text: 'Risk models' } }
+    : { help: missing, link: { address: formatEstimateAddress(parent), text: 'Estimate a factor model' } }),
 });

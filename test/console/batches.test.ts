@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import type { BatchView, JobStatus, RiskModelCollection } from '#clients/typescript/divisor.js';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
-import { downloadFile, slowDown, WAIT_MS } from './desk.js';
+import { downloadFile, pollEventually, slowDown, WAIT_MS } from './desk.js';
 import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -118,7 +118,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     expect(await reason.textContent()).toBe('Choose an accounts file and a risk model.');
     // A batch needs factors, so other models are not choices.
     const models = page.getByLabel('Risk model');
-    expect(await models.getByRole('option').allTextContents()).toEqual(['choose', 'factors']);
+    await pollEventually(() => models.getByRole('option').allTextContents()).toEqual(['choose', 'factors']);
     await models.selectOption('factors');
     await reason.getByText('Choose an accounts file.', { exact: true }).waitFor();
     await page

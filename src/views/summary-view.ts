@@ -1,7 +1,7 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
 import { computeAnnualReturns, computeDeviation, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/time/days.js';
+import { addMonths, formatDay } from '#domain/time/days.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { readIndexOn } from './performance-view.js';
 import { roundOnDay } from './rounded.js';
@@ -44,10 +44,19 @@ function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFig
   };
 }
 
+/** Samples the levels from the last date on or before the same day one year earlier. */
 function sampleTrace(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
-  const count = Math.floor(Math.min(last, estimatePeriodsPerYear(days)) / TRACE_STEP);
-  const shownPositions = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
+  const yearEarlier = addMonths(days[last]!, -12);
+  const first = Math.max(
+    0,
+    days.findLastIndex((day) => day <= yearEarlier),
+  );
+  const shownPositions = Array.from(
+    { length: Math.ceil((last - first) / TRACE_STEP) },
+    (_, k) => first + k * TRACE_STEP,
+  );
+  shownPositions.push(last);
   return {
     index: shownPositions.map((t) => formatDay(days[t]!)),
     data: shownPositions.map((t) => level[t]!),

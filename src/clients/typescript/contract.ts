@@ -5712,7 +5712,7 @@ export interface IndexMoves {
   readonly total_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Levels of the last year: every fourth date, and the last date. */
+  /** Levels of the last year: every fourth date from the last one on or before the same day one year earlier (or from the first date of the run), and the last date. */
   readonly trace: SeriesPayload;
 }
 
@@ -10532,7 +10532,7 @@ export interface RunSummaryRow {
   readonly total_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Levels of the last year: every fourth date, and the last date. */
+  /** Levels of the last year: every fourth date from the last one on or before the same day one year earlier (or from the first date of the run), and the last date. */
   readonly trace: SeriesPayload;
   /** The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs. */
   readonly index: IndexMoves | null;

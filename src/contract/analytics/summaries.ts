@@ -19,7 +19,10 @@ const moveFields = {
   ),
   total_return: defineFraction('Last level divided by the first, less 1.'),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
-  trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date, and the last date.' }),
+  trace: SeriesPayload.meta({
+    description:
+      'Levels of the last year: every fourth date from the last one on or before the same day one year earlier (or from the first date of the run), and the last date.',
+  }),
 };
 
 export const IndexMoves = z.strictObject(moveFields).meta({ id: 'IndexMoves' });

@@ -6435,7 +6435,7 @@ class IndexMoves(t.TypedDict):
     total_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Levels of the last year: every fourth date, and the last date.
+    #: Levels of the last year: every fourth date from the last one on or before the same day one year earlier (or from the first date of the run), and the last date.
     trace: SeriesPayload
 
 
@@ -11656,7 +11656,7 @@ class RunSummaryRow(t.TypedDict):
     total_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Levels of the last year: every fourth date, and the last date.
+    #: Levels of the last year: every fourth date from the last one on or before the same day one year earlier (or from the first date of the run), and the last date.
     trace: SeriesPayload
     #: The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs.
     index: t.Optional[IndexMoves]

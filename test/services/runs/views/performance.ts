@@ -62,6 +62,8 @@ export function describePerformance(): void {
     expect(index!.day_return).toBeCloseTo(points.at(-1)! / points.at(-2)! - 1, 12);
     expect(index!.year_to_date).toBeCloseTo(points.at(-1)! / yearBefore - 1, 12);
     expect(index!.trace.data.at(-1)).toBe(points.at(-1));
+    const yearEarlier = `${Number(portfolio.end.slice(0, 4)) - 1}${portfolio.end.slice(4)}`;
+    expect(index!.trace.index[0]).toBe(levels.index.findLast((date) => date <= yearEarlier));
     expect(portfolio.return_variant).toBe('total');
     expect(portfolio.year_to_date).toBeLessThan(index!.year_to_date);
     // The data ended years ago. So the next rebalance of the run is in the past. The coming one is not.

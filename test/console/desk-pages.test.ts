@@ -44,7 +44,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await row.locator('.skeleton').first().waitFor();
     expect(await row.getByText('–').count()).toBe(0);
     answer();
-    await row.getByText('up to date').waitFor();
+    await row.getByText('store behind').waitFor();
     await page.unrouteAll({ behavior: 'wait' });
     const cut = await page
       .locator('.table-cell.right')

@@ -43,6 +43,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await row.locator('[data-below=end]').getByText(`${end} · Core`).waitFor();
     const state = row.locator('[data-below=state]');
     await pollEventually(() => state.textContent()).toBe('State store behind');
+    expect(await row.locator('.home-dot').getAttribute('class')).toBe('dot home-dot warning');
     expect(await state.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
   });
 

@@ -22,7 +22,14 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
     const { page } = desk;
     await follow(page, '/');
     // The market ends long before the current day: a run is up to date only with its store.
-    await page.getByRole('row', { name: /^CORE/ }).getByText('up to date with store').waitFor();
+    const badge = page.getByRole('row', { name: /^CORE/ }).getByText('store behind', { exact: true });
+    await badge.and(page.locator('.badge.warning')).waitFor();
+    expect(await badge.getAttribute('title')).toMatch(/^up to date with the store, which is \d+ sessions behind$/);
+    const paddings = await badge.evaluate((element) => {
+      const { paddingLeft, paddingRight } = element.ownerDocument.defaultView!.getComputedStyle(element);
+      return [paddingLeft, paddingRight];
+    });
+    expect(paddings).toEqual(['6px', '6px']);
     const served = page.getByRole('region', { name: 'Served market' });
     await served.getByText(/^\d+ sessions behind$/).waitFor();
     await page.setViewportSize({ width: 1440, height: 900 });

@@ -1,6 +1,6 @@
 import type { IndexSummary, RunSummaryRow } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
@@ -18,7 +18,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { findLag } from '../../words/freshness.js';
+import { describeLag, findLag } from '../../words/freshness.js';
 import { returnText } from '../../words/returns.js';
 import type { Row } from './index-row.js';
 import { IndexTools } from './index-tools.js';
@@ -86,10 +86,6 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   );
 }
 
-/** Returns the colour of the state dot in narrow tables. */
-const getDotClass = ({ run, failed }: Row): string =>
-  failed !== null ? 'bad' : run === null ? '' : run.stale === null ? 'good' : 'warning';
-
 function NoIndex() {
   return (
     <EmptyState
@@ -135,7 +131,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
       <span class="home-index">
-        <span class={`dot home-dot ${getDotClass({ index, ...row })}`} />
+        <span class={`dot home-dot ${describeState({ index, ...row }).kind}`} />
         <a href={formatIndexAddress(index.id)} tabIndex={-1}>
           {index.id}
         </a>
@@ -215,7 +211,7 @@ const COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'year',
     title: '1Y',
-    help: 'Return of the index over the dates of the line: one year, or the whole run if it is shorter',
+    help: 'Return of the index since the same day one year earlier, or over the whole run if it is shorter',
     width: 72,
     priority: 3,
     below: 'nothing',
@@ -267,39 +263,53 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 2,
     priority: 1,
     showBelow: formatStateBelow,
-    value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
-    copy: formatState,
+    value: (row) => describeState(row).order,
+    copy: (row) => describeState(row).text,
     show: (row) => <State {...row} />,
   },
 ];
 
-function formatState({ index, run, failed }: Row): string {
-  if (failed !== null) return 'failed';
-  return run === null ? 'never run' : run.stale === null ? formatCurrent(index) : 'stale';
+interface RowState {
+  readonly text: string;
+  readonly kind: BadgeKind;
+  readonly title?: string;
+  /** Position in the order of urgency. */
+  readonly order: number;
 }
 
-/** Returns true if the store of an index lacks sessions. */
-function isStoreBehind({ store_id: store }: IndexSummary): boolean {
-  const lag = findLag(health.value?.freshness, store ?? health.value?.store?.active ?? null);
-  return lag !== undefined && lag.behind > 0;
+/** Order of a run that is up to date with a store that lacks sessions. */
+const BEHIND_ORDER = 1;
+
+/** Describes the state of an index in the words that are used at all widths. */
+function describeState({ index, run, failed, isStoreMissing }: Row): RowState {
+  if (failed !== null)
+    return { text: 'run failed', kind: 'bad', title: failed.error?.message ?? failed.message, order: 4 };
+  if (run === null && index.has_run) return { text: 'cannot be read', kind: 'bad', order: 3 };
+  if (run === null && isStoreMissing) return { text: 'store missing', kind: 'warning', order: 3 };
+  if (run === null) return { text: 'never run', kind: 'plain', order: 3 };
+  if (run.stale !== null)
+    return { text: formatStale(run.stale), kind: 'warning', title: run.stale.reasons.join(' '), order: 2 };
+  const lag = findLag(health.value?.freshness, index.store_id ?? health.value?.store?.active ?? null);
+  return lag === undefined || lag.behind === 0
+    ? { text: 'up to date', kind: 'good', order: 0 }
+    : {
+        text: 'store behind',
+        kind: 'warning',
+        title: `up to date with the store, which is ${describeLag(lag)}`,
+        order: BEHIND_ORDER,
+      };
 }
 
-/** Describes a run that is not stale. If its store lacks sessions, it is up to date only with the store. */
-const formatCurrent = (index: IndexSummary): string => `up to date${isStoreBehind(index) ? ' with store' : ''}`;
-
-/** Returns a short state for the second line of a row, with the store of the index if it is not the served one. */
+/** Returns the state for the second line of a row, with the store of the index if it is not the served one and fits. */
 function formatStateBelow(row: Row): string {
-  const { index, run, failed } = row;
-  const store = isOtherStore(index.store_id) ? `store ${index.store_id}` : '';
-  if (failed === null && run?.stale === null && isStoreBehind(index)) return `${store || 'store'} behind`;
-  return [formatState(row), store].filter(Boolean).join(' · ');
+  const { text, order } = describeState(row);
+  const { store_id: store } = row.index;
+  return isOtherStore(store) && order !== BEHIND_ORDER ? `${text} · store ${store}` : text;
 }
 
-/**
- * Renders the state of an index: never run, running, failed, stale or up to date. Adds the reason and the action that
- * helps.
- */
-function State({ index, run, isKnown, failed, isStoreMissing, asking }: Row) {
+/** Renders the state of an index, with its reason and the action that helps. */
+function State(row: Row) {
+  const { index, run, isKnown, failed, isStoreMissing, asking } = row;
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -309,22 +319,14 @@ function State({ index, run, isKnown, failed, isStoreMissing, asking }: Row) {
       </span>
     );
   if (!isKnown) return null;
-  if (failed === null && run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
-  if (failed === null && run !== null && run.stale === null) return <Badge kind="good">{formatCurrent(index)}</Badge>;
+  const { text, kind, title } = describeState(row);
+  const isDue = failed !== null || (run === null ? !index.has_run : run.stale !== null);
   return (
     <span class="home-state">
-      {failed !== null ? (
-        <Badge kind="bad" title={failed.error?.message ?? failed.message}>
-          run failed
-        </Badge>
-      ) : run?.stale == null ? (
-        <Badge kind={isStoreMissing ? 'warning' : 'plain'}>{isStoreMissing ? 'store missing' : 'never run'}</Badge>
-      ) : (
-        <Badge kind="warning" title={run.stale.reasons.join(' ')}>
-          {formatStale(run.stale)}
-        </Badge>
-      )}
-      {!isStoreMissing && <RunButton id={index.id} failed={failed} asking={asking} />}
+      <Badge kind={kind} title={title}>
+        {text}
+      </Badge>
+      {isDue && !isStoreMissing && <RunButton id={index.id} failed={failed} asking={asking} />}
     </span>
   );
 }

@@ -104,6 +104,14 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     const values = await chart.getByRole('table', { includeHidden: true }).getByRole('cell').allTextContents();
     expect(values).toContain('–');
     expect(values.filter((value) => value === '0.0%')).toEqual([]);
+    // The turnover has bars on the dates of trades, and the legend states the last of them.
+    const concentration = page
+      .getByRole('figure')
+      .filter({ has: page.getByRole('application', { name: /^Largest weight, turnover and active share/ }) });
+    await concentration.getByText(/^\d+\.\d\d% on \d{4}-\d\d-\d\d$/).waitFor();
+    await page.getByText('choose a benchmark under Exposure to see the active share').waitFor();
+    const key = await page.locator('.swatch.dashed').first().boundingBox();
+    expect(key!.width).toBeGreaterThanOrEqual(18);
   });
 
   test('the skip link moves the focus to the first data row of a table whose rows do not open', async () => {

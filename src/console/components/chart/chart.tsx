@@ -183,7 +183,7 @@ function ChartHead(props: ChartHeadProps) {
             onRemove={props.onRemoveLine}
           />
         ) : (
-          <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} onPoint={props.onPoint} />
+          <Legend {...{ dates, at, lines, unit, mark, marksAre }} onPoint={props.onPoint} />
         )}
         {(props.hasNotes || hasMarkLegend) && (
           <p class="chart-remarks">

@@ -1,7 +1,7 @@
 import { getColour, getSwatchWidth, formatValueAt, type Line, type Mark, type Unit } from './series.js';
 
 interface LegendProps {
-  readonly date: string | undefined;
+  readonly dates: readonly string[];
   readonly at: number;
   readonly lines: readonly Line[];
   readonly unit: Unit;
@@ -13,20 +13,36 @@ interface LegendProps {
 }
 
 /** Renders the label of each colour and the value of each line at the cursor. */
-export function Legend({ date, at, lines, unit, mark, marksAre, onPoint }: LegendProps) {
+export function Legend({ dates, at, lines, unit, mark, marksAre, onPoint }: LegendProps) {
   return (
     <div class="legend">
-      <span class="legend-date">{date}</span>
-      {lines.map(({ id, label, colour, values, isDashed, width }) => (
+      <span class="legend-date">{dates[at]}</span>
+      {lines.map(({ id, label, colour, values, isDashed, isBars, width }) => (
         <span key={id} class="legend-line" onPointerEnter={() => onPoint(id)} onPointerLeave={() => onPoint(null)}>
           <Swatch {...{ colour, isDashed, width }} />
-          {label} <span class="number">{formatValueAt(values, at, unit)}</span>
+          {label}{' '}
+          <span class="number">
+            {isBars === true ? formatLastBar(values, { at, dates, unit }) : formatValueAt(values, at, unit)}
+          </span>
         </span>
       ))}
       {marksAre !== undefined && <MarkLegend text={marksAre} />}
       {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
     </div>
   );
+}
+
+interface BarPlace {
+  readonly at: number;
+  readonly dates: readonly string[];
+  readonly unit: Unit;
+}
+
+/** Formats the last bar on or before a date. If it is earlier, its date is added. */
+function formatLastBar(values: Line['values'], { at, dates, unit }: BarPlace): string {
+  const last = values.findLastIndex((value, t) => t <= at && value !== null);
+  const text = formatValueAt(values, last, unit);
+  return last < 0 || last === at ? text : `${text} on ${dates[last]}`;
 }
 
 interface SwatchProps {

@@ -136,7 +136,7 @@ function Concentration({ view }: { readonly view: ExposuresView }) {
   const lines = useMemo<readonly Line[]>(
     () => [
       { id: 'largest', label: 'Largest weight', values: concentration.largest, colour: 1 },
-      { id: 'turnover', label: 'Turnover', values: turnover, colour: 4 },
+      { id: 'turnover', label: 'Turnover', values: turnover.map((value) => value || null), colour: 4, isBars: true },
       ...(active === null ? [] : [{ id: 'active', label: 'Active share', values: active, colour: 2 }]),
     ],
     [view],
@@ -144,7 +144,11 @@ function Concentration({ view }: { readonly view: ExposuresView }) {
   return (
     <Section
       title="Concentration and turnover"
-      aside={active === null ? 'choose a benchmark to see the active share' : `active share against ${view.benchmark}`}
+      aside={
+        active === null
+          ? 'choose a benchmark under Exposure to see the active share'
+          : `active share against ${view.benchmark}`
+      }
     >
       <Chart
         label="Largest weight, turnover and active share"

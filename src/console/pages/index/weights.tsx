@@ -29,7 +29,7 @@ interface WeightsProps {
 
 /** Maximum number of groups with their own colour, and maximum number of securities with their own colour. */
 const GROUPS_MAX = COLOUR_COUNT - 1;
-const NAMES_MAX = 8;
+const NAMES_MAX = 5;
 
 /** Renders weights over time, by sector or another column, and for the largest securities. */
 export function Weights({ id, run }: WeightsProps) {
@@ -78,7 +78,10 @@ export function Weights({ id, run }: WeightsProps) {
           </Answered>
         )}
       </Section>
-      <Section title="Largest constituents" aside="by average weight in the range">
+      <Section
+        title="Largest constituents"
+        aside="by average weight in the range; pointing at a label emphasises its line"
+      >
         <Answered resource={names} what="the weights of names">
           {(view) => <Largest view={view} id={id} />}
         </Answered>

@@ -146,6 +146,17 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/indices/BROAD?tab=rebalances');
     await page.getByLabel('Means of the rebalances').getByText('not modelled').waitFor();
     expect(await page.getByRole('columnheader', { name: 'Cost' }).count()).toBe(0);
+    // A column with one value in all rows is stated once.
+    await page.getByText(/^decided on the same day, called by the schedule/).waitFor();
+    for (const name of ['Called by', 'Decided', 'Review'])
+      expect(await page.getByRole('columnheader', { name }).count()).toBe(0);
+    const grid = page.getByRole('grid', { name: 'rebalances of BROAD' });
+    const countLeft = (r: number) => {
+      const { gross_constituents: after, added, removed } = body.rebalances[r]!;
+      return body.rebalances[r - 1]!.gross_constituents - (after - added + removed);
+    };
+    const isLeft = body.rebalances.some((_, r) => r > 0 && countLeft(r) > 0);
+    expect(await grid.getByRole('columnheader', { name: 'Left between' }).count()).toBe(isLeft ? 1 : 0);
     await follow(page, `/console/indices/CORE/rebalances/${body.rebalances.at(-1)!.date}`);
     await figures.getByText(/^\d+\.\d\d bp$/).waitFor();
   });

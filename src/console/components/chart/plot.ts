@@ -9,6 +9,7 @@ import {
   toDate,
   sortForDrawing,
   listLogSplits,
+  roundUpScale,
   toSeconds,
   stackLines,
   type Line,
@@ -147,14 +148,16 @@ function formatAxisDate(seconds: number, step: number): string {
   return step >= 12 * MONTH_SECONDS ? date.slice(0, 4) : step >= MONTH_SECONDS ? date.slice(0, 7) : date;
 }
 
-function createRange({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
+function createRange({ lines, isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
   if (isLog)
     return (_, least, most) => {
       const factor = (most / least) ** 0.06;
       return factor > 1 ? [least / factor, most * factor] : [least / 1.1, most * 1.1];
     };
   if (isStacked) return (_, __, most) => [0, Math.max(most, 1e-9)];
+  const hasOnlyBars = lines.every(({ isBars }) => isBars);
   return (_, least, most) => {
+    if (hasZero && hasOnlyBars && least >= 0 && most > 0) return [0, roundUpScale(most)];
     const low = hasZero ? Math.min(0, least) : least;
     const high = hasZero ? Math.max(0, most) : most;
     const margin = (high - low || Math.abs(high) || 1) * 0.06;

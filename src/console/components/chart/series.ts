@@ -200,6 +200,15 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
   return Array.from({ length: Math.floor(most / step) - first + 1 }, (_, k) => (first + k) * step);
 }
 
+/** Highest values of a scale from zero as multiples of a power of ten. Every axis of some 60 pixels has a label there. */
+const TOPS = [1, 2, 4, 5, 10];
+
+/** Returns the round value at which a scale from zero ends, so that its highest bar is below a label. */
+export function roundUpScale(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(most));
+  return power * (TOPS.find((times) => times * power >= most) ?? 10);
+}
+
 /** Formats the labels of an axis. They have no more decimals than the steps of the axis need. */
 export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'number' ? 1 : 100;

@@ -42,47 +42,92 @@ export function Rebalances({ id, run }: RebalancesProps) {
   return (
     <div class="index-part">
       <Answered resource={list} what="the rebalances">
-        {({ rebalances }) => (
-          <>
-            <Figures rebalances={rebalances} />
-            <Upcoming id={id} after={rebalances.at(-1)?.date} end={run.end} />
-            {index !== undefined && (
-              <Orders
-                id={id}
-                currency={index.currency}
-                asOf={run.end}
-                least={rebalances.at(-1)?.date ?? run.start}
-                most={run.end}
-                isChanged={run.stale?.definition === true}
-              />
-            )}
-            <Section
-              title="Rebalances"
-              aside={
-                <>
-                  <ExportMenu id={id} table="rebalances" />
-                  <ExportMenu id={id} table="trades" text="trades" />
-                  <ExportMenu id={id} table="events" text="events" />
-                </>
-              }
-            >
-              <TurnoverChart id={id} rebalances={rebalances} />
-              <Table
-                label={`rebalances of ${id}`}
-                name="rebalances"
-                columns={hasCosts(rebalances) ? COLUMNS : COLUMNS.filter(({ id: column }) => column !== 'cost')}
-                rows={rebalances}
-                getKey={({ date }) => date}
-                formatAddress={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
-                sort={{ column: 'date', direction: 'desc' }}
-                height={620}
-              />
-            </Section>
-          </>
-        )}
+        {({ rebalances }) => {
+          const rows = addLeft(rebalances);
+          const constants = findConstants(rebalances);
+          const hiddenColumns = new Set([...constants.keys(), ...listEmptyColumns(rows)]);
+          return (
+            <>
+              <Figures rebalances={rebalances} />
+              <Upcoming id={id} after={rebalances.at(-1)?.date} end={run.end} />
+              {index !== undefined && (
+                <Orders
+                  id={id}
+                  currency={index.currency}
+                  asOf={run.end}
+                  least={rebalances.at(-1)?.date ?? run.start}
+                  most={run.end}
+                  isChanged={run.stale?.definition === true}
+                />
+              )}
+              <Section
+                title="Rebalances"
+                aside={
+                  <>
+                    {[...constants.values()].filter((text) => text !== null).join(', ')}
+                    <ExportMenu id={id} table="rebalances" />
+                    <ExportMenu id={id} table="trades" text="trades" />
+                    <ExportMenu id={id} table="events" text="events" />
+                  </>
+                }
+              >
+                <TurnoverChart id={id} rebalances={rebalances} />
+                <Table
+                  label={`rebalances of ${id}`}
+                  name="rebalances"
+                  columns={COLUMNS.filter(({ id: column }) => !hiddenColumns.has(column))}
+                  rows={rows}
+                  getKey={({ date }) => date}
+                  formatAddress={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
+                  sort={{ column: 'date', direction: 'desc' }}
+                  height={620}
+                />
+              </Section>
+            </>
+          );
+        }}
       </Answered>
     </div>
   );
+}
+
+/** Rebalance with the number of constituents that left after the rebalance before it. */
+interface Row extends RebalanceRow {
+  readonly left: number;
+}
+
+/** Adds to each rebalance how many constituents left between the rebalance before it and its session. */
+const addLeft = (rebalances: readonly RebalanceRow[]): readonly Row[] =>
+  rebalances.map((row, r) => {
+    const heldBefore = row.gross_constituents - row.added + row.removed;
+    return { ...row, left: r === 0 ? 0 : Math.max(0, rebalances[r - 1]!.gross_constituents - heldBefore) };
+  });
+
+/** Returns the optional columns without content. */
+const listEmptyColumns = (rows: readonly Row[]): readonly string[] => [
+  ...(hasCosts(rows) ? [] : ['cost']),
+  ...(rows.some(({ left }) => left > 0) ? [] : ['left']),
+];
+
+/**
+ * Returns the columns that have the same value in all rows, each with a statement of the value; null if the value is
+ * missing.
+ */
+function findConstants(rebalances: readonly RebalanceRow[]): ReadonlyMap<string, string | null> {
+  const [first] = rebalances;
+  if (first === undefined || rebalances.length < 2) return new Map();
+  const { cause, review, capped } = first;
+  const isShared = (readValue: (row: RebalanceRow) => unknown) =>
+    rebalances.every((row) => readValue(row) === readValue(first));
+  const constants = new Map<string, string | null>();
+  if (rebalances.every((row) => row.decision_date === row.date)) constants.set('decided', 'decided on the same day');
+  if (isShared((row) => row.cause))
+    constants.set('cause', `called by ${cause === 'schedule' ? 'the schedule' : cause.replace('_', ' ')}`);
+  if (isShared((row) => row.review))
+    constants.set('review', review === DEFAULT_REVIEW ? null : review && `review ${review}`);
+  if (isShared((row) => row.capped))
+    constants.set('capped', `${capped === 0 ? 'none' : formatCount(capped)} at the cap`);
+  return constants;
 }
 
 interface RebalancesOf {
@@ -134,6 +179,9 @@ function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string 
   if (later.length < 2) return null;
   return <Chart label={`Turnover of ${id}`} dates={dates} lines={lines} height={120} hasZero unit={PERCENT_UNIT} />;
 }
+
+/** Name of the review of an index without named reviews. */
+const DEFAULT_REVIEW = 'rebalance';
 
 const MS_PER_DAY = 86_400_000;
 
@@ -202,7 +250,7 @@ const hasCosts = (rebalances: readonly RebalanceRow[]): boolean =>
 const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
   cost === null && added === constituents;
 
-const COLUMNS: readonly Column<RebalanceRow>[] = [
+const COLUMNS: readonly Column<Row>[] = [
   { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },
   {
     id: 'decided',
@@ -254,6 +302,15 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     value: (row) => row.removed,
     show: (row) => <span class={row.removed > 0 ? 'down' : ''}>{formatCount(row.removed)}</span>,
   },
+  createNumericColumn({
+    id: 'left',
+    title: 'Left between',
+    help: 'Constituents that left after the rebalance before, for example because they were delisted',
+    width: 96,
+    priority: 2,
+    of: (row) => row.left,
+    write: formatCount,
+  }),
   {
     id: 'turnover',
     title: 'Turnover',

@@ -24,6 +24,9 @@ describe.skipIf('why' in browserFailure)('the command palette', () => {
     expect(await option.locator('strong').textContent()).toBe('market');
     const [id, name] = await Promise.all(['strong', '.palette-name'].map((part) => option.locator(part).boundingBox()));
     expect(name!.x - id!.x - id!.width).toBeGreaterThanOrEqual(6);
+    await page.getByText('↑ ↓ choose · Enter opens · Esc closes').waitFor();
+    await page.getByRole('combobox').fill('run core');
+    await page.getByRole('option', { name: 'Run CORE action' }).locator('.palette-action').waitFor();
     await page.keyboard.press('Escape');
   });
 

@@ -29,6 +29,18 @@ test('starts of words precede letters within words, and titles precede kinds and
   expect(listTexts('20 paris')).toEqual(['CAC']);
 });
 
+test('a tab that no word names follows all other matches, and three are listed', () => {
+  const tabs = ['Overview', 'Coverage', 'Audit', 'Files'].map((tab) => ({
+    ...createTarget(`paris ${tab}`, 'page'),
+    tab,
+  }));
+  const serve = { ...createTarget('Serve paris', 'action') };
+  const security = createTarget('PARISXX', 'security');
+  const listTexts = (typed: string) => findTargets([...tabs, serve], typed, [security]).map(({ text }) => text);
+  expect(listTexts('paris')).toEqual(['Serve paris', 'PARISXX', 'paris Overview', 'paris Coverage', 'paris Audit']);
+  expect(listTexts('paris cov')).toEqual(['paris Coverage', 'PARISXX']);
+});
+
 test('every word is in the text or the kind', () => {
   expect(listTargetTexts('core strategy')).toEqual(['CORE-FUND Fund']);
   expect(listTargetTexts('core nothing')).toEqual([]);

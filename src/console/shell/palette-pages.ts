@@ -99,6 +99,7 @@ export function listPartTargets({ indices, strategies, stores }: Subjects): read
       list.map(({ id: tab, text }) => ({
         address: formatAddress(addressOfPage(id), { tab }),
         text: `${id} ${text}`,
+        tab: text,
         kind: 'page',
         words: name,
       }));

@@ -68,7 +68,7 @@ export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
                 </>
               )}
             </span>{' '}
-            <span class="quiet">{target.kind}</span>
+            <span class={target.kind === 'action' ? 'palette-action' : 'quiet'}>{target.kind}</span>
           </li>
         ))}
       </ul>
@@ -77,6 +77,7 @@ export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
           No matches.
         </p>
       )}
+      <p class="palette-keys">↑ ↓ choose · Enter opens · Esc closes</p>
     </div>
   );
 }

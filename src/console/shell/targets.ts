@@ -113,10 +113,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  return [...findTargets([...all, ...listFormTargets(), ...actions, ...parts], text), ...securities].slice(
-    0,
-    SHOWN_MAX,
-  );
+  return findTargets([...all, ...listFormTargets(), ...actions, ...parts], text, securities).slice(0, SHOWN_MAX);
 }
 
 /** Creates the search result for a job, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

@@ -10,6 +10,8 @@ export interface Target {
   readonly kind: string;
   /** Alternative words by which the target is found. */
   readonly words?: string;
+  /** Title of the tab, if the target is a tab of a document. */
+  readonly tab?: string;
   /** Action that is run instead of opening the address. */
   readonly act?: () => unknown;
 }
@@ -18,9 +20,15 @@ export interface Target {
  * Returns the targets that match all typed words in any order. A word also matches if its letters occur with gaps in
  * one or several words of the target: `uslrg` finds `US Large`. A target whose title is the typed text comes first, then
  * titles and names that start with it, then starts of words, then letters within words. Within each of the last two,
- * titles precede kinds and alternative words. Matches with gaps come last.
+ * titles precede kinds and alternative words. Matches with gaps come last. A tab that no word names follows all other
+ * matches, and only a few are listed.
+ * @param others matches of another search, which follow those of this one
  */
-export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
+export function findTargets(
+  targets: readonly Target[],
+  typed: string,
+  others: readonly Target[] = [],
+): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
   const computeRank = (target: Target): number => {
@@ -42,12 +50,18 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     );
     return Math.max(...ranks);
   };
-  return targets
+  const matches = targets
     .map((target, order) => ({ target, order, place: computeRank(target) }))
     .filter(({ place }) => place !== Infinity)
     .toSorted((a, b) => a.place - b.place || a.order - b.order)
     .map(({ target }) => target);
+  const isNamed = ({ tab }: Target) => tab === undefined || words.some((word) => startsWord(tab.toLowerCase(), word));
+  const unnamedTabs = matches.filter((target) => !isNamed(target));
+  return [...matches.filter(isNamed), ...others, ...unnamedTabs.slice(0, UNNAMED_TABS_MAX)];
 }
+
+/** Maximum number of tabs that are found by their document only. */
+const UNNAMED_TABS_MAX = 3;
 
 /** Returns the title of a target; for a document its id and its name. */
 export const formatTarget = ({ text, name }: Target): string => (name === undefined ? text : `${text} ${name}`);

@@ -71,7 +71,7 @@ function reportStaleDefault({ document, market, isRun }: AssumptionInput): Findi
     const message = `The store has no delisting, acquisition or merger, so by default a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
     return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: STALE_SESSIONS }];
   }
-  const message = `The store has a delisting, an acquisition or a merger, so by default a suspended constituent stays until a review or an action removes it. Without such actions it would leave after ${STALE_SESSIONS} sessions without a price.`;
+  const message = `A suspended constituent stays until a review or a corporate action removes it. Reason: the store has delistings, acquisitions or mergers. Otherwise it would leave after ${STALE_SESSIONS} sessions without a price.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }
 

@@ -23,7 +23,7 @@ export function refuseNothingSurvives(
     columns: verdicts[position]!.scope.columns,
     reads: pipeline.rules[position]!.rule.reads,
   };
-  const summary = `No security is left after the rule ${last.ruleId}`;
+  const summary = `No security is left after the rule "${last.ruleId}"`;
   return createUndecided(
     'empty',
     `pipeline.selection[${position}]`,

@@ -52,7 +52,7 @@ describe('a history that is too short for a datapoint', () => {
   });
 
   test.each([
-    ['a rule', RANKED_RULES, 'No security is left after the rule top: none of the 3 securities has'],
+    ['a rule', RANKED_RULES, 'No security is left after the rule "top": none of the 3 securities has'],
     [
       'a weighting',
       { weighting: { type: 'FieldWeight', params: { field: FIELD } } },

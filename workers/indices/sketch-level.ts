@@ -38,6 +38,7 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, m
       dates: shownSessions.map((t) => formatDay(days[t]!)),
       levels: shownSessions.map((t) => book.value[t]!),
       volatilities: shownSessions.map((t) => volatilities[t - WINDOW_SESSIONS] ?? null),
+      constituents: compositions.overlay === undefined ? (compositions.list.at(-1)?.columns.length ?? null) : null,
       exposures: explain === undefined ? null : shownSessions.map((t) => explain(t).exposure),
     };
   });

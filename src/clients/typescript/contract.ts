@@ -7105,6 +7105,8 @@ export interface MethodologyTemplateDetail {
   readonly can_run: boolean | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];
+  /** Number of securities that the last selection rule of the template keeps; null if it has no count. */
+  readonly target_count: number | null;
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
   /** Choices of the template where the public document is not specific, and deviations from the document. */
@@ -7122,6 +7124,8 @@ export interface MethodologyTemplateLevel {
   readonly level: SeriesPayload | null;
   /** Reason why the rules of the template select no securities of the served store. */
   readonly problem: string | null;
+  /** Number of constituents of the last composition; null if there is a problem, and for an index that is computed from other indices. */
+  readonly constituents: number | null;
 }
 
 export interface MethodologyTemplateSummary {
@@ -7141,6 +7145,8 @@ export interface MethodologyTemplateSummary {
   readonly can_run: boolean | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];
+  /** Number of securities that the last selection rule of the template keeps; null if it has no count. */
+  readonly target_count: number | null;
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
 }

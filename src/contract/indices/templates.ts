@@ -31,6 +31,9 @@ const summary = {
   missing_rates: z
     .array(z.string())
     .meta({ description: 'Exchange rates that the template requires and the served store lacks, such as EURUSD.' }),
+  target_count: z.int().nullable().meta({
+    description: 'Number of securities that the last selection rule of the template keeps; null if it has no count.',
+  }),
   index_ids: z
     .array(z.string())
     .meta({ description: 'Ids of the documents of the template, in the order in which they must be stored.' }),
@@ -67,6 +70,10 @@ export const TemplateLevel = defineObject(() => ({
     .string()
     .nullable()
     .meta({ description: 'Reason why the rules of the template select no securities of the served store.' }),
+  constituents: z.int().nullable().meta({
+    description:
+      'Number of constituents of the last composition; null if there is a problem, and for an index that is computed from other indices.',
+  }),
 })).meta({ id: 'MethodologyTemplateLevel' });
 export type TemplateLevel = z.infer<typeof TemplateLevel>;
 

@@ -63,6 +63,8 @@ export interface LevelSketch {
   readonly volatilities: readonly (number | null)[];
   /** Fraction in the underlying index after each close. It is null if the index has no target exposure. */
   readonly exposures: readonly number[] | null;
+  /** Number of constituents of the last composition; null for an index that is computed from other indices. */
+  readonly constituents: number | null;
 }
 
 export interface EvaluatedDatapoint {

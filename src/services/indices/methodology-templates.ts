@@ -130,13 +130,13 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   async function createSketch(
     question: Parameters<typeof jobs.query<'sketch-level'>>[1],
     signal: AbortSignal,
-  ): Promise<Pick<TemplateLevel, 'level' | 'problem'>> {
+  ): Promise<Omit<TemplateLevel, 'index_id'>> {
     try {
-      const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
-      return { level: { index: [...dates], data: [...data], name: question.indexId }, problem: null };
+      const { dates, levels: data, constituents } = await jobs.query('sketch-level', question, signal);
+      return { level: { index: [...dates], data: [...data], name: question.indexId }, problem: null, constituents };
     } catch (failure) {
       if (!(failure instanceof Refusal) || !UNSUITABLE_CODES.has(failure.code)) throw failure;
-      return { level: null, problem: failure.message };
+      return { level: null, problem: failure.message, constituents: null };
     }
   }
 
@@ -158,6 +158,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       })),
       can_run: fit === undefined ? null : fit.needs.length === 0 && fit.findings.length === 0,
       missing_rates: listMissingRates(fit?.findings ?? []),
+      target_count: findTargetCount(preparedTemplate.documents),
       index_ids: preparedTemplate.documents.map((document) => document.id),
     };
   }
@@ -224,6 +225,16 @@ function findReplacements(
 const listMissingRates = (findings: readonly Finding[]): string[] => [
   ...new Set(findings.filter(({ code }) => code === 'FX_MISSING').map(({ value }) => String(value))),
 ];
+
+/**
+ * Returns the number of securities that the last selection rule of the last document keeps; null if it has no count, or
+ * a count for each group.
+ */
+function findTargetCount(documents: readonly IndexDocument[]): number | null {
+  const params: Readonly<Record<string, unknown>> = documents.at(-1)?.pipeline?.selection.at(-1)?.params ?? {};
+  const { count, group_by: groupBy = null } = params;
+  return typeof count === 'number' && groupBy === null ? count : null;
+}
 
 /**
  * Checks a template and determines the data that it needs. @throws Error if the documents are invalid, or if a column

@@ -76,3 +76,15 @@ test('templates have the currency and the calendar of a store without exchange r
   const withRate = createTemplatesOn({ A: [100, 101], EURUSD: [1.1, 1.1] });
   expect(withRate.get('low-volatility', {}).documents[0]).not.toHaveProperty('currency');
 });
+
+test('the target of a template is the count of its last selection rule', () => {
+  const templates = createMethodologyTemplates({
+    read: readMethodologies,
+    calendars: openCalendars(),
+    markets: { current: () => undefined, require: refuseCall },
+    jobs: { query: refuseCall },
+  });
+  const targets = new Map(templates.list().templates.map(({ id, target_count: count }) => [id, count]));
+  const ids = ['fixed-count-600', 'low-volatility', 'developed-net', 'blend-60-40'];
+  expect(ids.map((id) => targets.get(id))).toEqual([600, 100, null, null]);
+});

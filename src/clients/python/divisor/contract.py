@@ -7939,6 +7939,8 @@ class MethodologyTemplateDetail(t.TypedDict):
     can_run: t.Optional[bool]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]
+    #: Number of securities that the last selection rule of the template keeps; null if it has no count.
+    target_count: t.Optional[int]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
     #: Choices of the template where the public document is not specific, and deviations from the document.
@@ -7956,6 +7958,8 @@ class MethodologyTemplateLevel(t.TypedDict):
     level: t.Optional[SeriesPayload]
     #: Reason why the rules of the template select no securities of the served store.
     problem: t.Optional[str]
+    #: Number of constituents of the last composition; null if there is a problem, and for an index that is computed from other indices.
+    constituents: t.Optional[int]
 
 
 class MethodologyTemplateSummary(t.TypedDict):
@@ -7975,6 +7979,8 @@ class MethodologyTemplateSummary(t.TypedDict):
     can_run: t.Optional[bool]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]
+    #: Number of securities that the last selection rule of the template keeps; null if it has no count.
+    target_count: t.Optional[int]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
 

@@ -1,10 +1,10 @@
 import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { Select, type Option } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
-import { Popover } from '../../components/popover.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { StoreSelect } from '../../components/store-select.js';
 import { Answered } from '../../components/wait.js';
@@ -15,6 +15,7 @@ import { service } from '../../state/service.js';
 import { findStore, getChosenStore, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount } from '../../words/numbers.js';
 import { findFreeId } from './free-id.js';
+import { Details, Missing } from './lacking-data.js';
 import './templates.css';
 
 /** Page of templates from published methodologies, with their levels on a data store. */
@@ -31,15 +32,12 @@ export function TemplatesPage() {
       title="Templates"
       above={[{ address: '/', text: 'Indices' }]}
       subtitle={
-        <>
-          <span>
-            Published methodologies as index documents, with their level on {store?.name ?? 'the data store'} over the
-            last three years.
-            {typeof store?.identifiers === 'number' &&
-              ` The store has ${countValues(store.identifiers, 'security', 'securities')}.`}
-          </span>
-          <StoreSelect />
-        </>
+        <span>
+          Published methodologies as index documents, with their level on {store?.name ?? 'the data store'} over the
+          last three years.
+          {typeof store?.identifiers === 'number' &&
+            ` The store has ${countValues(store.identifiers, 'security', 'securities')}.`}
+        </span>
       }
     >
       <Answered resource={templates} what="the templates">
@@ -92,6 +90,7 @@ function Gallery({ templates, taken, store }: GalleryProps) {
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
+        <StoreSelect />
         <Select
           label="Kind of template"
           options={KINDS}
@@ -189,7 +188,7 @@ interface CardProps extends Pick<GalleryProps, 'taken' | 'store'> {
 }
 
 function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps) {
-  const { id, title, style, source, can_run: canRun } = template;
+  const { id, title, style, source, can_run: canRun, target_count: target } = template;
   const level = useResource(
     isAsked ? `template level ${id} ${store}` : null,
     (signal) =>
@@ -224,14 +223,16 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
       {canRun === false && <Missing template={template} id={reasonId} />}
       <footer>
         {canRun === true && !isDone && <span class="quiet template-waits">Computing the level</span>}
-        <Thumbnail values={level.data?.level?.data ?? []} title={title} />
+        <Thumbnail values={level.data?.level?.data ?? []} title={title}>
+          <Holdings count={level.data?.constituents ?? null} target={target} />
+        </Thumbnail>
         {problem !== null && (
           <p class="template-reason" id={reasonId}>
             {problem}
           </p>
         )}
         <div class="template-actions">
-          <MissingColumns template={template} />
+          <Details template={template} />
           {may('write') && (
             <Opening address={address} reasonId={canRun === false || problem !== null ? reasonId : null} />
           )}
@@ -258,7 +259,14 @@ function Opening({ address, reasonId }: OpeningProps) {
   );
 }
 
-function Thumbnail({ values, title }: { readonly values: readonly (number | null)[]; readonly title: string }) {
+interface ThumbnailProps {
+  readonly values: readonly (number | null)[];
+  readonly title: string;
+  /** Text after the change of the level. */
+  readonly children: ComponentChildren;
+}
+
+function Thumbnail({ values, title, children }: ThumbnailProps) {
   const [first, last] = [values[0], values.at(-1)];
   if (first == null || last == null) return null;
   return (
@@ -266,8 +274,32 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
       <Sparkline values={values} label={`Level of ${title} over the last three years`} />
       <span>
         {formatChange(last / first - 1)} <span class="quiet">in 3 years</span>
+        {children}
       </span>
     </span>
+  );
+}
+
+interface HoldingsProps {
+  /** Number of constituents of the last composition; null for an index of other indices. */
+  readonly count: number | null;
+  /** Number of securities that the rules keep; null without a number. */
+  readonly target: number | null;
+}
+
+/** Renders the number of constituents. A store with fewer securities than the rules keep is a warning. */
+function Holdings({ count, target }: HoldingsProps) {
+  if (count === null) return null;
+  const isShort = target !== null && count < target;
+  return (
+    <>
+      {' '}
+      <span class="quiet">·</span>{' '}
+      <span class={isShort ? 'template-short' : 'quiet'}>
+        holds {formatCount(count)}
+        {isShort && ` of ${formatCount(target)}`}
+      </span>
+    </>
   );
 }
 
@@ -281,39 +313,3 @@ function State({ template: { can_run: canRun }, problem }: StateProps) {
   if (canRun === false) return <Badge>needs other data</Badge>;
   return problem === null ? null : <Badge kind="warning">not on this store</Badge>;
 }
-
-/** Renders which data the store lacks. */
-function Missing({ template, id }: Pick<CardProps, 'template'> & { readonly id: string }) {
-  const meanings = [
-    ...listMissing(template).map(({ meaning }) => meaning.replace(/\.$/, '')),
-    ...template.missing_rates.map((pair) => `Exchange rate ${pair}`),
-  ];
-  return (
-    <p class="template-reason" id={id}>
-      {meanings.length === 0
-        ? 'The store lacks data of the template.'
-        : `Data that the store lacks: ${meanings.join('; ')}.`}
-    </p>
-  );
-}
-
-/** Renders a button that lists the names of the columns, series and universes that the store lacks. */
-function MissingColumns({ template }: Pick<CardProps, 'template'>) {
-  const missing = listMissing(template);
-  if (missing.length === 0) return null;
-  return (
-    <Popover label={`Details of the data that the store lacks for ${template.title}`} title="Details" kind="bare">
-      {() => (
-        <ul class="template-columns">
-          {missing.map(({ name, kind, meaning }) => (
-            <li key={name}>
-              {kind} <code>{name}</code>: {meaning}
-            </li>
-          ))}
-        </ul>
-      )}
-    </Popover>
-  );
-}
-
-const listMissing = ({ needs }: MethodologyTemplateSummary) => needs.filter(({ missing }) => missing);

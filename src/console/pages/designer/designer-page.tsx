@@ -11,7 +11,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { getParameter } from '../../state/location.js';
+import { formatAddress, getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { findStoreOfNew } from '../../state/new-index.js';
 import { useResource, worldVersion } from '../../state/resource.js';
@@ -141,6 +141,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={listPagesAbove(id, isStored)}
+          subtitle={isStored ? undefined : <TemplatesLink />}
           actions={
             <>
               <UndoButtons draft={draft} />
@@ -172,6 +173,11 @@ function Designer({ opened, types, onReload }: DesignerProps) {
     </DesignerContext.Provider>
   );
 }
+
+/** Renders a link to the templates on the data store in the address. */
+const TemplatesLink = () => (
+  <a href={formatAddress('/console/indices/templates', { store: getParameter('store') })}>Begin with a template</a>
+);
 
 /** Renders buttons that undo and redo changes of the draft, with the keys Ctrl+Z and Ctrl+Shift+Z. */
 function UndoButtons({ draft }: { readonly draft: Draft }) {

@@ -198,22 +198,27 @@ function Universes({ fields, within, help }: UniversesProps) {
 /** Rarely used fields of the index, which have defaults. */
 const RARE_FIELDS: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
 
-/** Fields that are folded. They do not affect the level, or their default is the served store. */
-const FOLDED_FIELDS: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
+/** Fields that are folded, because they do not affect the level. */
+const FOLDED_FIELDS: ReadonlySet<string> = new Set(['description', 'tags']);
 
+/** Renders the fields of the index. The data store is the first of them if there are several. */
 export function Identity() {
-  const { isStored, types } = useWorkshop();
+  const { isStored, types, known } = useWorkshop();
+  const isStore = ({ name }: ParameterSpec) => name === 'store_id';
+  const isStoreFirst = known.stores.size > 1;
   const fields = types.fields.index.filter(({ name }) => !RARE_FIELDS.has(name));
+  const isFolded = (field: ParameterSpec) => FOLDED_FIELDS.has(field.name) || (isStore(field) && !isStoreFirst);
+  const shownFields = fields.filter((field) => !isFolded(field));
   return (
     <Part title="Index" isRoomy>
       <Fields
-        fields={fields.filter(({ name }) => !FOLDED_FIELDS.has(name))}
+        fields={[...shownFields.filter(isStore), ...shownFields.filter((field) => !isStore(field))]}
         within={[]}
         fixed={isStored ? ['id'] : []}
       />
       <details class="field-more">
-        <summary>Description, tags and data store</summary>
-        <Fields fields={fields.filter(({ name }) => FOLDED_FIELDS.has(name))} within={[]} />
+        <summary>{isStoreFirst ? 'Description and tags' : 'Description, tags and data store'}</summary>
+        <Fields fields={fields.filter(isFolded)} within={[]} />
       </details>
     </Part>
   );

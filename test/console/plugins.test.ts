@@ -24,11 +24,36 @@ describe.skipIf('why' in browserFailure)('pages of plug-ins', () => {
     await follow(page, '/console/plugins');
     await page.getByText('mean(CLOSE, window=20), 1 session, not used by the source').waitFor();
     await follow(page, '/console/plugins/half');
-    const note = page.getByText('The source does not use the input mean.');
+    const row = page.getByRole('group', { name: 'Inputs, row 2' });
+    const note = row.getByText('The source does not use the input mean.');
     await note.waitFor();
     const editor = page.getByRole('textbox', { name: 'Source' });
     await editor.fill('function compute({ close, mean }) { return close.map((v, k) => v - mean[k]); }');
     await note.waitFor({ state: 'detached' });
+  });
+
+  test('the values are those of the chosen date', async () => {
+    const { page } = desk;
+    await follow(page, '/console/plugins/half');
+    const values = page.getByRole('region', { name: 'Values' });
+    await values.getByText(/^on \d{4}-/).waitFor();
+    await values.getByLabel('Date').fill('2021-06-30');
+    await values.getByText('on 2021-06-30').waitFor();
+  });
+
+  test('the editor and the rows of parameters have room for their content', async () => {
+    const { page } = desk;
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await follow(page, '/console/plugins/new?kind=datapoint');
+    const editor = await page.getByRole('textbox', { name: 'Source' }).boundingBox();
+    expect(editor!.height).toBeGreaterThanOrEqual(240);
+    await page.getByRole('button', { name: 'Add to Parameters' }).click();
+    const row = page.getByRole('group', { name: 'Parameters, row 1' });
+    const tops = await row.evaluate((element) =>
+      [...element.querySelectorAll('.field')].map((field) => field.getBoundingClientRect().top),
+    );
+    expect(tops).toHaveLength(5);
+    expect(new Set(tops).size).toBe(1);
   });
 
   test('a date in the explanation of an expression is not broken at its hyphens', async () => {

@@ -1,5 +1,5 @@
 import type { Finding, Operations } from '#clients/typescript/divisor.js';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -15,7 +15,7 @@ import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
-import { isObject, type JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import { listUnusedInputs } from './unused-inputs.js';
 import './plugins.css';
@@ -117,6 +117,8 @@ const PARAMETER_FIELDS: readonly FieldSpec[] = [
   { name: 'help', label: 'Help', kind: 'text' },
 ];
 
+const DATE_FIELD: FieldSpec = { name: 'as_of', label: 'Date', kind: 'date', help: 'Default: the latest date.' };
+
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
@@ -138,10 +140,11 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     isDisabled: isFixed,
     onChange: (value: JsonObject) => set({ ...document, [name]: value }),
   });
-  const preview = usePreview(document, !isFixed);
+  const [date, setDate] = useState<Json | undefined>();
+  const preview = usePreview(document, { isAllowed: !isFixed, date: typeof date === 'string' ? date : null });
   return (
     <div class="form-card">
-      <div class="field-grid is-joined">
+      <div class="field-grid is-joined plugin-identity">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={document['id']}
@@ -160,8 +163,8 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
               help="Columns that compute gets by these names."
               fields={INPUT_FIELDS}
               {...getMember('inputs')}
+              findings={[...findings, ...findUnusedInputs(document)]}
             />
-            <UnusedInputs document={document} />
           </div>
           <div>
             <NamedRows
@@ -172,7 +175,11 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
             />
           </div>
         </div>
-        {!isFixed && <PluginValues previewed={preview} shown={findings} kind={String(document['kind'])} />}
+        {!isFixed && (
+          <PluginValues previewed={preview} shown={findings} kind={String(document['kind'])}>
+            <Field spec={DATE_FIELD} value={date} findings={[]} onChange={setDate} />
+          </PluginValues>
+        )}
       </div>
       {renderFields(['description'])}
       <p>
@@ -182,16 +189,14 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
 }
 
-/** Renders a note about inputs that the source does not use. They are computed without effect. */
-function UnusedInputs({ document: { source, inputs } }: { readonly document: JsonObject }) {
-  const names = listUnusedInputs(String(source ?? ''), Object.keys(isObject(inputs) ? inputs : {}));
-  if (names.length === 0) return null;
-  return (
-    <p class="field-warning" role="status">
-      The source does not use the {names.length === 1 ? 'input' : 'inputs'} {names.join(', ')}.
-    </p>
-  );
-}
+/** Returns a warning for each input that the source does not use. It is computed without effect. */
+const findUnusedInputs = ({ source, inputs }: JsonObject): readonly Finding[] =>
+  listUnusedInputs(String(source ?? ''), Object.keys(isObject(inputs) ? inputs : {})).map((name) => ({
+    severity: 'warning',
+    code: 'NO_EFFECT',
+    message: `The source does not use the input ${name}.`,
+    path: `inputs.${name}`,
+  }));
 
 const ScriptEditor = createLazyComponent(
   'the editor',
@@ -206,7 +211,7 @@ interface SourceProps {
 }
 
 /** Minimum and maximum number of visible lines of the editor. */
-const LINES_MIN = 6;
+const LINES_MIN = 12;
 const LINES_MAX = 20;
 
 /** Renders the editor of the source. Errors of the sandbox are marked at their lines. */

@@ -1,4 +1,5 @@
 import type { Finding, Operations, PluginPreview } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { labelWithName, nameColumn } from '../../components/name-column.js';
@@ -30,16 +31,22 @@ export interface PreviewState {
   readonly inputs: readonly InputColumn[];
 }
 
+interface PreviewTerms {
+  readonly isAllowed: boolean;
+  /** YYYY-MM-DD; null for the latest date of the store. */
+  readonly date: string | null;
+}
+
 /** Computes a draft on the served store after each change. Returns null until there is a result. */
-export function usePreview(document: JsonObject, isAllowed: boolean): PreviewState | null {
+export function usePreview(document: JsonObject, { isAllowed, date }: PreviewTerms): PreviewState | null {
   const { id: _id, name: _name, description: _text, ...rest } = document;
-  const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
+  const body = { plugin: { name: 'Draft', ...rest }, as_of: date, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
   const isReady = isAllowed && String(rest['source'] ?? '') !== '';
   return (
-    useOneAtATime<PreviewState>(isReady ? JSON.stringify(rest) : null, async () => {
+    useOneAtATime<PreviewState>(isReady ? JSON.stringify([rest, date]) : null, async () => {
       try {
         const preview = await service.value.call('previewPlugin', { body });
-        return { preview, trouble: null, inputs: preview.valid ? await readInputs(document) : [] };
+        return { preview, trouble: null, inputs: preview.valid ? await readInputs(document, date) : [] };
       } catch (thrown) {
         return { preview: null, trouble: createTrouble(thrown), inputs: [] };
       }
@@ -54,10 +61,10 @@ interface InputColumn {
 }
 
 /** Reads the values that a selection compares, so that they can be shown next to its results. */
-const readInputs = (document: JsonObject): Promise<readonly InputColumn[]> =>
+const readInputs = (document: JsonObject, date: string | null): Promise<readonly InputColumn[]> =>
   Promise.all(
     createInputPlugins(document).map(async ({ name, plugin }) => {
-      const body = { plugin, limit: LISTED_MAX } as unknown as Request; // the service validates the input
+      const body = { plugin, as_of: date, limit: LISTED_MAX } as unknown as Request; // the service validates the input
       const { values } = await service.value.call('previewPlugin', { body });
       return { name, values: new Map(values.map(({ identifier, value }) => [identifier, value])) };
     }),
@@ -70,16 +77,19 @@ interface PluginValuesProps {
   /** Findings that are already shown on the page. */
   readonly shown: readonly Finding[];
   readonly kind: string;
+  /** Field of the date; absent for the latest session. */
+  readonly children?: ComponentChildren;
 }
 
-/** Renders the values of a plug-in on the latest session of the served store. */
-export function PluginValues({ previewed, shown, kind, height = 420 }: PluginValuesProps) {
+/** Renders the values of a plug-in on one session of the served store. */
+export function PluginValues({ previewed, shown, kind, height = 420, children }: PluginValuesProps) {
   return (
     <section class="plugin-values" aria-label="Values">
       <header>
         <h2>Values</h2>
         {previewed?.preview?.as_of != null && <span class="quiet date">on {previewed.preview.as_of}</span>}
       </header>
+      {children}
       {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind, height }} />}
     </section>
   );
@@ -115,7 +125,7 @@ function Answer({
         ))}
       </ul>
     );
-  if (session === null) return <p class="quiet">Values need a store that is served.</p>;
+  if (session === null) return <p class="quiet">Values need a served store with a session on or before the date.</p>;
   return (
     <>
       <Facts facts={createFacts(kind, values, { valued, securities })} />

@@ -128,7 +128,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
 /** Renders the values of a stored plug-in on the latest session. */
 function Previewed({ plugin }: { readonly plugin: ListedPlugin }) {
   const { plugin_id: _id, sha256: _hash, updated_at: _at, used_by: _users, ...document } = plugin;
-  const preview = usePreview(document as unknown as JsonObject, true); // a stored plug-in is plain JSON
+  const preview = usePreview(document as unknown as JsonObject, { isAllowed: true, date: null }); // a stored plug-in is plain JSON
   return <PluginValues previewed={preview} shown={NO_FINDINGS} kind={plugin.kind} height={VALUES_HEIGHT} />;
 }
 

@@ -20,7 +20,7 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
 
 /**
  * Changes a help text of the API for a form. There, null is an empty field, true is the choice yes, an effect of true
- * is the effect of the field, and percent follows its number.
+ * is the effect of the field, percent follows its number, and the active store is the served one.
  */
 export const formatFormHelp = (help: string): string =>
   help
@@ -28,4 +28,6 @@ export const formatFormHelp = (help: string): string =>
     .replaceAll(/\bTrue if /g, 'Yes if ')
     .replaceAll(/\bTrue (?!for )([a-z])/g, (_, first: string) => first.toUpperCase())
     .replaceAll(/\bNull\b/g, 'Empty')
-    .replaceAll(/(\d) %/g, '$1%');
+    .replaceAll(/(\d) %/g, '$1%')
+    .replaceAll('active store', 'served store')
+    .replaceAll('another store is active', 'another store is served');

@@ -13,8 +13,9 @@ test('help with a list of choices describes the selected one', () => {
 
 test('help of the API is adapted to a form', () => {
   expect(formatFormHelp('Data store of the index. Null: the active store.')).toBe(
-    'Data store of the index. Empty: the active store.',
+    'Data store of the index. Empty: the served store.',
   );
+  expect(formatFormHelp('Computed even if another store is active.')).toBe('Computed even if another store is served.');
   expect(formatFormHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
   expect(formatFormHelp('True limits trades to whole shares.')).toBe('Limits trades to whole shares.');
 });

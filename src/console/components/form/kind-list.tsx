@@ -2,6 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { resolve, useSchemas, type Schema, type Schemas } from '../../state/schemas.js';
+import { formatFormHelp } from '../../words/help.js';
 import { isObject, moveItem, formatPath, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
@@ -129,7 +130,7 @@ function KindRow(props: KindRowProps) {
   const allNames = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, allNames)];
   const names = allNames.filter((name) => !out.includes(name));
-  const help = schemas[schema]?.description;
+  const help = formatFormHelp(schemas[schema]?.description ?? '');
   const text = formatPath([...path, at]);
   const errors = findings.filter(
     ({ path: findingPath, severity }) => severity === 'error' && findingPath.startsWith(text),
@@ -152,12 +153,12 @@ function KindRow(props: KindRowProps) {
       last={rows.length - 1}
       name={`${what} ${at + 1}`}
       title={formatName(String(row[member]))}
-      summary={props.formatSummary?.(row) ?? (formatSummary(row, member) || getFirstSentence(help ?? ''))}
+      summary={props.formatSummary?.(row) ?? (formatSummary(row, member) || getFirstSentence(help))}
       errors={isFolded ? errors.length : 0}
     >
       {!isFolded && (
         <>
-          {help !== undefined && <p class="quiet">{renderCode(help)}</p>}
+          {help !== '' && <p class="quiet">{renderCode(help)}</p>}
           {renderForm((name) => !rare.includes(name))}
           {more?.(row, at, onRow)}
           {names.some((name) => rare.includes(name)) && (

@@ -30,7 +30,7 @@ export function DataPage() {
   return (
     <Page
       title="Data"
-      subtitle="An index uses the store that it names, otherwise the active store."
+      subtitle="An index uses the store that it names, otherwise the served store."
       actions={
         <>
           <LinkButton href="/console/names">Securities</LinkButton>
@@ -39,7 +39,7 @@ export function DataPage() {
             <>
               {stores.data !== undefined && stores.data.active !== null && (
                 <Button
-                  title={`${MARKET_WORDS} It is not served until you activate it.`}
+                  title={`${MARKET_WORDS} It is not served until you choose Serve.`}
                   onClick={() => setAsking(true)}
                 >
                   <Icon name="spark" /> Generate <span class="data-wide">a market</span> …

@@ -144,7 +144,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'store',
     title: 'Store',
-    help: 'Data store on which the index is computed. Empty: the active store',
+    help: 'Data store on which the index is computed. Empty: the served store',
     width: 84,
     priority: 2,
     below: 'nothing',

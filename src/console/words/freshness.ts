@@ -1,5 +1,5 @@
 import type { Health } from '#clients/typescript/divisor.js';
-import { formatDaysTo } from './dates.js';
+import { formatDaysTo, subtractDays } from './dates.js';
 import { countValues } from './numbers.js';
 
 /** Sessions that the data of a store lack, compared with a calendar of its indices. */
@@ -21,9 +21,12 @@ export function findLag(freshness: Health['freshness'] | undefined, storeId: str
 export const describeLag = ({ behind }: StoreLag): string =>
   behind === 0 ? 'current' : `${countValues(behind, 'session')} behind`;
 
+/** Describes the newest session of the calendar. The service expects it on the next day. */
+export const describeDue = ({ expected }: StoreLag): string => `${expected} was due on ${subtractDays(expected, -1)}`;
+
 /**
- * Returns the note of the last date of a store: the number of missing sessions with the newest due session. The service
- * expects a session from the next day on. The note of a store without an index is the age of its last date.
+ * Returns the note of the last date of a store: the number of missing sessions with the newest due session. The note of
+ * a store without an index is the age of its last date.
  */
 export function createEndNote(
   lag: StoreLag | undefined,
@@ -33,5 +36,5 @@ export function createEndNote(
   if (lag === undefined) return { note: formatDaysTo(end) };
   return lag.behind === 0
     ? { note: describeLag(lag) }
-    : { note: `${describeLag(lag)} ${lag.expected}, due the next day`, kind: 'warning' };
+    : { note: `${describeLag(lag)}; ${describeDue(lag)}`, kind: 'warning' };
 }

@@ -15,7 +15,7 @@ test('the lag of a store is the largest one over its calendars, and unknown with
   expect(findLag(freshness, 'a')).toEqual({ behind: 3, expected: '2024-01-05' });
   expect(findLag(freshness, 'c')).toBeUndefined();
   expect(createEndNote(findLag(freshness, 'a'), '2024-01-02')).toEqual({
-    note: '3 sessions behind 2024-01-05, due the next day',
+    note: '3 sessions behind; 2024-01-05 was due on 2024-01-06',
     kind: 'warning',
   });
   expect(createEndNote(findLag(freshness, 'b'), '2024-01-02')).toEqual({ note: 'current' });

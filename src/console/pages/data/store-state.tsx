@@ -3,7 +3,7 @@ import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Progress } from '../../components/progress.js';
 import { health, liveJobs } from '../../state/live.js';
 import { formatDaysTo } from '../../words/dates.js';
-import { describeLag, findLag } from '../../words/freshness.js';
+import { describeDue, describeLag, findLag } from '../../words/freshness.js';
 import { formatJobId } from '../../words/jobs.js';
 import { formatPercent } from '../../words/numbers.js';
 
@@ -44,7 +44,7 @@ function StoreAge({ store }: { readonly store: DataStore }) {
   const lag = findLag(health.value?.freshness, store.store_id);
   if (lag !== undefined)
     return (
-      <Badge kind={lag.behind === 0 ? 'good' : 'warning'} title={`newest session ${lag.expected}`}>
+      <Badge kind={lag.behind === 0 ? 'good' : 'warning'} title={describeDue(lag)}>
         {describeLag(lag)}
       </Badge>
     );

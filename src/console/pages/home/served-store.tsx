@@ -8,7 +8,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { describeLag, findLag } from '../../words/freshness.js';
+import { describeDue, describeLag, findLag } from '../../words/freshness.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 
 const KINDS: Readonly<Record<DataStore['kind'], string>> = {
@@ -51,7 +51,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
         <Fact term="To">
           {renderValue(end)}{' '}
           {lag !== undefined && lag.behind > 0 && (
-            <Badge kind="warning" title={`newest due session ${lag.expected}`}>
+            <Badge kind="warning" title={describeDue(lag)}>
               {describeLag(lag)}
             </Badge>
           )}

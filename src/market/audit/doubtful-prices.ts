@@ -1,5 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
+import { formatPrices } from '../content/price-text.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';
@@ -120,7 +121,7 @@ function createPrintWarning(
     identifier,
     date,
     confidence: factor === undefined ? 0.7 : 0.95,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} and returns to ${round(close[back]!)} on ${formatBarDay(history, back)}.`,
+    message: `The close ${describeMove([close[b - 1]!, close[b]!, close[back]!])} on ${formatBarDay(history, back)}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -207,7 +208,7 @@ function createSplitWarning(
     identifier,
     date,
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${explanation}.`,
+    message: `The close ${describeMove([close[b - 1]!, close[b]!])}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${explanation}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -287,13 +288,19 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
     identifier,
     date,
     confidence: 0.4,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${explanation}, and does not jump back.`,
+    message: `The close ${describeMove([close[b - 1]!, close[b]!])} ${explanation}, and does not jump back.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
     repair: null,
   };
 }
 
 const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
+/** Describes a step of the close. A third price is that to which the close returns. */
+function describeMove(closes: readonly number[]): string {
+  const [before, after, back] = formatPrices(closes);
+  return `goes from ${before} to ${after}${back === undefined ? '' : ` and returns to ${back}`}`;
+}
+
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Returns the factor nearest to a ratio, if it is near enough. */
@@ -326,7 +333,7 @@ function createUnitWarning(history: SecurityHistory, b: number, unit: number, co
     identifier,
     date: formatBarDay(history, b),
     confidence: 0.9,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: another unit of currency from here on.`,
+    message: `The close ${describeMove([close[b - 1]!, close[b]!])}: another unit of currency from here on.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, unit },
     repair: {
       kind: 'scale',

@@ -2,6 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
+import { formatPrices } from './price-text.js';
 import type { Problems } from '../tables/problems.js';
 
 /** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */
@@ -102,10 +103,11 @@ function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, 
     const growth = price / last;
     const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
     if (isJump && !hasActionBetween(actions.get(n), before, t)) {
+      const [lastText, priceText] = formatPrices([last, price]);
       problems.warning({
         code: 'PRICE_JUMP',
         path: formatBarPath(content, n, t),
-        message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} without a corporate action in between.`,
+        message: `CLOSE went from ${lastText} on ${formatDay(dates[before]!)} to ${priceText} on ${formatDay(dates[t]!)} without a corporate action in between.`,
         value: price,
       });
     }

@@ -45,6 +45,19 @@ const PriceGaps = defineObject(() => ({
   dates: z.array(z.string()).meta({ description: 'The latest 50 dates without a price, ascending.' }),
 })).meta({ id: 'PriceGaps', description: 'Missing prices of a security.' });
 
+const FieldCoverage = defineObject(() => ({
+  name: z.string().meta({ description: 'Name of the column.' }),
+  dataset: z.enum(['market', 'reference']).meta({ description: 'Table of the column.' }),
+  securities: z.int().min(0).meta({ description: 'Number of securities with a value on any date.' }),
+  start: z.string().nullable().meta({
+    description: 'Date of the first value. Null if there is none, or if reference values have no valid_from.',
+  }),
+  end: z
+    .string()
+    .nullable()
+    .meta({ description: 'Date of the last value; for reference data, the latest valid_from of a value.' }),
+})).meta({ id: 'FieldCoverage', description: 'Values of a column.' });
+
 export const CoverageHistoryResponse = defineObject(() => ({
   store_id: z.string(),
   dates: z.array(z.string()).meta({ description: 'Dates on which any security has a bar, ascending.' }),
@@ -57,5 +70,6 @@ export const CoverageHistoryResponse = defineObject(() => ({
     .array(PriceGaps)
     .meta({ description: 'The 1,000 securities with the most missing prices, sorted by their number.' }),
   gaps_total: z.int().min(0).meta({ description: 'Number of securities with missing prices.' }),
+  fields: z.array(FieldCoverage).meta({ description: 'Values of the columns of the market and reference data.' }),
 })).meta({ id: 'CoverageHistoryResponse' });
 export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

@@ -1,6 +1,7 @@
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { countCoverage } from '#market/serving/coverage-history.js';
+import { measureFieldCoverage } from '#market/serving/field-coverage.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { answerBytes } from '../output/hand-over.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -27,6 +28,11 @@ export const measureCoverage: Task<'coverage'> = ({ market: handle }) => {
       dates: sessions.map(formatDate),
     })),
     gaps_total: incomplete,
+    fields: measureFieldCoverage(market).map(({ start, end, ...field }) => ({
+      ...field,
+      start: start === null ? null : formatDay(start),
+      end: end === null ? null : formatDay(end),
+    })),
   });
   return answerBytes(json.bytes());
 };

@@ -2521,6 +2521,8 @@ export interface CoverageHistoryResponse {
   readonly gaps: readonly PriceGaps[];
   /** Number of securities with missing prices. */
   readonly gaps_total: number;
+  /** Values of the columns of the market and reference data. */
+  readonly fields: readonly FieldCoverage[];
 }
 
 export interface CoverageResponse {
@@ -4247,6 +4249,20 @@ export interface FeeOverlayInput {
   readonly percent: number;
   /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
+}
+
+/** Values of a column. */
+export interface FieldCoverage {
+  /** Name of the column. */
+  readonly name: string;
+  /** Table of the column. */
+  readonly dataset: 'market' | 'reference';
+  /** Number of securities with a value on any date. */
+  readonly securities: number;
+  /** Date of the first value. Null if there is none, or if reference values have no valid_from. */
+  readonly start: string | null;
+  /** Date of the last value; for reference data, the latest valid_from of a value. */
+  readonly end: string | null;
 }
 
 export interface FieldExposure {

@@ -2826,6 +2826,8 @@ class CoverageHistoryResponse(t.TypedDict):
     gaps: t.Sequence[PriceGaps]
     #: Number of securities with missing prices.
     gaps_total: int
+    #: Values of the columns of the market and reference data.
+    fields: t.Sequence[FieldCoverage]
 
 
 class CoverageResponse(t.TypedDict):
@@ -4748,6 +4750,21 @@ class FeeOverlayInput(_FeeOverlayInput, total=False):
 
     #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class FieldCoverage(t.TypedDict):
+    """Values of a column."""
+
+    #: Name of the column.
+    name: str
+    #: Table of the column.
+    dataset: t.Literal["market", "reference"]
+    #: Number of securities with a value on any date.
+    securities: int
+    #: Date of the first value. Null if there is none, or if reference values have no valid_from.
+    start: t.Optional[str]
+    #: Date of the last value; for reference data, the latest valid_from of a value.
+    end: t.Optional[str]
 
 
 class FieldExposure(t.TypedDict):

@@ -1,4 +1,4 @@
-import type { CoverageHistoryResponse, DataStore } from '#clients/typescript/divisor.js';
+import type { CoverageHistoryResponse, DataStore, FieldList } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { layerCovered, type Line, type Unit } from '../../components/chart/series.js';
@@ -6,7 +6,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
@@ -42,7 +42,7 @@ export function Coverage({ store }: { readonly store: DataStore }) {
       <Answered resource={fields} what="the fields">
         {({ fields: all, universes }) => (
           <>
-            <Fields rows={all} store={store.store_id} />
+            <Fields rows={all.map((field) => addCoverage(field, history.data))} store={store.store_id} />
             {universes.length > 0 && (
               <Section title="Universes">
                 <p>{universes.join(', ')}</p>
@@ -243,11 +243,17 @@ function Values({ field, store }: { readonly field: string; readonly store: stri
   );
 }
 
-interface FieldRow {
-  readonly name: string;
-  readonly dataset: string;
-  readonly kind: string;
+type Field = FieldList['fields'][number];
+
+interface FieldRow extends Field {
+  /** Coverage of a column; undefined for a computed field, or while it is being read. */
+  readonly coverage: CoverageHistoryResponse['fields'][number] | undefined;
 }
+
+const addCoverage = (field: Field, history: CoverageHistoryResponse | undefined): FieldRow => ({
+  ...field,
+  coverage: history?.fields.find(({ name, dataset }) => name === field.name && dataset === field.dataset),
+});
 
 const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   {
@@ -266,6 +272,30 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     priority: 2,
     value: ({ name }) => getMeaning(name),
     show: ({ name }) => <span title={getMeaning(name)}>{getMeaning(name)}</span>,
+  },
+  createNumericColumn({
+    id: 'securities',
+    title: 'Securities',
+    help: 'Securities with a value on any date. Computed fields have no number.',
+    width: 90,
+    of: ({ coverage }: FieldRow) => coverage?.securities ?? null,
+    write: formatCount,
+  }),
+  {
+    id: 'start',
+    title: 'First value',
+    help: 'Date of the first value. Reference data without dates has none.',
+    width: 100,
+    priority: 3,
+    value: ({ coverage }) => coverage?.start ?? null,
+  },
+  {
+    id: 'end',
+    title: 'Last value',
+    help: 'Date of the last value; for reference data, the day from which the last value is valid',
+    width: 100,
+    priority: 2,
+    value: ({ coverage }) => coverage?.end ?? null,
   },
   { id: 'dataset', title: 'From', width: 90, value: ({ dataset }) => (dataset === 'derived' ? 'computed' : dataset) },
   { id: 'kind', title: 'Kind', width: 84, priority: 3, value: ({ kind }) => (kind === 'string' ? 'text' : kind) },

@@ -1,5 +1,3 @@
-import { formatLabel } from '../../words/labels.js';
-
 /** Meanings of fields that the service computes, and of columns with standard names. */
 const MEANINGS: Readonly<Record<string, string>> = {
   AGE: 'Sessions since the first bar',
@@ -18,7 +16,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   HIGH: 'Highest price of the session',
   LOW: 'Lowest price of the session',
   VOLUME: 'Shares traded',
-  SHARES_OUTSTANDING: 'Shares outstanding',
+  SHARES_OUTSTANDING: 'Shares issued and held by investors',
   CURRENCY: 'Currency of the prices',
   COUNTRY: 'Country of the company',
   EXCHANGE: 'Exchange of the listing, as a MIC',
@@ -28,7 +26,5 @@ const MEANINGS: Readonly<Record<string, string>> = {
   NAME: 'Name of the company',
 };
 
-/**
- * Returns the meaning of a field. For a column without a standard name, formats the name, for example `Book to price`.
- */
-export const getMeaning = (name: string): string => MEANINGS[name] ?? formatLabel(name.toLowerCase());
+/** Returns the meaning of a field. Returns an empty text for a column without a standard name. */
+export const getMeaning = (name: string): string => MEANINGS[name] ?? '';

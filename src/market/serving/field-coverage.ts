@@ -1,0 +1,77 @@
+import type { Day } from '#domain/time/days.js';
+import type { MarketData, ReferenceTable } from '#domain/market/market-data.js';
+
+/** Values of a column of a market. */
+export interface FieldCoverage {
+  readonly name: string;
+  readonly dataset: 'market' | 'reference';
+  /** Number of securities with a value on any date. */
+  readonly securities: number;
+  /** Dates of the first and of the last value. Null for reference values without a date. */
+  readonly start: Day | null;
+  readonly end: Day | null;
+}
+
+type Columns = Pick<MarketData, 'dates' | 'identifiers' | 'fields' | 'reference'>;
+
+/**
+ * Counts the securities with a value of each column of a market, and finds the dates of its first and last values.
+ * @cost one read of the reference table, and of each panel from its end until every security has a value
+ */
+export function measureFieldCoverage({ dates, identifiers, fields, reference }: Columns): readonly FieldCoverage[] {
+  return [
+    ...[...fields].map(([name, values]) => measurePanel(name, values, { dates, width: identifiers.length })),
+    ...measureReference(reference),
+  ];
+}
+
+interface PanelShape {
+  readonly dates: MarketData['dates'];
+  /** Number of securities. */
+  readonly width: number;
+}
+
+/** Measures a panel, [T x N]. */
+function measurePanel(name: string, values: Float64Array, { dates, width }: PanelShape): FieldCoverage {
+  const hasValue = (t: number, i: number) => !Number.isNaN(values[t * width + i]!);
+  let remaining = Array.from({ length: width }, (_, i) => i);
+  let last = -1;
+  for (let t = dates.length - 1; t >= 0 && remaining.length > 0; t--) {
+    const without = remaining.filter((i) => !hasValue(t, i));
+    if (last === -1 && without.length < width) last = t;
+    remaining = without;
+  }
+  const securities = width - remaining.length;
+  if (securities === 0) return { name, dataset: 'market', securities, start: null, end: null };
+  let cell = 0; // the panel has a value, so that the search ends
+  while (Number.isNaN(values[cell]!)) cell++;
+  const start = dates[Math.floor(cell / width)]!;
+  return { name, dataset: 'market', securities, start, end: dates[last]! };
+}
+
+function measureReference({ columns, rows: table }: ReferenceTable): readonly FieldCoverage[] {
+  const securities = new Int32Array(columns.length);
+  const days = columns.map((): { start: Day; end: Day } => ({ start: Infinity, end: -Infinity }));
+  for (const rows of table.values())
+    columns.forEach((_, k) => {
+      const valueRows = rows.filter(({ values }) => (values[k] ?? null) !== null);
+      if (valueRows.length > 0) securities[k]!++;
+      for (const { validFrom } of valueRows) {
+        if (validFrom === null) continue;
+        const span = days[k]!;
+        span.start = Math.min(span.start, validFrom);
+        span.end = Math.max(span.end, validFrom);
+      }
+    });
+  return columns.map((name, k) => {
+    const { start, end } = days[k]!;
+    const isDated = start <= end;
+    return {
+      name,
+      dataset: 'reference',
+      securities: securities[k]!,
+      start: isDated ? start : null,
+      end: isDated ? end : null,
+    };
+  });
+}

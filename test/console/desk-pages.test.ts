@@ -317,7 +317,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const write = (value: number) => `${(100 * value).toFixed(2)}%`;
     await figures.getByText(`index ${write(before.volatility)}`).waitFor();
     // The earlier solution remains visible until the new one arrives.
-    await pollEventually(() => figures.textContent()).toContain(`Volatility${write(after.volatility)}`);
+    await pollEventually(() => figures.textContent()).toContain(`Forecast volatility${write(after.volatility)}`);
     expect(await figures.textContent()).toContain(`Turnover${write(after.turnover)}one way, index 0.00%`);
     await figures.getByText('index 0.00%', { exact: true }).waitFor(); // the objective is the tracking error
   });

@@ -152,7 +152,11 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     const { page, service } = desk;
     await service.ask('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'REST' });
     await follow(page, '/console/data/stores/other');
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const remove = page.getByRole('button', { name: 'Delete', exact: true });
+    await pollEventually(() => remove.getAttribute('class')).toBe('button plain');
+    await page.getByRole('button', { name: 'Serve', exact: true }).waitFor();
+    for (const name of ['Refresh all values', 'Add later dates']) await page.getByRole('button', { name }).waitFor();
+    await remove.click();
     await page.getByText('1 index and 1 strategy cannot run without it: REST, FOLLOW.').waitFor();
     await page.keyboard.press('Escape');
   });

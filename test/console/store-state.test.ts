@@ -67,6 +67,8 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
     const link = page.getByRole('link', { name: /^Open \w+ around this day$/ });
     await link.waitFor();
     await page.getByText('day of the warning').waitFor();
+    await page.getByRole('link', { name: 'Import the correct price' }).waitFor();
+    await page.getByText(/The last read reported \d+ large changes? of a close; the audit keeps/).waitFor();
     const { body } = await service.ask<DataAudit>('GET', '/data/stores/market/audit');
     const address = new URL((await link.getAttribute('href'))!, service.url());
     const [from, to] = ['from', 'to'].map((name) => address.searchParams.get(name)!);

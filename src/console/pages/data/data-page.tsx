@@ -42,7 +42,10 @@ export function DataPage() {
                   title={`${MARKET_WORDS} It is not served until you choose Serve.`}
                   onClick={() => setAsking(true)}
                 >
-                  <Icon name="spark" /> Generate <span class="data-wide">a market</span> …
+                  <Icon name="spark" />
+                  <span>
+                    Generate<span class="data-wide"> a market</span> …
+                  </span>
                 </Button>
               )}
               <LinkButton href="/console/data/connect">

@@ -17,9 +17,17 @@ import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { formatChange, formatCount, countValues, formatPercent, writeMinusSigns } from '../../words/numbers.js';
+import { describeReadJumps } from './read-jumps.js';
 import { useAudit } from './use-audit.js';
 import { CAUSES, WarningCauses } from './warning-causes.js';
-import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDetailProps } from './warning-detail.js';
+import {
+  WarningChart,
+  WarningDetail,
+  WarningRemedies,
+  findOtherStore,
+  repairText,
+  type WarningDetailProps,
+} from './warning-detail.js';
 
 /**
  * Renders the probable errors in the data of a store with their evidence. Selected repairs are written to a new store.
@@ -31,7 +39,8 @@ export function DataWarnings({ store }: { readonly store: DataStore }) {
       {({ doubts: warnings, total }) =>
         warnings.length === 0 ? (
           <EmptyState title="No data warnings">
-            The audit found no unexplained jumps, missing splits, repeated bars or dividends of the wrong size.
+            The audit found no unexplained jumps, missing splits, repeated bars or dividends of the wrong size.{' '}
+            {describeReadJumps(store.findings ?? [], [])}
           </EmptyState>
         ) : (
           <WarningList store={store} warnings={warnings} total={total} />
@@ -106,7 +115,7 @@ function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: Wa
       </p>
       <p class="quiet">
         The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
-        nothing and need no answer.
+        nothing and need no answer. {total === warnings.length && describeReadJumps(store.findings ?? [], warnings)}
         {repairable.length > 0 && ` Repairs are written to a new store${store.active ? ', which is then served' : ''}.`}
       </p>
       {may('data') && repairable.length > 0 && (
@@ -131,6 +140,9 @@ function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: Wa
     </div>
   );
 }
+
+const CONFIDENCE_HELP =
+  'Estimated probability that the data is wrong. A missing split: from the prices, volumes and shares outstanding. Other kinds: one value each, such as 40% for a large move that does not jump back and 70% for one that does.';
 
 /** Columns that are hidden if no repair is proposed. */
 const REPAIR_COLUMNS: ReadonlySet<string> = new Set(['repair', 'mend']);
@@ -167,6 +179,7 @@ const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
 const FirstWarning = ({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) => (
   <Section title={`${warning.identifier} on ${warning.date}`} aside="a row opens its prices and evidence">
     <WarningChart warning={warning} store={store} />
+    <WarningRemedies warning={warning} store={store} />
   </Section>
 );
 
@@ -250,7 +263,7 @@ function createColumns(
     createNumericColumn({
       id: 'confidence',
       title: 'Confidence',
-      help: 'Confidence of the audit',
+      help: CONFIDENCE_HELP,
       width: 80,
       of: ({ confidence }) => confidence,
       write: (value) => formatPercent(value, 0),

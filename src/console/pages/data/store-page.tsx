@@ -25,6 +25,7 @@ import { activateStore } from '../../state/actions.js';
 import { deleteStore, refreshStore } from './store-acts.js';
 import { StoreOverview } from './store-overview.js';
 import { storeJob } from './store-state.js';
+import { useStoreUsers } from './store-users.js';
 import './data.css';
 import { STORE_PARTS } from '../../words/parts.js';
 
@@ -122,9 +123,15 @@ function AssignedIndices({ store }: { readonly store: string }) {
 function Actions({ store }: { readonly store: DataStore }) {
   const { store_id: id, active: isServed, refreshable, managed, name } = store;
   const [isAsking, setAsking] = useState(false);
+  const users = useStoreUsers()(store);
   return (
     <>
-      {isServed && refreshable && (
+      {!isServed && (
+        <Button kind={users === 0 ? 'danger' : 'plain'} onClick={() => setAsking(true)}>
+          Delete
+        </Button>
+      )}
+      {refreshable && (
         <>
           <ActionButton
             act={(onRefusal) => refreshStore(id, true, onRefusal)}
@@ -133,7 +140,7 @@ function Actions({ store }: { readonly store: DataStore }) {
             Refresh all values
           </ActionButton>
           <ActionButton
-            kind="main"
+            kind={isServed ? 'main' : 'plain'}
             act={(onRefusal) => refreshStore(id, false, onRefusal)}
             title="Adds dates after the last session. Stored values change only for a new split."
           >
@@ -142,14 +149,9 @@ function Actions({ store }: { readonly store: DataStore }) {
         </>
       )}
       {!isServed && (
-        <>
-          <Button kind="danger" onClick={() => setAsking(true)}>
-            Delete
-          </Button>
-          <ActionButton kind="main" act={(onRefusal) => activateStore(id, onRefusal)}>
-            Serve
-          </ActionButton>
-        </>
+        <ActionButton kind="main" act={(onRefusal) => activateStore(id, onRefusal)}>
+          Serve
+        </ActionButton>
       )}
       {isAsking && (
         <Confirm

@@ -63,7 +63,7 @@ export const findOtherStore = ({ active, store_id: id }: DataStore): string | un
 
 /** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDetailProps) {
-  const { message, evidence, repair, confidence, identifier } = warning;
+  const { message, evidence, repair, confidence } = warning;
   return (
     <>
       <p>{writeMinusSigns(message)}</p>
@@ -86,24 +86,28 @@ export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDet
           Apply this repair
         </label>
       )}
-      <p>
-        <a href={formatSecurityAddress(identifier, findOtherStore(store))}>Everything for {identifier}</a>
-        {!store.managed && (
-          <>
-            {' '}
-            <a
-              href={formatAddress(storeAddress(store.store_id), {
-                tab: 'overrides',
-                security: identifier,
-                date: warning.date,
-              })}
-            >
-              Override the price
-            </a>
-          </>
-        )}
-      </p>
+      <WarningRemedies warning={warning} store={store} />
     </>
+  );
+}
+
+/**
+ * Renders links to the security and to the ways to correct its price. Prices of a connected store are overridden, those
+ * of another store are imported.
+ */
+export function WarningRemedies({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) {
+  const { identifier, date } = warning;
+  return (
+    <p>
+      <a href={formatSecurityAddress(identifier, findOtherStore(store))}>Everything for {identifier}</a>{' '}
+      {store.managed ? (
+        <a href="/console/data/import">Import the correct price</a>
+      ) : (
+        <a href={formatAddress(storeAddress(store.store_id), { tab: 'overrides', security: identifier, date })}>
+          Override the price
+        </a>
+      )}
+    </p>
   );
 }
 

@@ -26,7 +26,7 @@ describe.skipIf('why' in browserFailure)('the command palette', () => {
     expect(name!.x - id!.x - id!.width).toBeGreaterThanOrEqual(6);
     await page.getByText('↑ ↓ choose · Enter opens · Esc closes').waitFor();
     await page.getByRole('combobox').fill('run core');
-    await page.getByRole('option', { name: 'Run CORE action' }).locator('.palette-action').waitFor();
+    await page.getByRole('option', { name: 'Run CORE action' }).locator('.badge').waitFor();
     await page.keyboard.press('Escape');
   });
 

@@ -1,5 +1,6 @@
 import type { MutableRef } from 'preact/hooks';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Badge } from '../components/badge.js';
 import { navigate } from '../state/location.js';
 import type { Target } from '../words/search.js';
 import { useTargets } from './targets.js';
@@ -68,7 +69,7 @@ export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
                 </>
               )}
             </span>{' '}
-            <span class={target.kind === 'action' ? 'palette-action' : 'quiet'}>{target.kind}</span>
+            {target.kind === 'action' ? <Badge kind="info">action</Badge> : <span class="quiet">{target.kind}</span>}
           </li>
         ))}
       </ul>
@@ -77,7 +78,7 @@ export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
           No matches.
         </p>
       )}
-      <p class="palette-keys">↑ ↓ choose · Enter opens · Esc closes</p>
+      <p class="quiet">↑ ↓ choose · Enter opens · Esc closes</p>
     </div>
   );
 }

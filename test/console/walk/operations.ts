@@ -167,6 +167,10 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByText('The service was restarted').waitFor();
     await page.getByText('The service is not reachable.').waitFor({ state: 'detached' });
     await page.getByText('no data served').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Run CORE-OPT' }).or(page.getByText('up to date').first()).first().waitFor();
+    await page
+      .getByRole('button', { name: 'Run CORE-OPT' })
+      .or(page.getByText('store behind').first())
+      .first()
+      .waitFor();
   });
 }

@@ -211,7 +211,7 @@ const COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'year',
     title: '1Y',
-    help: 'Return of the index since the same day one year earlier, or over the whole run if it is shorter',
+    help: 'Return of the index since the same day one year earlier, or since its first date',
     width: 72,
     priority: 3,
     below: 'nothing',
@@ -263,9 +263,9 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 2,
     priority: 1,
     showBelow: formatStateBelow,
-    value: (row) => describeState(row).order,
+    value: (row) => KINDS.indexOf(describeState(row).kind),
     copy: (row) => describeState(row).text,
-    show: (row) => <State {...row} />,
+    show: State,
   },
 ];
 
@@ -273,38 +273,35 @@ interface RowState {
   readonly text: string;
   readonly kind: BadgeKind;
   readonly title?: string;
-  /** Position in the order of urgency. */
-  readonly order: number;
 }
 
-/** Order of a run that is up to date with a store that lacks sessions. */
-const BEHIND_ORDER = 1;
+/** Kinds of states in the order of urgency. */
+const KINDS: readonly BadgeKind[] = ['good', 'warning', 'plain', 'bad'];
+
+const STORE_BEHIND = 'store behind';
 
 /** Describes the state of an index in the words that are used at all widths. */
 function describeState({ index, run, failed, isStoreMissing }: Row): RowState {
-  if (failed !== null)
-    return { text: 'run failed', kind: 'bad', title: failed.error?.message ?? failed.message, order: 4 };
-  if (run === null && index.has_run) return { text: 'cannot be read', kind: 'bad', order: 3 };
-  if (run === null && isStoreMissing) return { text: 'store missing', kind: 'warning', order: 3 };
-  if (run === null) return { text: 'never run', kind: 'plain', order: 3 };
-  if (run.stale !== null)
-    return { text: formatStale(run.stale), kind: 'warning', title: run.stale.reasons.join(' '), order: 2 };
+  if (failed !== null) return { text: 'run failed', kind: 'bad', title: failed.error?.message ?? failed.message };
+  if (run === null && index.has_run) return { text: 'cannot be read', kind: 'bad' };
+  if (run === null && isStoreMissing) return { text: 'store missing', kind: 'warning' };
+  if (run === null) return { text: 'never run', kind: 'plain' };
+  if (run.stale !== null) return { text: formatStale(run.stale), kind: 'warning', title: run.stale.reasons.join(' ') };
   const lag = findLag(health.value?.freshness, index.store_id ?? health.value?.store?.active ?? null);
   return lag === undefined || lag.behind === 0
-    ? { text: 'up to date', kind: 'good', order: 0 }
+    ? { text: 'up to date', kind: 'good' }
     : {
-        text: 'store behind',
+        text: STORE_BEHIND,
         kind: 'warning',
         title: `up to date with the store, which is ${describeLag(lag)}`,
-        order: BEHIND_ORDER,
       };
 }
 
 /** Returns the state for the second line of a row, with the store of the index if it is not the served one and fits. */
 function formatStateBelow(row: Row): string {
-  const { text, order } = describeState(row);
+  const { text } = describeState(row);
   const { store_id: store } = row.index;
-  return isOtherStore(store) && order !== BEHIND_ORDER ? `${text} · store ${store}` : text;
+  return isOtherStore(store) && text !== STORE_BEHIND ? `${text} · store ${store}` : text;
 }
 
 /** Renders the state of an index, with its reason and the action that helps. */

@@ -31,7 +31,7 @@ export function Details({ template }: LackingProps) {
   return (
     <Popover label={`Details of the data that the store lacks for ${template.title}`} title="Details" kind="bare">
       {() => (
-        <ul class="template-columns">
+        <ul>
           {missing.map(({ name, kind, meaning }) => (
             <li key={name}>
               {kind} <code>{name}</code>: {meaning}

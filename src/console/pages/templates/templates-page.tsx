@@ -295,9 +295,9 @@ function Holdings({ count, target }: HoldingsProps) {
     <>
       {' '}
       <span class="quiet">·</span>{' '}
-      <span class={isShort ? 'template-short' : 'quiet'}>
-        holds {formatCount(count)}
-        {isShort && ` of ${formatCount(target)}`}
+      <span class={isShort ? 'field-warning' : 'quiet'}>
+        holds&nbsp;{formatCount(count)}
+        {isShort && `\u00A0of\u00A0${formatCount(target)}`}
       </span>
     </>
   );

@@ -204,7 +204,7 @@ export function describeDocuments(desk: () => Desk): void {
     await second.getByLabel('Name *').fill('mean');
     await second.getByLabel('Expression *').fill('mean(CLOSE, window=');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await second.locator('.field-findings').waitFor();
+    await second.locator('.field-findings > .down').waitFor();
     await second.getByLabel('Expression *').fill('mean(CLOSE, window=20)');
     await page.getByRole('button', { name: 'Add to Parameters' }).click();
     const factor = page.getByRole('group', { name: 'Parameters, row 1' });

@@ -1,7 +1,7 @@
 import type { Finding, Operations } from '#clients/typescript/divisor.js';
 import { useId, useState } from 'preact/hooks';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Field } from '../../components/form/field.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { NamedRows } from '../../components/form/named-rows.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -177,7 +177,9 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
         </div>
         {!isFixed && (
           <PluginValues previewed={preview} shown={findings} kind={String(document['kind'])}>
-            <Field spec={DATE_FIELD} value={date} findings={[]} onChange={setDate} />
+            <FieldGrid>
+              <Field spec={DATE_FIELD} value={date} findings={[]} onChange={setDate} />
+            </FieldGrid>
           </PluginValues>
         )}
       </div>

@@ -155,7 +155,6 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/watchlists/desk');
     await page.getByRole('grid', { name: 'names' }).getByText(knownName, { exact: true }).waitFor();
-    await page.getByRole('img', { name: `Last year of ${knownName}` }).waitFor();
     await page.getByLabel('Security to add').fill(`${knownName}, ${addedName.toLowerCase()}`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByRole('img', { name: `Last year of ${addedName}` }).waitFor();

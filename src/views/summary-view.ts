@@ -1,6 +1,7 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
 import { computeAnnualReturns, computeDeviation, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { addMonths, formatDay } from '#domain/time/days.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { readIndexOn } from './performance-view.js';
@@ -47,11 +48,7 @@ function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFig
 /** Samples the levels from the last date on or before the same day one year earlier. */
 function sampleTrace(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
-  const yearEarlier = addMonths(days[last]!, -12);
-  const first = Math.max(
-    0,
-    days.findLastIndex((day) => day <= yearEarlier),
-  );
+  const first = Math.max(0, findLastAtMost(days, addMonths(days[last]!, -12)));
   const shownPositions = Array.from(
     { length: Math.ceil((last - first) / TRACE_STEP) },
     (_, k) => first + k * TRACE_STEP,

@@ -17,7 +17,7 @@ const isCore = (id) =>
     /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
       id,
     )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
     id,
   );
 

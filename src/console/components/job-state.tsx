@@ -1,8 +1,8 @@
-import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
+import type { JobStatus } from '#clients/typescript/divisor.js';
 import { cancelJob, type OnRefusal } from '../state/actions.js';
 import { may } from '../state/principal.js';
 import { formatDuration } from '../words/dates.js';
-import { formatJobTitle, estimateRemainingSeconds } from '../words/jobs.js';
+import { estimateRemainingSeconds, formatJobTitle, listJobFindings } from '../words/jobs.js';
 import { formatPercent } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import { Banner } from './banner.js';
@@ -33,7 +33,7 @@ export function JobState({ job, onAgain }: JobStateProps) {
       <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
         {error !== null && (
           <>
-            <Findings findings={listFindings(error)} />
+            <Findings findings={listJobFindings(error)} />
             <p>
               <code>{error.code}</code>
             </p>
@@ -63,7 +63,3 @@ export function JobState({ job, onAgain }: JobStateProps) {
     </Banner>
   );
 }
-
-/** Returns the findings that made a job fail. */
-const listFindings = ({ detail }: NonNullable<JobStatus['error']>): readonly Finding[] =>
-  (detail as { readonly findings?: readonly Finding[] } | null)?.findings ?? [];

@@ -1,4 +1,4 @@
-import type { JobStatus } from '#clients/typescript/divisor.js';
+import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
 import { isObject, type Json, type JsonObject } from './paths.js';
 
 /** Labels of the kinds of jobs. */
@@ -23,6 +23,10 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
 };
 
 export const formatKind = (kind: JobStatus['kind']): string => KINDS[kind];
+
+/** Returns the findings that made a job fail. Validation errors of the contract have them. */
+export const listJobFindings = (error: JobStatus['error']): readonly Finding[] =>
+  (error?.detail?.['findings'] ?? []) as readonly Finding[];
 
 export const formatJobId = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string =>
   jobId.slice(jobId.indexOf(':') + 1);

@@ -1,4 +1,3 @@
-import type { Finding } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Findings } from '../../components/findings.js';
@@ -9,6 +8,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatMoment } from '../../words/dates.js';
+import { listJobFindings } from '../../words/jobs.js';
 import { findRuleAddress } from './rule-address.js';
 import { runAfterFailure } from './run-settings.js';
 import { formatRunSubject } from '../../state/refusals.js';
@@ -31,7 +31,7 @@ export function FailedRun({ id, isStrategy, store = null }: FailedRunProps) {
   );
   if (job === undefined || storedRun.data === undefined || !isLater(job, storedRun.data?.run_at)) return null;
   const { error, finished_at: finished, job_id: jobId } = job;
-  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
+  const findings = listJobFindings(error);
   const message = error?.message ?? 'the job reports no reason.';
   const findAddress = (path: string) => findRuleAddress(id, path);
   // If there is only one finding, the title often contains it already.

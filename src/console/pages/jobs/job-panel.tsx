@@ -17,7 +17,14 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
-import { formatJobAddress, formatJobId, formatJobTitle, formatReference, STATUS_KINDS } from '../../words/jobs.js';
+import {
+  formatJobAddress,
+  formatJobId,
+  formatJobTitle,
+  formatReference,
+  listJobFindings,
+  STATUS_KINDS,
+} from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatAtMost, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
@@ -46,7 +53,7 @@ export function JobPanel({ id, onClose }: JobPanelProps) {
 
 function Job({ job }: { readonly job: JobStatus }) {
   const { status, error, created_at: created, started_at: started, finished_at: finished } = job;
-  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
+  const findings = listJobFindings(error);
   const otherFindings = findings.filter(({ message }) => error?.message.includes(message) !== true);
   return (
     <>

@@ -47,22 +47,21 @@ async function readColumns(signal: AbortSignal): Promise<Columns> {
   ]);
   const { components, paths } = document as unknown as Contract; // the contract has the form of an OpenAPI document
   const description = paths['/optimise/batches/template']?.get?.description ?? '';
-  const sentences = description.replaceAll('`', '').split(/(?<=\.) /);
+  const sentences = description.split(/(?<=\.) /);
   const [header = ''] = template.split(/\r?\n/);
   return {
-    sentences,
+    sentences: sentences.map(removeMarks),
     columns: header.split(',').map((name) => [name, findMeaning(components.schemas, name) ?? findMention(name)]),
   };
 
   /** Returns the sentences of the description that mention a column. */
   function findMention(name: string): string {
-    return description
-      .split(/(?<=\.) /)
-      .filter((sentence) => sentence.includes(`\`${name}\``))
-      .join(' ')
-      .replaceAll('`', '');
+    return removeMarks(sentences.filter((sentence) => sentence.includes(`\`${name}\``)).join(' '));
   }
 }
+
+/** Removes the marks of code. */
+const removeMarks = (text: string): string => text.replaceAll('`', '');
 
 /** Schemas whose members are columns of a table of accounts. */
 const SCHEMA_NAMES = ['PersonalAccount', 'AccountLot', 'RecentTrade'] as const;

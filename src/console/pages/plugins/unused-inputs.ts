@@ -15,10 +15,10 @@ export function listUnusedInputs(source: string, inputs: readonly string[]): rea
   const [, parameter, body = ''] = COMPUTE.exec(source.replaceAll(COMMENTS, ' ')) ?? [];
   if (parameter === undefined || parameter.includes('...')) return [];
   const isPattern = parameter.startsWith('{');
-  if (!isPattern && [...body.matchAll(NAMES)].some(([, name, member]) => name === parameter && member === ''))
-    return [];
+  const found = [...body.matchAll(NAMES)];
+  if (!isPattern && found.some(([, name, member]) => name === parameter && member === '')) return [];
   const renamed = isPattern ? [...parameter.matchAll(RENAMED)].map(([, name]) => name) : [];
-  const used = new Set([...renamed, ...[...body.matchAll(NAMES)].map(([, name]) => name)]);
+  const used = new Set([...renamed, ...found.map(([, name]) => name)]);
   // A draft may have names that are not valid.
   return inputs.filter((name) => /^\w+$/.test(name) && !used.has(name));
 }

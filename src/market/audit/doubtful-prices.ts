@@ -295,6 +295,7 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
 }
 
 const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
+
 /** Describes a step of the close. A third price is that to which the close returns. */
 function describeMove(closes: readonly number[]): string {
   const [before, after, back] = formatPrices(closes);

@@ -28,7 +28,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const { page } = desk;
     await follow(page, '/console/optimise?index=CORE');
     const upper = page.getByLabel('Upper', { exact: false });
-    expect(await upper.inputValue()).toBe('0.08');
+    expect(await upper.inputValue()).toBe('8%');
     await page
       .getByLabel('Begin with')
       .getByRole('option', { name: /soft limit of 8% per security/ })

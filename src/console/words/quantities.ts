@@ -44,3 +44,12 @@ export function formatQuantity(value: number, unit: string | null | undefined): 
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
   return [isTiny ? formatFigure(value) : formatAtMost(value, DIGITS), unit].filter(Boolean).join(' ');
 }
+
+/**
+ * Returns the text of a number in an input of a form. For a fraction, it is a percentage, which users can edit: 0.05
+ * becomes `5%`. A number that the percentage would round is not converted.
+ */
+export function formatTypedQuantity(value: number, unit: string | null | undefined): string {
+  const text = isFraction(unit) ? formatQuantity(value, unit).replace('\u2212', '-') : String(value);
+  return parseQuantity(text, unit) === value ? text : String(value);
+}

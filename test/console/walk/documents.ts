@@ -280,7 +280,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Id of the constraint set').fill('desk');
     // An unsaved definition is part of the address, so a reload keeps it.
     await page.reload();
-    await pollEventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
+    await pollEventually(() => page.getByLabel('Upper').inputValue()).toBe('7%');
     await page.getByRole('button', { name: 'Save the constraints' }).click();
     await page.getByRole('button', { name: 'Delete desk' }).click();
     expect((await service.ask('GET', '/optimise/constraint-sets/desk')).body).toMatchObject({

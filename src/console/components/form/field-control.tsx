@@ -4,7 +4,7 @@ import { service } from '../../state/service.js';
 import { toStoreCase } from '../../words/findings.js';
 import { formatFormula } from '../../words/formulas.js';
 import { isObject, type Json } from '../../words/paths.js';
-import { parseQuantity } from '../../words/quantities.js';
+import { formatTypedQuantity, isFraction, parseQuantity } from '../../words/quantities.js';
 import { formatPlainText, parseTyped, formatScalar } from '../../words/scalars.js';
 import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
@@ -181,7 +181,7 @@ function FormulaInput(props: CommonProps) {
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
       <TextInput
         {...props}
-        toText={formatFormula}
+        toText={createNumberFormatter(props.spec, formatFormula)}
         toValue={props.spec.isNumeric ? createNumericParser(props.spec) : parseNamed}
       />
     </Formula>
@@ -198,10 +198,11 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node' || spec.kind === 'formula';
   const suggestions = spec.suggestions ?? (isDatapoint ? datapoints : []);
   const suggests = suggestions.length > 0;
-  const [text, type] = useTyped({
+  const [text, type, format] = useTyped({
     value,
     onChange,
-    toText: own.toText ?? (spec.kind === 'node' ? formatNode : formatPlainText),
+    toText:
+      own.toText ?? (spec.kind === 'node' ? formatNode : isNumber ? createNumberFormatter(spec) : formatPlainText),
     toValue: own.toValue ?? (isNumber ? createNumberParser(spec) : (PARSERS[spec.kind] ?? parseText)),
   });
   return (
@@ -220,6 +221,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
         onBlur={() => {
           const storeText = isDatapoint ? toStoreCase(text, datapoints) : text;
           if (storeText !== text) type(storeText);
+          else if (isFraction(spec.unit) && typeof value === 'number') format();
         }}
       />
       {suggests && (
@@ -233,8 +235,11 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   );
 }
 
-const formatPlaceholder = ({ kind, otherwise }: FieldSpec): string =>
-  kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
+function formatPlaceholder({ kind, otherwise, unit }: FieldSpec): string {
+  if (kind === 'date') return 'YYYY-MM-DD';
+  if (typeof otherwise === 'number') return formatTypedQuantity(otherwise, unit);
+  return otherwise === undefined || otherwise === null ? '' : String(otherwise);
+}
 
 const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefined : text });
 
@@ -243,6 +248,12 @@ const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefin
  * the JSON is incomplete.
  */
 const parseNamed = (text: string): ParsedValue => (text.startsWith('{') ? parseJson(text) : parseText(text));
+
+/** Creates a function that formats a number in the unit of its field, and any other value with `formatOther`. */
+const createNumberFormatter =
+  ({ unit }: FieldSpec, formatOther: (value: Json | undefined) => string = formatPlainText) =>
+  (value: Json | undefined): string =>
+    typeof value === 'number' ? formatTypedQuantity(value, unit) : formatOther(value);
 
 /** Creates a parser for a number or a formula. */
 const createNumericParser =

@@ -5,7 +5,6 @@ import { useFindingField } from '../../state/finding-fields.js';
 import type { Json } from '../../words/paths.js';
 import { isMissing, formatMessageAt, listNearest } from '../../words/findings.js';
 import { formatFormHelp, findChoiceHelp } from '../../words/help.js';
-import { formatPercent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { FieldControl } from './field-control.js';
@@ -61,7 +60,6 @@ export function Field({
           </span>
         )}
         {isShort(unit) && !isFraction(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
-        {typeof value === 'number' && isFraction(unit) && <span class="quiet"> = {formatPercent(value)}</span>}
       </label>
       <FieldControl
         id={id}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { parsePastedPairs, type Pair } from '../../words/pasted.js';
-import { isFraction, parseQuantity, formatQuantity } from '../../words/quantities.js';
+import { formatQuantity, formatTypedQuantity, isFraction, parseQuantity } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 
@@ -21,9 +21,9 @@ interface PairsProps {
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
   const toObject = isNumeric ? createNumbers(unit) : toTexts;
   const valueJson = JSON.stringify(value ?? {});
-  const [pairs, setPairs] = useState(() => listPairs(value));
+  const [pairs, setPairs] = useState(() => listPairs(value, unit));
   useEffect(() => {
-    if (JSON.stringify(toObject(pairs)) !== valueJson) setPairs(listPairs(value));
+    if (JSON.stringify(toObject(pairs)) !== valueJson) setPairs(listPairs(value, unit));
   }, [valueJson]);
   const change = (next: readonly Pair[]) => {
     setPairs(next);
@@ -76,8 +76,13 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
   );
 }
 
-const listPairs = (value: Json | undefined): readonly Pair[] =>
-  isObject(value) ? Object.entries(value).map(([name, own]): Pair => [name, own === undefined ? '' : String(own)]) : [];
+const listPairs = (value: Json | undefined, unit: string | null): readonly Pair[] =>
+  isObject(value) ? Object.entries(value).map(([name, own]): Pair => [name, formatPairValue(own, unit)]) : [];
+
+function formatPairValue(value: Json | undefined, unit: string | null): string {
+  if (typeof value === 'number') return formatTypedQuantity(value, unit);
+  return value === undefined ? '' : String(value);
+}
 
 const toTexts = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
 
@@ -92,8 +97,8 @@ const createNumbers =
       pairs.filter(([name]) => name !== '').map(([name, text]) => [name, parseQuantity(text, unit) ?? text]),
     );
 
-/** Formats how a typed text is understood, such as `= -20%`. */
+/** Formats how a typed number is understood, such as `= -20%`. A typed percentage needs no explanation. */
 function formatInterpretation(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
-  return read === undefined ? '' : `= ${formatQuantity(read, unit)}`;
+  return read === undefined || text.trim().endsWith('%') ? '' : `= ${formatQuantity(read, unit)}`;
 }

@@ -13,11 +13,14 @@ export interface TypedInput {
   onChange(value: Json | undefined): void;
 }
 
+/** Text of an input, a function that changes it, and a function that replaces it with the formatted value. */
+type TypedText = readonly [text: string, type: (text: string) => void, format: () => void];
+
 /**
  * Returns the text as it was typed, such as `0.0` while the user types `0.05`. It is kept until something else changes
  * the value or its format.
  */
-export function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
+export function useTyped({ value, toText, toValue, onChange }: TypedInput): TypedText {
   const valueText = toText(value);
   const [text, setText] = useState(valueText);
   const formattedValue = useRef(value);
@@ -34,5 +37,6 @@ export function useTyped({ value, toText, toValue, onChange }: TypedInput): read
       const read = toValue(next);
       if (read !== undefined) onChange(read.value);
     },
+    () => setText(valueText),
   ];
 }

@@ -58,7 +58,7 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     for (const [k, { total_return: earned }] of body.entries.entries()) expect(returns[k]).toBeCloseTo(earned!, 12);
     expect(returns[2]).toBeCloseTo(returns[0]! - returns[1]!, 12);
     const levels = await save('levels');
-    expect(levels.slice(0, 2)).toEqual(['Date,CORE after costs,BROAD after costs', '2020-12-31,100,100']);
+    expect(levels.slice(0, 2)).toEqual(['Date,CORE,BROAD', '2020-12-31,100,100']);
     expect((await save('correlations')).map((line) => line.split(',')[0])).toEqual(['Run', 'CORE', 'BROAD']);
   });
 

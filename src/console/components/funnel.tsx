@@ -32,14 +32,16 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
+  const findSpec = (type: string) => types.data?.selection.find((own) => own.type === type);
+  /** Returns the parameters of a rule, and its id unless it repeats the name of the rule. */
   const describeRule = (type: string, id: string | null): string => {
-    const spec = types.data?.selection.find((own) => own.type === type);
+    const spec = findSpec(type);
     const parameters = Object.entries(rules.find((rule) => rule.id === id)?.params ?? {}).flatMap(([name, value]) =>
       ['number', 'string'].includes(typeof value)
         ? [`${spec?.parameters.find((one) => one.name === name)?.label ?? name} ${String(value)}`]
         : [],
     );
-    return [spec?.label ?? type, ...parameters].join(' · ');
+    return [...(id === null || isDefaultId(id, type) ? [] : [id]), ...parameters].join(' · ');
   };
   const largestCount = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const heldCount = assets.filter(({ included }) => included).length;
@@ -62,7 +64,13 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
             onClick={() => setParameters({ step: openStep === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
-              {id ?? 'Universe'} {type !== null && <span class="quiet">{describeRule(type, id)}</span>}
+              {type === null ? (
+                'Universe'
+              ) : (
+                <>
+                  {findSpec(type)?.label ?? type} <span class="quiet">{describeRule(type, id)}</span>
+                </>
+              )}
             </span>
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / largestCount) * 100}%` }} />
@@ -85,6 +93,10 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
     </ol>
   );
 }
+
+/** Returns true if an id is the type of its rule in lower case, such as `top-n` or `top-n-2` for `TopN`. */
+const isDefaultId = (id: string, type: string): boolean =>
+  id.replace(/-\d+$/, '').replaceAll('-', '') === type.toLowerCase();
 
 interface ExcludedProps {
   readonly names: readonly string[];

@@ -39,10 +39,10 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Count *').fill('30');
     await typeFormulas(page);
     await page.getByLabel('Add a rule').selectOption('HistoryFilter');
-    const funnel = page.getByLabel('Preview').getByRole('button', { name: /history-filter/ });
+    const funnel = page.getByLabel('Preview').getByRole('button', { name: /^History filter/ });
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
-    await page.getByRole('button', { name: /^top-n Best by a field 30/ }).waitFor();
+    await page.getByRole('button', { name: /^Best by a field 30/ }).waitFor();
     // A nested condition is edited in nested fields.
     await page.getByLabel('Add a rule').selectOption('ExpressionFilter');
     await page.getByLabel('Datapoint *').fill('CLOSE');
@@ -55,7 +55,7 @@ export function describeIndices(desk: () => Desk): void {
     await second.getByLabel('Datapoint *').fill('SECTOR');
     await second.getByLabel('Is *').selectOption('in');
     await second.getByLabel('Value *').fill('Energy, Utilities');
-    await page.getByRole('button', { name: /^expression-filter/ }).waitFor();
+    await page.getByRole('button', { name: /^Expression filter/ }).waitFor();
     await page.getByRole('button', { name: 'Remove expression-filter' }).click();
     const earlierPreview = page.getByRole('region', { name: 'From the last valid definition' });
     await page.getByLabel('Kind').selectOption('watchlist');

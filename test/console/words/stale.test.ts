@@ -30,8 +30,8 @@ test('a run whose store is not registered states that and not a change of the da
 
 test('the note of explained decisions states the definition and the data that apply', () => {
   const [definition, data] = [
-    'The definition of this run applies here; it has changed since the run.',
-    'The current data applies here; it differs from the data of the run.',
+    'The definition has changed since the run. This page uses the definition of the run.',
+    'The data has changed since the run. This page uses the current data.',
   ];
   expect(formatDecisionBasis({ ...staleState, definition: true })).toBe(definition);
   expect(formatDecisionBasis({ ...staleState, data: true })).toBe(data);

@@ -157,6 +157,7 @@ function Levels({ view, runs }: LevelsProps) {
   const range = findChosenRange();
   const dates = view.entries[0]?.level.index ?? [];
   const variants = new Set(view.entries.map(({ return_variant: variant }) => variant));
+  const hasBenchmark = runs < view.entries.length;
   const lines = useMemo(() => {
     const [first] = limitToRange(dates, range);
     const drawn = view.entries.map(({ index_id: id, level, stale, return_variant: variant }, k): Line => {
@@ -164,7 +165,8 @@ function Levels({ view, runs }: LevelsProps) {
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
       const isRun = k < runs;
-      const name = addStale(`${id}${isRun ? ' after costs' : ''}`, stale);
+      // All runs are after costs, as the subtitle states. Only a benchmark is not.
+      const name = addStale(`${id}${isRun && hasBenchmark ? ' after costs' : ''}`, stale);
       const label = variants.size > 1 ? addReturn(name, variant) : name;
       return { id: String(k), label, values, colour: k + 1, ...(!isRun && { reference: id }) };
     });
@@ -197,7 +199,7 @@ function Levels({ view, runs }: LevelsProps) {
         onRange={chooseRange}
         hasBrush
         compares
-        hasReference={runs < view.entries.length}
+        hasReference={hasBenchmark}
       />
     </Section>
   );

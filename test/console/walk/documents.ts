@@ -30,7 +30,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect((await service.ask('GET', '/reports/templates/DESK')).status).toBe(404);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'DESK' }).waitFor();
-    await page.getByText('Newest report of this template.').waitFor();
+    await page.getByText('Rendered before this template was last saved').waitFor();
     const { body } = await service.ask<{ blocks: { kind: string; index_id: string }[] }>(
       'GET',
       '/reports/templates/DESK',
@@ -147,7 +147,7 @@ export function describeDocuments(desk: () => Desk): void {
     const readFirstLabel = () => page.getByRole('main').locator('.field label').first().textContent();
     await pollEventually(readFirstLabel).toMatch(/^Name/);
     await page.getByLabel('Name *').fill('Desk');
-    await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
+    await pollEventually(() => page.getByLabel('Id', { exact: true }).inputValue()).toBe('desk');
     await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText(/^Not in .+: A B Equity\.$/).waitFor();

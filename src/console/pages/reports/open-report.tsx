@@ -4,6 +4,7 @@ import { Page } from '../../components/page.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatRendering, RenderProgress, ReportActions, ReportPages, usePdf, useReport } from './render.js';
 import { formatReportTitle, listReportIndices } from './report-names.js';
+import { ReportWarnings } from './report-states.js';
 
 const PARENTS = [{ address: '/console/reports', text: 'Reports' }];
 
@@ -39,6 +40,7 @@ function FinishedReport({ report, children }: FinishedReportProps) {
       subtitle={<Subtitle report={report} />}
       actions={<ReportActions report={report} pdf={pdf} />}
     >
+      <ReportWarnings report={report} />
       <ReportPages report={report} pdf={pdf} />
       {children}
     </Page>

@@ -1,6 +1,7 @@
-import type { RenderResult } from '#clients/typescript/divisor.js';
+import type { RenderResult, StaleState } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
@@ -20,6 +21,8 @@ import { listReportIndices } from './report-names.js';
 export interface ReportedIndex {
   readonly id: string;
   readonly runAt: string | null;
+  /** Reasons that the run is out of date; null if it is current. */
+  readonly stale: StaleState | null;
   readonly report: RenderResult | undefined;
 }
 
@@ -29,9 +32,10 @@ export interface ReportedIndex {
  */
 export function useReportedIndices(renders: readonly RenderResult[]): readonly ReportedIndex[] {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  return (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }) => ({
+  return (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt, stale }) => ({
     id,
     runAt,
+    stale,
     report: renders.find((report) => listReportIndices(report).includes(id)),
   }));
 }
@@ -73,7 +77,7 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   if (rows.length === 0) return null;
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
   const [newest] = renders;
-  const stale = countOf('outdated');
+  const outdatedCount = countOf('outdated') + countOf('run out of date');
   return (
     <Metrics
       label="Figures of the reports"
@@ -90,29 +94,51 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
         },
         {
           term: 'Outdated',
-          value: formatCount(stale),
-          kind: stale > 0 ? 'down' : '',
-          note: 'older than the latest run',
+          value: formatCount(outdatedCount),
+          kind: outdatedCount > 0 ? 'down' : '',
+          note: 'older than the latest run, or of a run that is out of date',
         },
         { term: 'Without a report', value: formatCount(countOf('none')) },
         {
           term: 'Newest',
-          ...(newest === undefined ? { value: MISSING_TEXT } : createNewestFigure(newest)),
+          ...(newest === undefined ? { value: MISSING_TEXT } : createMomentFigure(newest.rendered_at)),
         },
       ]}
     />
   );
 }
 
-function createNewestFigure({ render_id: id, rendered_at: renderedAt }: RenderResult) {
-  const { value, note } = createMomentFigure(renderedAt);
-  return { value: <a href={addQuery({ render: id })}>{value}</a>, note };
+/** Warns if a report is older than the latest run of one of its indices, or if that run is out of date. */
+export function ReportWarnings({ report }: { readonly report: RenderResult }) {
+  const ids = listReportIndices(report);
+  const rows = useReportedIndices([report]).filter(({ id }) => ids.includes(id));
+  return (
+    <>
+      {rows.flatMap((row) => {
+        const state = findState(row);
+        if (state !== 'outdated' && state !== 'run out of date') return [];
+        const link = <a href={formatIndexAddress(row.id)}>Open {row.id}</a>;
+        return [
+          state === 'outdated' ? (
+            <Banner key={row.id} kind="warning" title={`This report is older than the latest run of ${row.id}`}>
+              {link}
+            </Banner>
+          ) : (
+            <Banner key={row.id} kind="warning" title={`The latest run of ${row.id} is out of date`} action={link}>
+              <span>{row.stale?.reasons.join(' ')} Run the index again, then render the report.</span>
+            </Banner>
+          ),
+        ];
+      })}
+    </>
+  );
 }
 
-type ReportState = 'outdated' | 'current' | 'none';
+type ReportState = 'outdated' | 'run out of date' | 'current' | 'none';
 
 const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
   outdated: 'warning',
+  'run out of date': 'warning',
   current: 'good',
   none: 'plain',
 };
@@ -120,9 +146,10 @@ const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
 /** Order of the states. Reports before the latest run come first, then the other indices with a report. */
 const STATES = Object.keys(STATE_KINDS);
 
-function findState({ runAt, report }: ReportedIndex): ReportState {
+function findState({ runAt, stale, report }: ReportedIndex): ReportState {
   if (report === undefined) return 'none';
-  return runAt !== null && report.rendered_at < runAt ? 'outdated' : 'current';
+  if (runAt !== null && report.rendered_at < runAt) return 'outdated';
+  return stale === null ? 'current' : 'run out of date';
 }
 
 /** @param template template of new reports; undefined if there is none */
@@ -139,10 +166,14 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
     id: 'state',
     title: 'Report',
     help: 'Newest report, compared with the latest run of the index',
-    width: 116,
+    width: 136,
     value: (row) => STATES.indexOf(findState(row)),
     copy: findState,
-    show: (row) => <Badge kind={STATE_KINDS[findState(row)]}>{findState(row)}</Badge>,
+    show: (row) => (
+      <Badge kind={STATE_KINDS[findState(row)]} title={row.stale?.reasons.join(' ')}>
+        {findState(row)}
+      </Badge>
+    ),
   },
   {
     id: 'run',

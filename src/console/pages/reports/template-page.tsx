@@ -5,6 +5,7 @@ import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } fro
 import { ReadOnly } from '../../components/form/read-only.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
+import { listVersions } from '../../components/versions/families.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
@@ -20,6 +21,7 @@ import { BlockList } from './block-list.js';
 import { BuiltInTemplate } from './built-in-template.js';
 import { PageOutline } from './page-outline.js';
 import { Render, ReportSection } from './render.js';
+import { ReportWarnings } from './report-states.js';
 import { ReportSchedules } from './report-schedules.js';
 import '../data/data.css';
 import '../designer/designer.css';
@@ -172,6 +174,8 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
   const renders = useResource(`renders of ${id}`, (signal) =>
     service.value.call('listRenders', { query: { template_id: id, limit: 1 }, signal }),
   );
+  const versions = useResource(`versions template ${id}`, (signal) => listVersions({ kind: 'template', id }, signal));
+  const savedAt = versions.data?.versions[0]?.at;
   return (
     <Answered resource={renders} what="the newest report">
       {({ renders: [report] }) =>
@@ -180,9 +184,14 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
         ) : (
           <aside class="template-report" aria-label="Newest report">
             <p class="quiet">
-              {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
+              {isChanged
+                ? 'Rendered before your changes; Preview shows them.'
+                : savedAt !== undefined && savedAt > report.rendered_at
+                  ? 'Rendered before this template was last saved; Preview renders it again.'
+                  : 'Newest report of this template.'}{' '}
               <a href={addQuery({ outline: 'true' })}>Show the outline</a>
             </p>
+            <ReportWarnings report={report} />
             <ReportSection report={report} />
           </aside>
         )

@@ -49,14 +49,14 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
       return (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
     };
     const years = await save('calendar years');
-    expect(years[0]).toBe('Year,CORE,BROAD,Difference');
+    expect(years[0]).toBe('Year,CORE,BROAD,BROAD \u2212 CORE');
     const returns = years
       .find((line) => line.startsWith('2021,'))!
       .split(',')
       .slice(1)
       .map(Number);
     for (const [k, { total_return: earned }] of body.entries.entries()) expect(returns[k]).toBeCloseTo(earned!, 12);
-    expect(returns[2]).toBeCloseTo(returns[0]! - returns[1]!, 12);
+    expect(returns[2]).toBeCloseTo(returns[1]! - returns[0]!, 12);
     const levels = await save('levels');
     expect(levels.slice(0, 2)).toEqual(['Date,CORE,BROAD', '2020-12-31,100,100']);
     expect((await save('correlations')).map((line) => line.split(',')[0])).toEqual(['Run', 'CORE', 'BROAD']);

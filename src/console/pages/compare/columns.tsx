@@ -36,7 +36,11 @@ const COLUMNS: readonly Column<Row>[] = [
           </a>
         )}{' '}
         {performance === null && <Badge>benchmark</Badge>}
-        {entry.stale !== null && <Badge kind="warning">stale</Badge>}
+        {entry.stale !== null && (
+          <Badge kind="warning" title={entry.stale.reasons.join(' ')}>
+            stale
+          </Badge>
+        )}
       </>
     ),
   },
@@ -126,8 +130,15 @@ const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
   }),
 ];
 
-/** Returns the columns of the figures. If there is a benchmark, the figures are relative to it. */
-export const createColumns = (benchmark: string | null): readonly Column<Row>[] => [
-  ...COLUMNS,
-  ...(benchmark === null ? OWN_INDEX_COLUMNS : createBenchmarkColumns(benchmark)),
-];
+/** Tracking error that is shown as 0.00%. */
+const ERROR_MIN = 0.00005;
+
+/**
+ * Returns the columns of the figures. If there is a benchmark, the figures are relative to it. The tracking error to the
+ * own index is left out if it is zero for all runs, which is usual without transaction costs.
+ */
+export function createColumns(benchmark: string | null, rows: readonly Row[]): readonly Column<Row>[] {
+  if (benchmark !== null) return [...COLUMNS, ...createBenchmarkColumns(benchmark)];
+  const differs = rows.some(({ performance }) => (performance?.metrics.tracking_error ?? 0) >= ERROR_MIN);
+  return differs ? [...COLUMNS, ...OWN_INDEX_COLUMNS] : COLUMNS;
+}

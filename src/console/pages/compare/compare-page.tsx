@@ -212,7 +212,6 @@ interface FiguresProps extends ComparedRunsProps {
 /** Renders the figures of all runs over the same dates. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = findChosenRange();
-  const columns = useMemo(() => createColumns(benchmark), [benchmark]);
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
   const figures = useResource(
     `compare figures ${ids.join()} ${benchmark} ${query.start} ${query.end}`,
@@ -225,13 +224,16 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
   );
   return (
     <Answered resource={figures} what="the figures">
-      {([compared, all]) => (
-        <FigureTable
-          columns={columns}
-          rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
-          range={`${compared.start} to ${compared.end}`}
-        />
-      )}
+      {([compared, all]) => {
+        const rows = compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }));
+        return (
+          <FigureTable
+            columns={createColumns(benchmark, rows)}
+            rows={rows}
+            range={`${compared.start} to ${compared.end}`}
+          />
+        );
+      }}
     </Answered>
   );
 }

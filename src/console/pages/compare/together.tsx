@@ -70,7 +70,7 @@ export function Together({ view }: { readonly view: CompareView }) {
   return (
     <>
       <Drawdowns data={data} />
-      <Years data={data} />
+      <Years data={data} reference={referenceId} />
       <Rolling all={all} range={range} reference={referenceId} ids={ids} />
       <RelativeFigures series={data.series} sessions={data.sessions} reference={referenceId} />
       <Pairs data={data} entries={view.entries} />
@@ -111,7 +111,12 @@ interface Year {
   readonly returns: readonly (number | null)[];
 }
 
-function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
+interface YearsProps {
+  readonly data: LevelsInRange;
+  readonly reference: string;
+}
+
+function Years({ data: { dates, series }, reference }: YearsProps) {
   const rows = useMemo(() => {
     const all = series.map(({ levels }) => computeCalendarYears(dates, levels));
     const years = [...new Set(dates.map((date) => date.slice(0, 4)))];
@@ -129,7 +134,7 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
         write: addSign,
       }),
     ),
-    ...(series.length === 2 ? [createDifferenceColumn(series)] : []),
+    ...(series.length === 2 ? [createDifferenceColumn(series, reference)] : []),
   ];
   return (
     <Section
@@ -154,17 +159,21 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   );
 }
 
-/** Returns the column of the return of the first run less that of the second. */
-const createDifferenceColumn = ([first, second]: readonly RunLevels[]): Column<Year> =>
-  createNumericColumn({
+/** Returns the column of the return of one of two runs less that of the reference. */
+function createDifferenceColumn(series: readonly RunLevels[], reference: string): Column<Year> {
+  const base = series[0]?.id === reference ? 0 : 1;
+  return createNumericColumn({
     id: 'difference',
-    title: 'Difference',
-    help: `${first?.label} minus ${second?.label}`,
+    title: `${series[1 - base]?.id} \u2212 ${series[base]?.id}`,
     width: 96,
     grow: 1,
-    of: ({ returns: [own, other] }) => (own == null || other == null ? null : own - other),
+    of: ({ returns }) => {
+      const [own, other] = [returns[1 - base], returns[base]];
+      return own == null || other == null ? null : own - other;
+    },
     write: addPoints,
   });
+}
 
 const MEASURES = [
   { value: 'volatility', text: 'Volatility' },

@@ -47,6 +47,7 @@ export function SqlPage() {
     setQuery(text);
     send(text);
   };
+  useRequestedQuery(requestedQuery, query, choose);
   const marks = useMemo(() => (trouble === null ? [] : createMarks(trouble)), [trouble]);
   return (
     <Page
@@ -65,26 +66,7 @@ export function SqlPage() {
             onChange={setQuery}
             onRun={send}
           />
-          <div class="sql-acts">
-            {isRunning ? (
-              <Button kind="main" onClick={stop}>
-                Stop
-              </Button>
-            ) : (
-              <Button kind="main" disabled={query.trim() === ''} title="Ctrl Enter" onClick={() => send()}>
-                Run
-              </Button>
-            )}
-            <AddSelect
-              label="Examples"
-              prompt="Examples"
-              options={EXAMPLES.map(({ title }) => ({ value: title, text: title }))}
-              onAdd={(title) => choose(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
-            />
-            <PastQueries onChoose={choose} />
-            <StoreSelect />
-            <span class="quiet sql-keys">Ctrl Enter runs the query; Ctrl Space completes names.</span>
-          </div>
+          <QueryActions {...{ query, isRunning, isSent }} onStop={stop} onSend={send} onChoose={choose} />
         </div>
         <div class="sql-answer">
           {trouble !== null && isSent && <Problem trouble={addSentence(trouble)} />}
@@ -98,6 +80,42 @@ export function SqlPage() {
   );
 }
 
+interface QueryActionsProps {
+  readonly query: string;
+  readonly isRunning: boolean;
+  /** True if the user has sent a query. Until then, the examples are shown below the result. */
+  readonly isSent: boolean;
+  onStop(): void;
+  onSend(): void;
+  onChoose(query: string): void;
+}
+
+/** Renders the buttons below the editor: run or stop, examples, earlier queries and the data store. */
+const QueryActions = ({ query, isRunning, isSent, onStop, onSend, onChoose }: QueryActionsProps) => (
+  <div class="sql-acts">
+    {isRunning ? (
+      <Button kind="main" onClick={onStop}>
+        Stop
+      </Button>
+    ) : (
+      <Button kind="main" disabled={query.trim() === ''} title="Ctrl Enter" onClick={() => onSend()}>
+        Run
+      </Button>
+    )}
+    {isSent && (
+      <AddSelect
+        label="Examples"
+        prompt="Examples"
+        options={EXAMPLES.map(({ title }) => ({ value: title, text: title }))}
+        onAdd={(title) => onChoose(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
+      />
+    )}
+    <PastQueries onChoose={onChoose} />
+    <StoreSelect />
+    <span class="quiet sql-keys">Ctrl Enter runs the query; Ctrl Space completes names.</span>
+  </div>
+);
+
 /**
  * Runs the query of the address when the page opens and when another data store is chosen. Without a query in the address,
  * this is the first example, which is not added to the history.
@@ -106,6 +124,16 @@ function useFirstRun(run: () => Promise<void>, store: string | undefined): void 
   useEffect(() => {
     void run();
   }, [store]);
+}
+
+/** Runs the query of the address if it changes while the page is open, for example by the Back button. */
+function useRequestedQuery(requested: string | null, query: string, choose: (query: string) => void): void {
+  const latest = useRef(requested);
+  useEffect(() => {
+    if (requested === latest.current) return;
+    latest.current = requested;
+    if (requested !== null && requested !== query) choose(requested);
+  }, [requested]);
 }
 
 interface ViewsSectionProps {
@@ -120,16 +148,16 @@ const ViewsSection = ({ views, onChoose }: ViewsSectionProps) => (
   </Section>
 );
 
-/** Renders example queries, before the user sends one. */
+/** Renders the examples except the first, whose result is shown before the user sends a query. */
 const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (
-  <Section title="Begin with an example" aside="or with a view: it opens to its columns">
+  <Section title="Other examples" aside="or a view: it opens to its columns">
     <ul class="sql-examples">
-      {EXAMPLES.map(({ title, query }) => (
+      {EXAMPLES.slice(1).map(({ title, help, query }) => (
         <li key={title}>
-          <button type="button" onClick={() => onChoose(query)}>
+          <button type="button" title={query} onClick={() => onChoose(query)}>
             <span class="unseen">Run: </span>
             <strong>{title}</strong>
-            <code>{query}</code>
+            <span class="quiet">{help}</span>
           </button>
         </li>
       ))}

@@ -11,6 +11,7 @@ import { downloadFile, pollEventually, follow, findLongestName, type Desk } from
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
 import { waitForPreview } from './first-preview.js';
+import { reloadWithTerms } from './run-terms.js';
 import { combineUniverses } from './universes.js';
 
 /** Tests an index that is designed, edited by two users, run, and examined. */
@@ -215,15 +216,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('25');
     await refusalAlert.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmarkId}`);
-    // The changed terms are part of the address.
-    await page.reload();
-    await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
+    await reloadWithTerms(page);
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
     // The row of the benchmark states its return variant in its tooltip.
     await page.getByTitle(`Benchmark ${benchmarkId}, total return`, { exact: true }).waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
-    expect(await page.getByText('changed for the next run').count()).toBe(0);
+    expect(await page.getByText('Next run:').count()).toBe(0);
     // The definition has changed. The address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });

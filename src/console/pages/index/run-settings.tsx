@@ -1,5 +1,5 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm, type Changes } from '../../components/form/schema-form.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
@@ -57,6 +57,13 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
     setParameters({ run: null });
     setOpen(false);
   }, [newest.data?.run_id, isRunning, schemas.data]);
+  // On another tab, the form does not push the content down. The summary states terms that were changed.
+  const shownTab = useRef(getParameter('tab'));
+  const tab = getParameter('tab');
+  useEffect(() => {
+    if (shownTab.current !== tab) setOpen(false);
+    shownTab.current = tab;
+  }, [tab]);
   if (newest.data === undefined)
     return (
       <p class="run-settings">
@@ -74,7 +81,9 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
         {newest.data === null
           ? formatFirstTerms({ asked, isStrategy }, schemas.data)
           : formatTerms(newest.data.request as Json, SCHEMA_NAME, schemas.data)}
-        {may('run') && <span class="run-settings-change">{isOther ? 'changed for the next run' : 'change'}</span>}
+        {may('run') && (
+          <span class="run-settings-change">{isOther ? formatNextTerms(asked, schemas.data) : 'change'}</span>
+        )}
       </summary>
       {may('run') && (
         <SchemaForm
@@ -109,6 +118,10 @@ function useFieldChanges(id: string, isOpen: boolean): Changes {
     store_id: { suggestions: (stores.data?.stores ?? []).map(({ store_id: store }) => store) },
   };
 }
+
+/** Formats the terms of the next run if they differ from those of the latest, for example `Next run: No benchmark`. */
+const formatNextTerms = (asked: JsonObject, schemas: Schemas | undefined): string =>
+  `Next run: ${formatTerms(asked, SCHEMA_NAME, schemas) || 'terms changed'}`;
 
 /**
  * Formats the terms of the first run of an index, for example `No benchmark · No transaction cost`. The terms of a

@@ -183,7 +183,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     // To sort by the return of the last year, the service reads the prices of all securities. The column fits into a
     // narrow window.
     await page.setViewportSize({ width: 1024, height: 820 });
-    await page.getByRole('columnheader', { name: 'Last year' }).getByRole('button').click();
+    await page.getByRole('columnheader', { name: '1-year chart' }).getByRole('button').click();
     const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
     const readReturns = async () =>
       (await cells.allTextContents()).map((year) => Number.parseFloat(year.replace('\u2212', '-')));
@@ -326,6 +326,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { page, service } = desk;
     await follow(page, '/console/health');
     const limits = page.getByRole('region', { name: 'Limits' });
+    await limits.getByText(/^All \d+ limits$/).click();
     await limits.getByText('Plug-ins in one index document.').waitFor();
     await limits.getByRole('searchbox').fill('comparison');
     await limits.getByText('Runs in one comparison.').waitFor();

@@ -66,7 +66,7 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
     await follow(page, '/console/data/stores/market?tab=doubts');
     const link = page.getByRole('link', { name: /^Open \w+ around this day$/ });
     await link.waitFor();
-    await page.getByText('day of the warning').waitFor();
+    await page.getByRole('heading', { name: /^\w+ on \d{4}-\d\d-\d\d$/ }).waitFor();
     await page.getByRole('link', { name: 'Import the correct price' }).waitFor();
     await page.getByText(/The last read reported \d+ large changes? of a close; the audit keeps/).waitFor();
     const { body } = await service.ask<DataAudit>('GET', '/data/stores/market/audit');

@@ -32,5 +32,5 @@ test('large changes of a close in the last read are counted with those that the 
 
 test('the meaning of a field does not repeat its name', () => {
   expect(getMeaning('CLOSE')).toBe('Closing price, as in the store');
-  expect(getMeaning('BOOK_VALUE')).toBe('');
+  expect(getMeaning('ESG_SCORE')).toBe('');
 });

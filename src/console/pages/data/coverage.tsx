@@ -44,8 +44,12 @@ export function Coverage({ store }: { readonly store: DataStore }) {
           <>
             <Fields rows={all.map((field) => addCoverage(field, history.data))} store={store.store_id} />
             {universes.length > 0 && (
-              <Section title="Universes">
-                <p>{universes.join(', ')}</p>
+              <Section title="Universes" aside="lists of securities by date, for the universe of an index">
+                <p>
+                  {universes.map((name) => (
+                    <code key={name}>{name} </code>
+                  ))}
+                </p>
               </Section>
             )}
           </>
@@ -271,12 +275,17 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     grow: 3,
     priority: 2,
     value: ({ name }) => getMeaning(name),
-    show: ({ name }) => <span title={getMeaning(name)}>{getMeaning(name)}</span>,
+    show: ({ name, dataset }) =>
+      getMeaning(name) === '' ? (
+        <span class="quiet">column of the {dataset} data</span>
+      ) : (
+        <span title={getMeaning(name)}>{getMeaning(name)}</span>
+      ),
   },
   createNumericColumn({
     id: 'securities',
     title: 'Securities',
-    help: 'Securities with a value on any date. Computed fields have no number.',
+    help: 'Securities with a value on any date',
     width: 90,
     of: ({ coverage }: FieldRow) => coverage?.securities ?? null,
     write: formatCount,
@@ -297,6 +306,12 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     priority: 2,
     value: ({ coverage }) => coverage?.end ?? null,
   },
-  { id: 'dataset', title: 'From', width: 90, value: ({ dataset }) => (dataset === 'derived' ? 'computed' : dataset) },
+  {
+    id: 'dataset',
+    title: 'From',
+    help: 'Data set of the column. Fields that are computed on demand have no stored coverage.',
+    width: 144,
+    value: ({ dataset }) => (dataset === 'derived' ? 'computed on demand' : dataset),
+  },
   { id: 'kind', title: 'Kind', width: 84, priority: 3, value: ({ kind }) => (kind === 'string' ? 'text' : kind) },
 ];

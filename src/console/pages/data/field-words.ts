@@ -2,6 +2,9 @@
 const MEANINGS: Readonly<Record<string, string>> = {
   AGE: 'Sessions since the first bar',
   BETA: 'Beta against the equally weighted universe, 252 sessions',
+  BOOK_TO_PRICE: "Shareholders' equity over market capitalisation",
+  BOOK_VALUE: "Shareholders' equity of the company",
+  DIVIDENDS: 'Cash per share, on the ex-date',
   DIVIDEND_YIELD: 'Ordinary dividends of the last twelve months over the close',
   FREE_FLOAT: 'Share of the shares outstanding that trades freely',
   FREE_FLOAT_MARKET_CAP: 'Close times freely traded shares',

@@ -1,5 +1,6 @@
 import type { DataDoubt, DataRepair, DataStore, PricesResponse } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
+import { LinkButton } from '../../components/button.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
 import { Facts } from '../../components/facts.js';
@@ -97,25 +98,34 @@ export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDet
  */
 export function WarningRemedies({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) {
   const { identifier, date } = warning;
+  const [from, to] = findPeriod(date);
+  const address = formatAddress(formatSecurityAddress(identifier), { store: findOtherStore(store) ?? null, from, to });
   return (
-    <p>
-      <a href={formatSecurityAddress(identifier, findOtherStore(store))}>Everything for {identifier}</a>{' '}
+    <div class="form-actions">
+      <LinkButton href={address}>Open {identifier} around this day</LinkButton>
       {store.managed ? (
-        <a href="/console/data/import">Import the correct price</a>
+        <LinkButton href="/console/data/import">Import the correct price</LinkButton>
       ) : (
-        <a href={formatAddress(storeAddress(store.store_id), { tab: 'overrides', security: identifier, date })}>
+        <LinkButton
+          href={formatAddress(storeAddress(store.store_id), { tab: 'overrides', security: identifier, date })}
+        >
           Override the price
-        </a>
+        </LinkButton>
       )}
-    </p>
+    </div>
   );
 }
+
+/** Returns the period of prices that are shown around a day. */
+const findPeriod = (date: string): readonly [from: string, to: string] => [
+  subtractMonths(date, AROUND_MONTHS),
+  subtractMonths(date, -AROUND_MONTHS),
+];
 
 /** Renders the prices around the suspect day: as they are stored, and as they would be after the repair. */
 export function WarningChart({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) {
   const { identifier, date, repair } = warning;
-  const start = subtractMonths(date, AROUND_MONTHS);
-  const end = subtractMonths(date, -AROUND_MONTHS);
+  const [start, end] = findPeriod(date);
   const prices = useResource(`prices ${store.store_id} ${store.content_hash} ${identifier} ${start} ${end}`, (signal) =>
     service.value.call('getPrices', {
       params: { identifier },
@@ -128,18 +138,7 @@ export function WarningChart({ warning, store }: Pick<WarningDetailProps, 'warni
       resource={prices}
       what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier} (the store is being read)`}
     >
-      {(view) => (
-        <Prices
-          view={view}
-          date={date}
-          repair={repair}
-          address={formatAddress(formatSecurityAddress(identifier), {
-            store: findOtherStore(store) ?? null,
-            from: start,
-            to: end,
-          })}
-        />
-      )}
+      {(view) => <Prices view={view} date={date} repair={repair} />}
     </Answered>
   );
 }
@@ -148,11 +147,9 @@ interface PricesProps {
   readonly view: PricesResponse;
   readonly date: string;
   readonly repair: DataRepair | null;
-  /** Address of the page of the security, with the dates of the chart. */
-  readonly address: string;
 }
 
-function Prices({ view, date, repair, address }: PricesProps) {
+function Prices({ view, date, repair }: PricesProps) {
   const { index, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
   const lines = useMemo(() => {
@@ -163,10 +160,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
       ? [storedLine]
       : [storedLine, { id: 'repaired', label: 'with the repair', values: repairedValues, colour: 2, isDashed: true }];
   }, [view, repair]);
-  const marks = useMemo(
-    () => [{ date, label: `Open ${view.identifier} around this day`, address }],
-    [date, view.identifier, address],
-  );
+  const flags = useMemo(() => [{ date, label: 'Warning', isWritten: true }], [date]);
   return (
     <div class="doubt-chart">
       <Chart
@@ -174,8 +168,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
         dates={dates}
         lines={lines}
         height={220}
-        marks={marks}
-        marksAre="day of the warning"
+        flags={flags}
         restAt={date}
       />
     </div>

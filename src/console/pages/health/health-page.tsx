@@ -9,12 +9,12 @@ import { Metrics } from '../../components/metrics.js';
 import { renderCode } from '../../components/form/field.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
-import { formatDuration, formatMoment } from '../../words/dates.js';
+import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
 import { describeLag, findLag } from '../../words/freshness.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatLargeUnits, formatLimit } from '../../words/numbers.js';
@@ -83,7 +83,6 @@ function Report({ state }: { readonly state: Health }) {
       </div>
       <States states={state.states} />
       <RunChecks />
-      <Limits limits={limits} />
       <Section title="This key">
         <Facts
           facts={[
@@ -93,6 +92,7 @@ function Report({ state }: { readonly state: Health }) {
           ]}
         />
       </Section>
+      <Limits limits={limits} />
     </>
   );
 }
@@ -106,16 +106,24 @@ function createStoreNote({ store, freshness }: Pick<Health, 'store' | 'freshness
     : { note: `up to ${store.end}, ${describeLag(lag)}`, kind: 'warning' };
 }
 
-type State = Health['states'][number];
+type State = Health['states'][number] & {
+  /** Duration of the state until the next change; for the latest state, until now. */
+  readonly seconds: number;
+};
 
 /** Renders the latest states of the process that answered. */
 function States({ states }: Pick<Health, 'states'>) {
+  const changes = states.toSorted((a, b) => a.since.localeCompare(b.since));
+  const rows = changes.map((state, k): State => ({
+    ...state,
+    seconds: computeSecondsBetween(state.since, changes[k + 1]?.since ?? null),
+  }));
   return (
     <Section title="Readiness" aside="since the start, the latest 20 changes; warnings do not change it">
       <Table
         label="readiness of the service"
         columns={STATE_COLUMNS}
-        rows={states}
+        rows={rows}
         getKey={({ since }) => since}
         sort={{ column: 'since', direction: 'desc' }}
         height={300}
@@ -125,7 +133,21 @@ function States({ states }: Pick<Health, 'states'>) {
 }
 
 const STATE_COLUMNS: readonly Column<State>[] = [
-  { id: 'since', title: 'Since', width: 172, value: ({ since }) => since, show: ({ since }) => formatMoment(since) },
+  {
+    id: 'since',
+    title: 'Since',
+    width: 190,
+    value: ({ since }) => since,
+    show: ({ since }) => formatMoment(since, true),
+  },
+  createNumericColumn({
+    id: 'seconds',
+    title: 'Duration',
+    width: 110,
+    priority: 2,
+    of: ({ seconds }) => seconds,
+    write: formatDuration,
+  }),
   {
     id: 'status',
     title: 'State',
@@ -147,15 +169,18 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
   }));
   return (
     <Section title="Limits" aside="limits that apply to clients">
-      <Table
-        label="limits"
-        name="limits"
-        columns={LIMIT_COLUMNS}
-        rows={rows}
-        getKey={({ name }) => name}
-        searchIn={({ name, help }) => `${name} ${help}`}
-        height={420}
-      />
+      <details>
+        <summary>All {countValues(rows.length, 'limit')}</summary>
+        <Table
+          label="limits"
+          name="limits"
+          columns={LIMIT_COLUMNS}
+          rows={rows}
+          getKey={({ name }) => name}
+          searchIn={({ name, help }) => `${name} ${help}`}
+          height={420}
+        />
+      </details>
     </Section>
   );
 }

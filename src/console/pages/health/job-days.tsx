@@ -79,6 +79,9 @@ const DAY_MS = 24 * HOUR_MS;
 const HOURS = { name: 'hour', bars: 24, ms: HOUR_MS, format: (time: number) => formatMoment(toIso(time)) };
 const DAYS = { name: 'day', bars: 30, ms: DAY_MS, format: (time: number) => toIso(time).slice(0, 10) };
 
+/** Minimum number of bars in the chart. */
+const BARS_MIN = 2;
+
 const toIso = (time: number): string => new Date(time).toISOString();
 
 /** Draws the jobs of the last hours or days. A table contains the numbers by day. */
@@ -94,7 +97,8 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
     return { from, total: slotJobs.length, failed: slotJobs.filter(({ status }) => status === 'failed').length };
   });
   const largestTotal = Math.max(...slots.map(({ total }) => total));
-  if (largestTotal === 0) return null;
+  // One bar would repeat the row of the table.
+  if (slots.filter(({ total }) => total > 0).length < BARS_MIN) return null;
   const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / largestTotal}%` });
   return (
     <figure class="job-history" aria-hidden="true">
@@ -163,8 +167,8 @@ const COLUMNS: readonly Column<Day>[] = [
   }),
   createNumericColumn({
     id: 'median',
-    title: 'Median duration',
-    width: 130,
+    title: 'Median time',
+    width: 104,
     priority: 2,
     of: ({ median }) => median,
     write: formatTime,

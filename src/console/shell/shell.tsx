@@ -240,8 +240,8 @@ function CurrentPage({ path }: { readonly path: string }) {
   if (foundPage === undefined)
     return (
       <PageFrame title="Page not found">
-        <EmptyState title="Page not found">
-          <code>{path}</code> is not a page of the console. <a href="/">All indices</a>
+        <EmptyState title="No page has this address" action={<a href="/">All indices</a>}>
+          <code>{path}</code> is not a page of the console. Ctrl K finds a page or document by its name.
         </EmptyState>
       </PageFrame>
     );

@@ -35,7 +35,6 @@ import { listDifferences, addValue } from '#console/words/paths.js';
 import { findFile, parseLocation } from '#console/words/places.js';
 import { formatRiskWindow } from '#console/words/risk-window.js';
 import { parseTyped, formatScalar } from '#console/words/scalars.js';
-import { formatTypedQuantity, parseQuantity, formatQuantity } from '#console/words/quantities.js';
 import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
@@ -50,27 +49,6 @@ test('numbers have their unit, a true minus sign, and a dash for a missing value
   expect([formatBytes(999), formatBytes(1500), formatBytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
   // A change shown as 0.00% has neither the class of a rise nor of a fall.
   expect([getSignClass(4e-5), getSignClass(6e-5), getSignClass(-1)]).toEqual(['', 'up', 'down']);
-});
-
-test('a quantity is parsed in its unit, and formatted so that it is parsed to the same value', () => {
-  expect(parseQuantity('0.7%', 'fraction')).toBe(0.007);
-  expect(parseQuantity('5%', 'bps')).toBeUndefined();
-  expect(parseQuantity('1,250k', null)).toBe(1_250_000);
-  expect(parseQuantity('0,05', 'fraction')).toBeUndefined();
-  expect([
-    formatQuantity(0.05, 'fraction'),
-    formatQuantity(10, 'bps'),
-    formatQuantity(100, null),
-    formatQuantity(1.25, null),
-  ]).toEqual(['5%', '10 bps', '100', '1.25']);
-  for (const value of [0.05, 0.0125, 1, 0.999, 0, -0.02])
-    expect(parseQuantity(formatQuantity(value, 'fraction'), 'fraction')).toBe(value);
-});
-
-test('a fraction is typed as a percentage, unless the percentage would round it', () => {
-  const texts = [0.05, 0.007, -0.2, 1 / 3].map((value) => formatTypedQuantity(value, 'fraction'));
-  expect(texts).toEqual(['5%', '0.7%', '-20%', '0.3333333333333333']);
-  expect([formatTypedQuantity(0.2, 'fraction per year'), formatTypedQuantity(25, 'bp')]).toEqual(['20%', '25']);
 });
 
 test('a value of any kind is formatted so that it is parsed to the same value, and a text that looks like a number is quoted', () => {

@@ -160,7 +160,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     id: 'trace',
-    title: 'Last year',
+    title: '1-year chart',
     width: 90,
     priority: 4,
     below: 'nothing',

@@ -114,7 +114,10 @@ export function IndexPage({ params }: PageProps) {
   );
 }
 
-/** Renders links to stored indices and strategies whose ids are similar to an unknown id. */
+/** Maximum number of stored ids that are listed if none is similar. */
+const STORED_MAX = 8;
+
+/** Renders links to stored indices and strategies whose ids are similar to an unknown id; if none is, to the first. */
 function SimilarIds({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
@@ -123,11 +126,12 @@ function SimilarIds({ id }: { readonly id: string }) {
     ...(strategies.data?.strategies ?? []).map(({ strategy }) => strategy.id),
   ];
   const nearestIds = listNearest(id, ids);
-  if (nearestIds.length === 0) return null;
+  const shownIds = nearestIds.length > 0 ? nearestIds : ids.slice(0, STORED_MAX);
+  if (shownIds.length === 0) return null;
   return (
     <p>
-      Similar ids:{' '}
-      {nearestIds.map((name, k) => (
+      {nearestIds.length > 0 ? 'Similar ids: ' : 'Stored ids: '}
+      {shownIds.map((name, k) => (
         <>
           {k > 0 && ', '}
           <a href={formatIndexAddress(name)}>{name}</a>

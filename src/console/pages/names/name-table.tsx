@@ -180,7 +180,7 @@ const createColumns = (
   },
   {
     id: 'year',
-    title: 'Last year',
+    title: '1-year chart',
     help: `Return with dividends, in the currency of the security, to its last price; the line is the year to ${axisEnd}`,
     width: 190,
     priority: 2,

@@ -11,7 +11,8 @@ import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
-import { formatCount, formatDecimal, formatMoney } from '../../words/numbers.js';
+import { subtractMonths } from '../../words/dates.js';
+import { formatChange, formatCount, formatDecimal, formatMoney } from '../../words/numbers.js';
 import {
   computeDayReturn,
   computeReturnOver,
@@ -30,6 +31,8 @@ export type Security = IdentifierSearch['identifiers'][number];
 
 /** Maximum number of securities whose prices are read. Each needs a request. */
 const PRICED_MAX = 100;
+/** Number of securities above which the table can be searched. A shorter list is read at a glance. */
+const SEARCHED_MIN = 8;
 /** A security with its closes of the last year. */
 export interface Row extends Security {
   readonly year: YearPrices | undefined;
@@ -120,7 +123,7 @@ function PricedTable({ securities, missing, lastDate, onRemove }: PricedTablePro
         rows={rows}
         getKey={({ identifier }) => identifier}
         formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
-        searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
+        {...(rows.length > SEARCHED_MIN && { searchIn: formatSearchText })}
         height={560}
       />
       {securities.length > PRICED_MAX && (
@@ -129,6 +132,8 @@ function PricedTable({ securities, missing, lastDate, onRemove }: PricedTablePro
     </>
   );
 }
+
+const formatSearchText = ({ identifier, name, sector }: Row): string => `${identifier} ${name ?? ''} ${sector ?? ''}`;
 
 const listEntries = (identifier: string, year: YearPrices | undefined): readonly (readonly [string, YearPrices])[] =>
   year === undefined ? [] : [[identifier, year]];
@@ -151,8 +156,9 @@ function formatOrder(lastDate: string): string {
   return `${order}${lastDate === '' ? '' : `, returns to ${lastDate} or the last close before it`}.`;
 }
 
-/** Columns that depend on the last year. */
-const YEAR_COLUMNS: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
+/** Columns of returns, and all columns that depend on the last year. */
+const RETURN_COLUMNS: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year']);
+const YEAR_COLUMNS: ReadonlySet<string> = new Set([...RETURN_COLUMNS, 'line']);
 
 /** Returns a column that shows an outline while its values are loading. */
 const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
@@ -250,17 +256,37 @@ const COLUMNS: readonly Column<Row>[] = [
 /** Returns the column of lines, whose time axis is the year to the given date. */
 const createLineColumn = (axisEnd: string): Column<Row> => ({
   id: 'line',
-  title: 'Last year',
+  title: '1-year chart',
   help: `Closes with dividends in the year to ${axisEnd}`,
   width: 120,
   priority: 2,
   value: () => null,
   show: ({ identifier, year }) =>
-    year === undefined ? '' : <YearLine year={year} end={axisEnd} label={`Last year of ${identifier}`} />,
+    year === undefined ? (
+      ''
+    ) : year.dates.at(-1)! <= subtractMonths(axisEnd, 12) ? (
+      <span class="quiet">no close in the year</span>
+    ) : (
+      <YearLine year={year} end={axisEnd} label={`Last year of ${identifier}`} />
+    ),
 });
 
 /** Returns the columns, the lines in front of the market capitalisation. */
 const createColumns = (lastDate: string, hasEnded: boolean): readonly Column<Row>[] => {
   const at = COLUMNS.findIndex(({ id }) => id === 'cap');
-  return [createIdentifierColumn(lastDate, hasEnded), ...COLUMNS.toSpliced(at, 0, createLineColumn(lastDate))];
+  const columns = COLUMNS.map((column) => (RETURN_COLUMNS.has(column.id) ? muteEnded(column, lastDate) : column));
+  return [createIdentifierColumn(lastDate, hasEnded), ...columns.toSpliced(at, 0, createLineColumn(lastDate))];
 };
+
+/** Returns a column that shows the returns of ended securities without colour, because they are of an earlier date. */
+const muteEnded = (column: Column<Row>, lastDate: string): Column<Row> => ({
+  ...column,
+  show: (row) =>
+    isEnded(row, lastDate) ? (
+      <span class="quiet" title={`Return to ${row.end}`}>
+        {formatChange(column.value(row) as number | null)}
+      </span>
+    ) : (
+      column.show?.(row)
+    ),
+});

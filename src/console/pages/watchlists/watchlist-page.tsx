@@ -44,14 +44,14 @@ export function WatchlistPage({ params }: PageProps) {
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
           ]}
-          idMember="id"
+          {...(id !== null && { idMember: 'id' })}
           opened={first}
           versioned={id === null ? undefined : { kind: 'watchlist', id }}
           reread={() => readList(id)}
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
-            navigate(formatWatchlistAddress(String(document['id']), getChosenStore()));
+            navigate(formatWatchlistAddress(getId(document), getChosenStore()));
             openedList.reload();
           }}
           onRemoved={() => navigate('/console/watchlists')}
@@ -81,10 +81,11 @@ async function readList(id: string | null, signal?: AbortSignal): Promise<Opened
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];
 
-function put({ id, ...document }: JsonObject, write: WriteTerms) {
+function put(document: JsonObject, write: WriteTerms) {
+  const { id: _, ...body } = document;
   return service.value.callWithEtag('putWatchlist', {
-    params: { watchlist_id: String(id) },
-    body: document as unknown as WatchlistBody, // the service validates the document
+    params: { watchlist_id: getId(document) },
+    body: body as unknown as WatchlistBody, // the service validates the document
     ...write,
   });
 }
@@ -106,8 +107,8 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
             name: 'id',
             label: 'Id',
             kind: 'text',
-            isRequired: true,
-            ...(!isStored && { help: 'Derived from the name. Letters, digits, dashes and underscores.' }),
+            isRequired: isStored,
+            ...(!isStored && { help: 'Default: derived from the name. Letters, digits, dashes and underscores.' }),
           }}
           value={document['id']}
           findings={findings.filter(({ path }) => path === 'id' || path === 'watchlist_id')}
@@ -125,6 +126,9 @@ function withDerivedId(before: JsonObject, next: JsonObject): JsonObject {
   const isDerived = before['id'] === '' || before['id'] === deriveId(before['name']);
   return isDerived ? { ...next, id: deriveId(next['name']) } : next;
 }
+
+/** Returns the id of a list. Default: derived from its name. */
+const getId = ({ id, name }: JsonObject): string => (typeof id === 'string' && id !== '' ? id : deriveId(name));
 
 const deriveId = (name: unknown): string =>
   String(name ?? '')

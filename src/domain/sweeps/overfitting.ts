@@ -31,6 +31,12 @@ export interface OverfittingInput {
 }
 
 /**
+ * Returns the probability that a random choice among variants is at or below their median. It is above one half for an
+ * odd number, whose middle variant is the median.
+ */
+export const computeChanceLevel = (variants: number): number => Math.ceil(variants / 2) / variants;
+
+/**
  * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
  * S blocks of equal length; the oldest returns that do not fill a block are excluded. Every selection of S/2 blocks
  * chooses the variant with the highest Sharpe ratio. Its rank among all variants is determined on the other blocks.

@@ -1,24 +1,22 @@
 import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
+import { computeChanceLevel } from './overfitting.js';
 import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
-/** Probability of overfitting above which a choice is no better than a random one. */
-const CHANCE_LEVEL = 0.5;
-
 /**
  * Describes the figures of a sweep, one sentence each. A statement about skill names its benchmark. It is omitted if
- * the probability of overfitting exceeds one half.
+ * the choice is no better than a random one.
  */
 export function createVerdict({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
     ...(identical.length === 0 ? [] : [describeIdentical(identical)]),
-    ...(deflatedSharpe === null || isOverfit(overfitting) ? [] : [describeSkill(deflatedSharpe, trials)]),
+    ...(deflatedSharpe === null || isOverfit(overfitting, trials) ? [] : [describeSkill(deflatedSharpe, trials)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other${isOverfit(overfitting) ? ': the first rank here does not predict the future rank' : ''}.`,
+          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in ${formatPercent(computeChanceLevel(trials))}${isOverfit(overfitting, trials) ? ': the first rank here does not predict the future rank' : ''}.`,
         ]),
     ...(folds === null ? [] : [describeFolds(folds)]),
   ];
@@ -46,8 +44,9 @@ function describeIdentical(identical: SweepTable['identical']): string {
 /** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-const isOverfit = (overfitting: SweepTable['overfitting']): boolean =>
-  overfitting !== null && overfitting.probability > CHANCE_LEVEL;
+/** Returns true if the choice is no better than a random one. */
+const isOverfit = (overfitting: SweepTable['overfitting'], trials: number): boolean =>
+  overfitting !== null && overfitting.probability > computeChanceLevel(trials);
 
 function describeSkill(deflatedSharpe: number, trialCount: number): string {
   const chanceText = trialCount === 1 ? 'one trial' : `the best of ${trialCount} trials`;

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { isNearChance, isOverfit } from '#console/pages/sweeps/chance.js';
 import { isWithoutResult } from '#console/words/jobs.js';
 
-const createSweep = (probability: number, combinations: number) => ({
+const createSweep = (probability: number, combinations: number, trials = 12) => ({
+  selection: { trials } as Parameters<typeof isNearChance>[0]['selection'],
   overfitting: { probability, combinations } as Parameters<typeof isNearChance>[0]['overfitting'],
 });
 
@@ -15,7 +16,9 @@ test('a ranking is near chance within one standard deviation of a random choice'
     false,
   ]);
   expect([0.5, 0.51].map((probability) => isOverfit(createSweep(probability, 100)))).toEqual([false, true]);
-  expect(isNearChance({ overfitting: null })).toBe(false);
+  expect(isNearChance({ overfitting: null, selection: null })).toBe(false);
+  // The middle one of three variants is their median: a random choice is there or below in two thirds.
+  expect([0.6, 0.67].map((probability) => isOverfit(createSweep(probability, 100, 3)))).toEqual([false, true]);
 });
 
 test('only a study without any result has no result', () => {

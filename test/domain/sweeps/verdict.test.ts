@@ -111,14 +111,20 @@ describe('the statement about skill', () => {
     expect(createSentences({})).toEqual([`${TESTED}.`]);
     expect(createSentences({ overfitting: createOverfitting(0.5) })).toEqual([
       `${TESTED}.`,
-      'In 50.0% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
+      'In 50.0% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in 50.0%.',
     ]);
   });
 
   test('is omitted at a probability of overfitting above one half', () => {
     expect(createSentences({ overfitting: createOverfitting(0.772) })).toEqual([
-      'In 77.2% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other: the first rank here does not predict the future rank.',
+      'In 77.2% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in 50.0%: the first rank here does not predict the future rank.',
     ]);
+  });
+
+  test('of three variants, a random choice is no better than the median in two thirds', () => {
+    const three = { ...selection, trials: 3 };
+    const [, sentence] = createSentences({ selection: three, overfitting: createOverfitting(0.6) });
+    expect(sentence).toMatch(/a random choice would do so in 66\.7%\.$/);
   });
 
   test('is omitted if nothing ran, or nothing is known', () => {

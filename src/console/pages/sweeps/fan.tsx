@@ -18,6 +18,15 @@ const QUANTILE_LABELS: Readonly<Record<string, string>> = {
 /** Colours of the quantiles. The first variant has colour 2. */
 const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
 
+/** Number of variants from which interpolated quantiles are drawn. */
+const INTERPOLATED_MIN = 10;
+
+/** Returns the quantiles from the highest to the lowest. With few variants, each is the level of a variant. */
+const selectQuantiles = ({ quantiles, variants }: FanProps['fan']): FanProps['fan']['quantiles'] =>
+  quantiles
+    .filter(({ share }) => variants >= INTERPOLATED_MIN || Number.isInteger(share * (variants - 1)))
+    .toReversed();
+
 interface FanProps {
   readonly fan: NonNullable<SweepView['fan']>;
   /** Values that the first variant sets, by their pointers. */
@@ -35,7 +44,7 @@ export function Fan({ fan, patch, labels }: FanProps) {
   const lines = useMemo(
     (): readonly Line[] => [
       ...(fan.first === null ? [] : [{ id: 'first', label: firstLabel, values: fan.first, colour: 2 }]),
-      ...fan.quantiles.toReversed().map(({ share, data }) => ({
+      ...selectQuantiles(fan).map(({ share, data }) => ({
         id: String(share),
         label: QUANTILE_LABELS[String(share)] ?? String(share),
         values: data,

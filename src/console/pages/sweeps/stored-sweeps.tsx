@@ -180,9 +180,9 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   {
     id: 'overfitting',
-    title: 'Overfitting',
-    help: 'Probability of overfitting. Above 50% the choice of the best variant is no better than a random choice.',
-    width: 96,
+    title: 'Probability of overfitting',
+    help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other. Red: no better than a random choice.',
+    width: 172,
     priority: 2,
     align: 'right',
     value: ({ view }) => view?.overfitting?.probability ?? null,

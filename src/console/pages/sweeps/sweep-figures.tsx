@@ -5,15 +5,16 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { isNearChance, isOverfit } from './chance.js';
+import { computeChanceLevel, isNearChance, isOverfit } from './chance.js';
 import { listVariedParameters } from './parameters.js';
 import { findBest, formatPointer, type ParameterLabels } from './values.js';
 
 /** Describes the probability of overfitting, with its colour. */
 function rateOverfitting(view: SweepView) {
-  if (isOverfit(view)) return { note: 'above 50%: unreliable ranking', kind: 'down' };
-  if (isNearChance(view)) return { note: 'hardly below 50%, a random choice', kind: 'warning' };
-  return { note: 'below 50% is better than chance' };
+  const chanceText = formatPercent(computeChanceLevel(view), 1);
+  if (isOverfit(view)) return { note: `above ${chanceText}, a random choice`, kind: 'down' };
+  if (isNearChance(view)) return { note: `hardly below ${chanceText}, a random choice`, kind: 'warning' };
+  return { note: `a random choice: ${chanceText}` };
 }
 
 /** Renders the figures that show how reliable the ranking of a sweep is. Sharpe ratios are annualised. */
@@ -39,7 +40,7 @@ export function Figures({ view }: { readonly view: SweepView }) {
           term: 'Probability of overfitting',
           value: formatPercent(overfitting?.probability, 1),
           ...rateOverfitting(view),
-          help: 'Share of the splits of the history in which the best variant of one half ranks in the lower half of the other',
+          help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other',
         },
         {
           term: 'Losses out of sample',
@@ -58,10 +59,13 @@ export function Figures({ view }: { readonly view: SweepView }) {
   );
 }
 
+/** Returns true if the first variant is not better than a random selection, or hardly better. */
+export const isUnreliable = (view: SweepView): boolean => isOverfit(view) || isNearChance(view);
+
 /** Renders a warning if the first variant is not better than a random selection, or hardly better. */
 export function Unreliable({ view }: { readonly view: SweepView }) {
   const { overfitting } = view;
-  if (overfitting === null || !(isOverfit(view) || isNearChance(view))) return null;
+  if (overfitting === null || !isUnreliable(view)) return null;
   return (
     <Banner
       kind="warning"
@@ -69,8 +73,8 @@ export function Unreliable({ view }: { readonly view: SweepView }) {
     >
       <p>
         In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
-        the best variant of one half was in the lower half of the ranking in the other. A random choice would be there
-        in 50% of them.
+        the best variant of one half ranked no better than the median in the other. A random choice would do so in{' '}
+        {formatPercent(computeChanceLevel(view), 1)} of them.
       </p>
     </Banner>
   );

@@ -18,7 +18,7 @@ import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { Figures, Unreliable, useParameterLabels } from './sweep-figures.js';
+import { Figures, isUnreliable, Unreliable, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { findBest, formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
@@ -87,6 +87,8 @@ interface ResultProps {
 
 /** Matches the sentence about variants with identical levels. The map marks these variants. */
 const IDENTICAL_MESSAGE = /^Variants .*identical levels/;
+/** Matches the sentence about the probability of overfitting, which the warning at the top repeats. */
+const OVERFITTING_MESSAGE = /splits of the history/;
 
 function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
@@ -95,7 +97,9 @@ function Result({ view, request }: ResultProps) {
   // The page waits for the rule types, which contain the labels. Otherwise it would show pointers first.
   if (labels === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter(
-    (sentence) => identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence),
+    (sentence) =>
+      (identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence)) &&
+      !(isUnreliable(view) && OVERFITTING_MESSAGE.test(sentence)),
   );
   const openRow = rows.find(({ variant }) => String(variant) === getParameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useExchanges } from '../../state/exchanges.js';
 import { useResource } from '../../state/resource.js';
-import { parsePointer } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import type { JsonObject } from '../../words/paths.js';
+import { formatChangedField } from './change-summary.js';
 import { listVersions, readDifference, readVersion, useTypes, type VersionedFamily } from './families.js';
-import { createFieldFormatter, formatField } from './field-words.js';
+import { createFieldFormatter } from './field-words.js';
 
 export interface ChangedFieldsProps extends VersionedFamily {
   /** Version from which changes are listed. */
@@ -35,14 +35,7 @@ export function ChangedFields({ since, formatAddress, otherwise, ...family }: Ch
   const changes = difference.data?.changes ?? [];
   if (to === null || changes.length === 0 || document === undefined || types === undefined) return <>{otherwise}</>;
   const words = createFieldFormatter(types, exchanges);
-  const texts = changes.slice(0, LISTED_MAX).map(({ path: pointer, op, before, after }) => {
-    const path = parsePointer(pointer);
-    const formatValue = (value: unknown) => words.value(path, value as Json, document); // values of a JSON document
-    const name = formatField(words, path, document);
-    if (op === 'add') return `${name} added`;
-    if (op === 'remove') return `${name} removed`;
-    return `${name} from ${formatValue(before)} to ${formatValue(after)}`;
-  });
+  const texts = changes.slice(0, LISTED_MAX).map((change) => formatChangedField(change, words, document));
   const more = changes.length - texts.length;
   return (
     <>

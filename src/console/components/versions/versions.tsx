@@ -8,6 +8,7 @@ import { Section } from '../page.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
+import { useChangeSummaries } from './change-summary.js';
 import { Difference, Document, VersionFields } from './difference.js';
 import { listVersions, type VersionedFamily, type VersionsProps } from './families.js';
 import { VersionFacts } from './version-facts.js';
@@ -48,12 +49,13 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
   const openVersion =
     versions.find(({ version }) => String(version) === getParameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
+  const summaries = useChangeSummaries(of, versions);
   return (
     <div class="versions">
       <Table
         label={`versions of ${of.id}`}
         name="versions"
-        columns={COLUMNS}
+        columns={createColumns(summaries)}
         rows={versions}
         getKey={({ version }) => String(version)}
         openKey={openVersion === undefined ? null : String(openVersion.version)}
@@ -98,7 +100,7 @@ function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; read
 
 const ACTIONS: Readonly<Record<string, BadgeKind>> = { created: 'good', deleted: 'bad', restored: 'info' };
 
-const COLUMNS: readonly Column<DocumentVersion>[] = [
+const createColumns = (summaries: ReadonlyMap<number, string>): readonly Column<DocumentVersion>[] => [
   {
     id: 'version',
     title: 'Version',
@@ -109,12 +111,21 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
   },
   {
     id: 'action',
-    title: 'Change',
+    title: 'Action',
     width: 92,
     value: ({ action }) => action,
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
   },
-  { id: 'at', title: 'When', width: 176, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
+  {
+    id: 'fields',
+    title: 'Changed fields',
+    width: 150,
+    grow: 4,
+    priority: 4,
+    value: ({ version }) => summaries.get(version) ?? null,
+    show: ({ version }) => <span title={summaries.get(version)}>{summaries.get(version)}</span>,
+  },
+  { id: 'at', title: 'When', width: 196, value: ({ at }) => at, show: ({ at }) => formatMoment(at, true) },
   {
     id: 'author',
     title: 'Who',

@@ -170,7 +170,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await page.getByRole('row', { name: /EVEN restated/ }).click();
     const entry = page.getByRole('complementary', { name: 'Error 1 of EVEN' });
     await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
-    await entry.getByText(new RegExp(`bp on ${restated}$`)).waitFor();
+    await entry.getByText(new RegExp(`% on ${restated}$`)).waitFor();
     await follow(page, '/console/indices/EVEN?tab=publication');
     const figures = page.getByLabel('Figures of the published log');
     await figures.getByText(`price return, ${second}`).waitFor();

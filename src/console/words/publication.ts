@@ -1,4 +1,5 @@
 import { isDate } from './dates.js';
+import { formatChange, formatDecimal } from './numbers.js';
 
 /** Dates of a run and its log, which determine what can be published. */
 export interface Publishable {
@@ -41,3 +42,10 @@ export function findLatestClose<E extends { readonly date: string }>(entries: re
   const [first, ...others] = entries;
   return first && others.reduce((latest, entry) => (entry.date >= latest.date ? entry : latest), first);
 }
+
+/** Minimum change in basis points that is stated in percent. */
+const PERCENT_MIN = 100;
+
+/** Formats the change of a published level: small changes in basis points, such as `2.50 bp`, others in percent. */
+export const formatLevelChange = (bps: number): string =>
+  Math.abs(bps) < PERCENT_MIN ? `${formatDecimal(bps)} bp` : formatChange(bps / 10_000);

@@ -16,7 +16,8 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
 import { formatMoment, createMomentFigure } from '../../words/dates.js';
-import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
+import { formatCount, countValues } from '../../words/numbers.js';
+import { formatLevelChange } from '../../words/publication.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
 import { formatOpen, isIncomplete, listMissingKinds } from './open-work.js';
@@ -65,7 +66,10 @@ const ICONS: Readonly<Record<Part, IconName>> = {
 };
 
 /** Returns one card per register, with the number of its entries, and a card for the approvals. */
-const createCards = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
+const createCards = (
+  registers: GovernanceOverview['registers'] | undefined,
+  pending: number | undefined,
+): readonly LinkCard[] => [
   ...(Object.keys(REGISTERS) as Part[]).map((part) => ({
     icon: ICONS[part],
     title: REGISTERS[part].title,
@@ -77,7 +81,8 @@ const createCards = (registers: GovernanceOverview['registers'] | undefined): re
   {
     icon: 'approvals',
     title: 'Approvals',
-    open: <Pending />,
+    figure: pending === undefined ? '' : formatCount(pending),
+    open: 'pending',
     text: 'Changes that wait for a second person, and decided ones.',
     address: '/console/approvals',
   },
@@ -108,12 +113,6 @@ function MissingKinds() {
   return <>{procedures.data && formatOpen(missingCount, missingCount === 1 ? 'kind missing' : 'kinds missing')}</>;
 }
 
-/** Renders the number of pending approvals. */
-function Pending() {
-  const pending = usePendingApprovals({ isLater: true });
-  return <>{pending.data && formatOpen(pending.data.approvals.length, 'pending')}</>;
-}
-
 /** An index with the state of its statement. */
 interface Statement {
   readonly index: IndexCollection['indices'][number];
@@ -123,6 +122,7 @@ interface Statement {
 function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const overview = useGovernance();
+  const pending = usePendingApprovals({ isLater: true });
   const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
   const behind = [...stateByIndex.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
   const publishedCount = [...stateByIndex.values()].filter(isPublished).length;
@@ -132,7 +132,7 @@ function Overview() {
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
       <div class="governance-cards">
-        <LinkCards label="Registers" cards={createCards(overview.data?.registers)} />
+        <LinkCards label="Registers" cards={createCards(overview.data?.registers, pending.data?.approvals.length)} />
       </div>
       <Section
         title="Benchmark statements"
@@ -205,12 +205,19 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
     </a>
   ),
   badge: <Badge kind={ERROR_KINDS[row.decision]}>{row.decision}</Badge>,
-  aside: row.largest === null ? '' : `${formatDecimal(row.largest.change_bps)} bp`,
+  aside: row.largest === null ? '' : `largest change ${formatLevelChange(row.largest.change_bps)}`,
   text: row.reason,
 });
 
 const COLUMNS: readonly Column<Statement>[] = [
-  { id: 'id', title: 'Index', width: 110, ideal: 170, value: ({ index }) => index.id },
+  {
+    id: 'id',
+    title: 'Index',
+    width: 110,
+    ideal: 170,
+    value: ({ index }) => index.id,
+    show: ({ index }) => <strong>{index.id}</strong>,
+  },
   { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, below: 'nothing', value: ({ index }) => index.name },
   {
     id: 'through',

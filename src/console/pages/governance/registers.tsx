@@ -6,6 +6,7 @@ import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
+import { formatLevelChange } from '../../words/publication.js';
 import { formatCheck } from '../schedules/step-words.js';
 import { auditRegister } from './audit-register.js';
 import { BySchedule, DECISION_COLUMNS } from './decisions.js';
@@ -59,7 +60,7 @@ const errorsRegister: Register<PublishedError> = {
       },
       { term: 'Announced', value: formatCount(filterRows('announced').length), note: 'material, closes stand' },
       { term: 'Left unchanged', value: formatCount(filterRows('left').length), note: 'immaterial, closes stand' },
-      { term: 'Largest change', value: rows.length === 0 ? 'none' : `${formatDecimal(Math.max(...sizes))} bp` },
+      { term: 'Largest change', value: rows.length === 0 ? 'none' : formatLevelChange(Math.max(...sizes)) },
     ];
   },
   isNewestShown: true,
@@ -122,7 +123,7 @@ const errorsRegister: Register<PublishedError> = {
     ['Decided', `${formatMoment(at)} by ${author}`],
     ['Dates', `${countValues(dates, 'close')}, ${first === last ? first : `${first} to ${last}`}`],
     ['Closes published again', formatCount(restated)],
-    ['Largest change', largest && `${formatDecimal(largest.change_bps)} bp on ${largest.date}`],
+    ['Largest change', largest && `${formatLevelChange(largest.change_bps)} on ${largest.date}`],
     [
       'Level',
       largest && `${largest.variant} ${formatDecimal(largest.published, 4)} → ${formatDecimal(largest.run, 4)}`,

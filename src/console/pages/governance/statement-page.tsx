@@ -13,7 +13,8 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
+import { formatCount, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
+import { formatLevelChange } from '../../words/publication.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { formatCheck } from '../schedules/step-words.js';
@@ -117,7 +118,8 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       />
       <Section title="Purpose">
         <p>
-          {purpose ?? 'The definition states no purpose.'} <a href={formatIndexAddress(id)}>Open {name}</a>
+          {purpose ?? 'To be completed: the definition states no purpose.'}{' '}
+          <a href={formatIndexAddress(id)}>Open {name}</a>
         </p>
       </Section>
       <SentenceList title="Methodology" sentences={methodology.map(formatSentence)} isOrdered />
@@ -177,7 +179,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
   return (
     <Section title="Discretion" aside={<a href={formatGovernanceAddress('judgements')}>all judgements</a>}>
       <List
-        none="No change needs a second person."
+        none={`No change needs the approval of a second person.${judgements.length + overrides.length === 0 ? ' No judgement and no price override is recorded: the closes follow the methodology alone.' : ''}`}
         items={approvals.map(({ action, persons }) => `${ACTION_WORDS[action]}: ${persons} persons`)}
       />
       {judgements.length > 0 && (
@@ -238,6 +240,9 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
           author,
           <>
             {note}
+            {removed.length + added.length === 0 && (
+              <span class="quiet">{version === 1 ? 'Created.' : ' The methodology did not change.'}</span>
+            )}
             <Sentences removed={removed} added={added} />
           </>,
         ])}
@@ -254,11 +259,11 @@ function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
       ) : (
         <Rows
           label="Differences from published closes"
-          heads={['Dates', 'Decision', 'Largest', 'Notice']}
+          heads={['Dates', 'Decision', 'Largest change', 'Notice']}
           rows={errors.map(({ first, last, decision, largest, notice }) => [
             first === last ? first : `${first} to ${last}`,
             decision,
-            largest && `${formatDecimal(largest.change_bps)} bp`,
+            largest && formatLevelChange(largest.change_bps),
             notice,
           ])}
         />

@@ -21,7 +21,7 @@ import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
 import { formatGovernanceAddress } from '../../../words/addresses.js';
 import { formatMoment, createMomentFigure } from '../../../words/dates.js';
-import { formatCount, formatDecimal, formatFigure } from '../../../words/numbers.js';
+import { formatChange, formatCount, formatDecimal, formatFigure } from '../../../words/numbers.js';
 import { findLatestClose } from '../../../words/publication.js';
 import { returnText } from '../../../words/returns.js';
 import { Publish } from './publish.js';
@@ -67,7 +67,7 @@ export function Publication({ id, run }: PublicationProps) {
               label={`published closes of ${id}`}
               name="published"
               columns={COLUMNS}
-              rows={entries}
+              rows={addChanges(entries)}
               getKey={({ seq }) => String(seq)}
               searchIn={({ date, kind, author, reason }) => `${date} ${kind} ${author} ${reason ?? ''}`}
               sort={{ column: 'seq', direction: 'desc' }}
@@ -219,7 +219,23 @@ function Files({ id }: { readonly id: string }) {
 
 const formatLevel = (value: number | null) => formatDecimal(value, 4);
 
-const COLUMNS: readonly Column<PublicationEntry>[] = [
+interface LogRow extends PublicationEntry {
+  /** Relative change of a restated level to the level that it replaces; null for a first publication. */
+  readonly change: number | null;
+}
+
+/** Adds to each restatement the change to the entry that it replaces. */
+function addChanges(entries: readonly PublicationEntry[]): readonly LogRow[] {
+  const replaced = new Map<string, PublicationEntry>();
+  return entries.map((entry) => {
+    const before = replaced.get(entry.date);
+    replaced.set(entry.date, entry);
+    const [variant] = VARIANTS.filter(({ id }) => entry[id] !== null && before?.[id] != null).map(({ id }) => id);
+    return { ...entry, change: variant === undefined ? null : entry[variant]! / before![variant]! - 1 };
+  });
+}
+
+const COLUMNS: readonly Column<LogRow>[] = [
   { id: 'seq', title: 'No.', width: 64, align: 'right', value: ({ seq }) => seq, show: ({ seq }) => formatCount(seq) },
   { id: 'date', title: 'Close of', width: 96, value: ({ date }) => date },
   {
@@ -240,6 +256,15 @@ const COLUMNS: readonly Column<PublicationEntry>[] = [
   }),
   createNumericColumn({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: formatLevel }),
   createNumericColumn({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: formatLevel }),
+  createNumericColumn({
+    id: 'change',
+    title: 'Change',
+    help: 'Relative change of a restated level to the level that it replaces',
+    width: 92,
+    priority: 4,
+    of: ({ change }) => change,
+    write: formatChange,
+  }),
   createNumericColumn({
     id: 'divisor',
     title: 'Divisor',

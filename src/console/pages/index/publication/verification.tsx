@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
 import { Facts } from '../../../components/facts.js';
+import { keepWordsWhole } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
 import { Wait } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
@@ -55,9 +56,7 @@ export function Verification({ id, entries }: VerificationProps) {
           ['Signed by', <code>{last.key_id}</code>],
           [
             'Without a browser',
-            <code>
-              divisor verify-published {id}-log.ndjson --key {id}-keys.json
-            </code>,
+            <code>{keepWordsWhole(`divisor verify-published ${id}-log.ndjson --key ${id}-keys.json`)}</code>,
           ],
         ]}
       />

@@ -158,6 +158,8 @@ function createRange({ lines, isLog, isStacked, hasZero }: PlotOptions): uPlot.S
   const hasOnlyBars = lines.every(({ isBars }) => isBars);
   return (_, least, most) => {
     if (hasZero && hasOnlyBars && least >= 0 && most > 0) return [0, roundUpScale(most)];
+    // The axis of drawdowns has a label below the lowest of them.
+    if (hasZero && most <= 0 && least < 0) return [-roundUpScale(-least), 0];
     const low = hasZero ? Math.min(0, least) : least;
     const high = hasZero ? Math.max(0, most) : most;
     const margin = (high - low || Math.abs(high) || 1) * 0.06;

@@ -259,7 +259,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 164,
+    width: 192,
     grow: 2,
     priority: 1,
     showBelow: formatStateBelow,

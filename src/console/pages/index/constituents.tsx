@@ -14,7 +14,6 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
-import { addPoints } from '../../components/signed.js';
 import { formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
@@ -215,14 +214,14 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Weight minus the weight at the rebalance',
     width: 80,
     of: ({ delta_since_rebalance: delta }) => delta,
-    write: addPoints,
+    write: formatPoints,
   }),
   createNumericColumn({
     id: 'risk',
     adds: true,
-    title: 'Risk',
-    help: 'Contribution to the annualised volatility, in percentage points',
-    width: 84,
+    title: 'Risk contribution',
+    help: 'Part of the annualised volatility, in percentage points',
+    width: 132,
     priority: 5,
     of: ({ risk_contribution: risk }) => risk,
     write: formatPoints,

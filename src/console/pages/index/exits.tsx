@@ -1,7 +1,9 @@
+import { nameColumn } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -28,6 +30,7 @@ export function Exits({ id }: { readonly id: string }) {
       keeps: true,
     },
   );
+  const facts = useNames(view.data?.map(({ identifier }) => identifier) ?? [], view.data?.at(-1)?.date);
   if (view.data?.length === 0) return null;
   return (
     <Section
@@ -38,7 +41,7 @@ export function Exits({ id }: { readonly id: string }) {
         {(exits) => (
           <Table
             label={`securities that left ${id}`}
-            columns={EXIT_COLUMNS}
+            columns={createColumns(facts)}
             rows={exits}
             getKey={({ date, identifier }) => `${date} ${identifier}`}
             formatAddress={({ identifier }) => formatNameAddress(identifier)}
@@ -71,9 +74,9 @@ async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit
     }));
 }
 
-const EXIT_COLUMNS: readonly Column<Exit>[] = [
+const createColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Exit>[] => [
   { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
-  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  nameColumn(facts),
   createNumericColumn({
     id: 'effect',
     title: 'Effect on divisor',

@@ -21,10 +21,16 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     help: 'On the last date of the range',
     width: 166,
     value: ({ row }) => findOpenBreach(breaches, row)?.begin ?? '',
-    show: ({ row }) => {
+    show: ({ row, latest }) => {
       const openBreach = findOpenBreach(breaches, row);
       return openBreach === undefined ? (
-        <Badge kind="good">within</Badge>
+        isNear(latest) ? (
+          <Badge kind="warning" title="Within 2% of the bound">
+            near the bound
+          </Badge>
+        ) : (
+          <Badge kind="good">within</Badge>
+        )
       ) : (
         <Badge kind="bad">in breach since {openBreach.begin}</Badge>
       );
@@ -68,6 +74,11 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
   },
   { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
 ];
+
+/** Distance to a bound, relative to it, at which a value is near the bound. */
+const NEAR = 0.02;
+
+const isNear = ({ value, limit }: Row['latest']): boolean => Math.abs(limit - value) <= NEAR * Math.abs(limit);
 
 const findOpenBreach = (breaches: LimitsView['breaches'], row: string): Breach | undefined =>
   breaches.find((breach) => breach.end === null && breach.row === row);

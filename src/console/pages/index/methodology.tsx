@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { Section } from '../../components/page.js';
+import { listVersions } from '../../components/versions/families.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { useFields } from '../../state/fields.js';
@@ -11,7 +12,9 @@ import { useIndexStore } from '../../state/index-store.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 import { createPlainSentence, SECTION_TITLES } from '../../words/methodology.js';
+import { readNewestRun } from './run-terms.js';
 
 /** Renders the definition as sentences with a table of contents, and as stored JSON. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
@@ -23,8 +26,9 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   return (
     <div class="index-part">
       {getParameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
+      <DefinitionVersion id={id} />
       <Answered resource={words} what="the methodology">
-        {({ sentences }) => <Text id={id} sentences={sentences} store={store} />}
+        {({ sentences }) => <Text sentences={sentences} store={store} />}
       </Answered>
       <details class="designer-part">
         <summary>
@@ -36,16 +40,41 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   );
 }
 
+/** Renders the version of the definition, and that of the latest run if it differs. */
+function DefinitionVersion({ id }: { readonly id: string }) {
+  const versions = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
+  const run = useResource(`newest run ${id} false`, (signal) => readNewestRun(id, signal), { keeps: true });
+  const newest = versions.data?.versions[0];
+  const used = run.data?.index_version ?? null;
+  return (
+    <div class="methodology-version">
+      <p>
+        {newest !== undefined && (
+          <>
+            <strong>Version {newest.version}</strong>{' '}
+            <span class="quiet">
+              saved {formatMoment(newest.at)}
+              {run.data === null && ', not run yet'}
+              {used !== null && used !== newest.version && `, not run yet; the latest run uses version ${used}`}
+            </span>
+          </>
+        )}
+      </p>
+      <a href={formatGovernanceAddress('statements', id)}>Benchmark statement</a>
+      <Button onClick={() => print()}>Print</Button>
+    </div>
+  );
+}
+
 type Sentences = View['sentences'];
 type SectionName = keyof typeof SECTION_TITLES;
 
 interface TextProps {
-  readonly id: string;
   readonly sentences: Sentences;
   readonly store: string | null;
 }
 
-function Text({ id, sentences, store }: TextProps) {
+function Text({ sentences, store }: TextProps) {
   // In a narrow window, the contents are above the text and would fill the screen. They are folded.
   const [isOpen] = useState(() => matchMedia('(width >= 900px)').matches);
   const usedSections = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
@@ -66,8 +95,6 @@ function Text({ id, sentences, store }: TextProps) {
             ))}
           </ol>
         </details>
-        <Button onClick={() => print()}>Print</Button>
-        <a href={formatGovernanceAddress('statements', id)}>Benchmark statement</a>
       </nav>
       <div>
         {usedSections.map((name) => (

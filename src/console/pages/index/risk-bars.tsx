@@ -1,9 +1,10 @@
 import type { ConstituentRow } from '#clients/typescript/divisor.js';
 import { Bars, type BarEntry } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
+import { labelWithName } from '../../components/name-column.js';
 import { useNames } from '../../state/names.js';
 import { getParameter, setParameters, addQuery } from '../../state/location.js';
-import { formatPoints } from '../../words/numbers.js';
+import { formatCount, formatPoints } from '../../words/numbers.js';
 
 /** Renders the risk contributions of securities or of sectors, with their signs. A sector opens to its securities. */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
@@ -24,7 +25,11 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
     ? [...sums].map(([label, value]) => ({ label, value, address: addQuery({ risk_sector: label }) }))
     : knownContributions
         .filter(({ group }) => sector === null || group === sector)
-        .map(({ label, value }) => ({ label, value, address: addQuery({ tab: 'constituents', name: label }) }));
+        .map(({ label, value }) => ({
+          label: labelWithName(label, facts),
+          value,
+          address: addQuery({ tab: 'constituents', name: label }),
+        }));
   return (
     <>
       {hasSectors && (
@@ -53,10 +58,13 @@ const PARTS = [
   { value: 'sector', text: 'Sectors' },
 ] as const;
 
-/** Returns the largest risk contributions, and the contributions that reduce the risk most. */
+/** Returns the largest risk contributions, those that reduce the risk most, and the sum of all others. */
 function selectExtremes(bars: readonly BarEntry[]): readonly BarEntry[] {
   if (bars.length <= BARS_MAX + REDUCING_BARS_MAX) return bars;
-  return [...bars.slice(0, BARS_MAX), ...bars.slice(-REDUCING_BARS_MAX).filter(({ value }) => value < 0)];
+  const reducing = bars.slice(-REDUCING_BARS_MAX).filter(({ value }) => value < 0);
+  const others = bars.slice(BARS_MAX, bars.length - reducing.length);
+  const value = others.reduce((sum, bar) => sum + (bar.value ?? 0), 0);
+  return [...bars.slice(0, BARS_MAX), ...reducing, { label: `${formatCount(others.length)} others`, value }];
 }
 
 /** Number of bars for the largest contributions, and for contributions that reduce risk. */

@@ -1,6 +1,5 @@
-import type { OverviewView, ReconciliationView, RollingRiskView } from '#clients/typescript/divisor.js';
+import type { OverviewView, RollingRiskView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
@@ -9,8 +8,6 @@ import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
-import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
@@ -19,7 +16,8 @@ import { useModelsOfStore } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
-import { formatChange, formatFigure, formatPercent, formatResidual } from '../../words/numbers.js';
+import { formatChange, formatPercent } from '../../words/numbers.js';
+import { Reconciliation } from './reconciliation.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
 
@@ -283,68 +281,3 @@ function Factors({ id, against }: FactorsProps) {
     </Section>
   );
 }
-
-type Check = ReconciliationView['checks'][number];
-
-/** Renders the identities of the run and whether they hold when they are recomputed. */
-function Reconciliation({ id }: { readonly id: string }) {
-  const view = useResource(
-    `reconcile ${formatRunKey(id)}`,
-    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: readShownRun(), signal }),
-    { follows: false },
-  );
-  return (
-    <Section
-      title="Identities"
-      aside={
-        view.data !== undefined &&
-        (view.data.reconciles ? (
-          <Badge kind="good">all {view.data.checks.length} identities hold</Badge>
-        ) : (
-          <Badge kind="bad">some identities do not hold</Badge>
-        ))
-      }
-    >
-      <Answered resource={view} what="the identities, which are being recomputed">
-        {({ checks }) => (
-          <Table label="identities" columns={CHECK_COLUMNS} rows={checks} getKey={({ name }) => name} height={420} />
-        )}
-      </Answered>
-    </Section>
-  );
-}
-
-const CHECK_COLUMNS: readonly Column<Check>[] = [
-  {
-    id: 'holds',
-    title: 'Holds',
-    width: 70,
-    value: ({ holds }) => Number(holds),
-    copy: ({ holds }) => (holds ? 'yes' : 'no'),
-    show: ({ holds }) => (holds ? <Badge kind="good">yes</Badge> : <Badge kind="bad">no</Badge>),
-  },
-  {
-    id: 'meaning',
-    title: 'Identity',
-    width: 200,
-    grow: 4,
-    value: ({ meaning }) => meaning,
-    show: ({ meaning }) => <span title={meaning}>{meaning}</span>,
-  },
-  createNumericColumn({
-    id: 'residual',
-    title: 'Residual',
-    width: 110,
-    priority: 2,
-    of: ({ residual }) => residual,
-    write: (value) => <span title={formatFigure(value)}>{formatResidual(value)}</span>,
-  }),
-  createNumericColumn({
-    id: 'tolerance',
-    title: 'Tolerance',
-    width: 110,
-    priority: 3,
-    of: ({ tolerance }) => tolerance,
-    write: formatFigure,
-  }),
-];

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { layerCovered, type Line } from '../../components/chart/series.js';
@@ -11,13 +12,15 @@ interface RunLevelsProps {
   /** Id of the earlier run. The next field is the id of the later run. */
   readonly earlier: string;
   readonly later: string;
+  /** Causes of a difference, which are rendered if the runs differ. */
+  readonly children: ComponentChildren;
 }
 
 /**
  * Renders the portfolios of two runs after costs, rebased to 100 at their first common date. Also renders the later run
  * divided by the earlier run.
  */
-export function RunLevels({ id, earlier, later }: RunLevelsProps) {
+export function RunLevels({ id, earlier, later, children }: RunLevelsProps) {
   const levels = useResource(
     `run levels ${id} ${earlier} ${later}`,
     (signal) => Promise.all([earlier, later].map((run) => readLevels(id, run, signal))),
@@ -25,7 +28,11 @@ export function RunLevels({ id, earlier, later }: RunLevelsProps) {
   );
   return (
     <Answered resource={levels} what="the levels of the runs">
-      {([first, second]) => <Lines id={id} first={first!} second={second!} />}
+      {([first, second]) => (
+        <Lines id={id} first={first!} second={second!}>
+          {children}
+        </Lines>
+      )}
     </Answered>
   );
 }
@@ -41,18 +48,22 @@ async function readLevels(id: string, run: string, signal: AbortSignal): Promise
   return level;
 }
 
-interface LinesProps {
-  readonly id: string;
+interface LinesProps extends Pick<RunLevelsProps, 'id' | 'children'> {
   readonly first: Levels;
   readonly second: Levels;
 }
 
-function Lines({ id, first, second }: LinesProps) {
+function Lines({ id, first, second, children }: LinesProps) {
   const { dates, levels, ratio } = useMemo(() => draw(first, second), [first, second]);
   const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL));
   return (
     <>
-      {isSame && <p>No difference: the levels of both runs are the same on every date.</p>}
+      {isSame && (
+        <p>
+          No difference: the portfolios of both runs have the same returns on every date. The level of the index can
+          still differ by its base value.
+        </p>
+      )}
       <Chart
         label={`Portfolios of two runs of ${id}`}
         dates={dates}
@@ -63,6 +74,7 @@ function Lines({ id, first, second }: LinesProps) {
       {!isSame && (
         <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
       )}
+      {!isSame && children}
     </>
   );
 }

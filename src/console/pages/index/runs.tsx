@@ -164,10 +164,9 @@ function ComparedRuns({ id, runs }: ComparedRunsProps) {
       {earlier === later ? (
         <p class="quiet">Choose two runs.</p>
       ) : (
-        <>
-          <RunLevels id={id} earlier={earlier.run_id} later={later.run_id} />
+        <RunLevels id={id} earlier={earlier.run_id} later={later.run_id}>
           <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
-        </>
+        </RunLevels>
       )}
     </Section>
   );
@@ -213,10 +212,15 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
   {
     id: 'at',
     title: 'Run',
-    width: 172,
+    help: 'Time of the run, and the first characters of its id',
+    width: 216,
     grow: 1,
     value: ({ run_at: runAt }) => runAt,
-    show: ({ run_at: runAt }) => formatMoment(runAt),
+    show: ({ run_at: runAt, run_id: run }) => (
+      <>
+        {formatMoment(runAt, true)} <span class="quiet">{run.slice(0, ID_CHARACTERS)}</span>
+      </>
+    ),
   },
   PUBLISHED_COLUMN,
   createChangeColumn(runs),

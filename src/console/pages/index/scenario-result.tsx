@@ -27,18 +27,30 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   const { name, by_name: names, by_group: groups, proxied } = result;
   if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
   const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
+  const affectedGroups = groups.filter(({ contribution }) => contribution !== 0);
   const isEstimated = names.some(({ standard_error: error }) => error !== null);
   return (
     <>
-      <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, worst first">
+      <Section title={`Scenario ${name}: contributions by ${by.toLowerCase()}`} aside="worst first">
         <Bars
           label={`Contributions to ${name}`}
-          bars={groups.slice(0, LISTED_MAX).map(({ group, contribution }) => ({ label: group, value: contribution }))}
+          bars={affectedGroups
+            .slice(0, LISTED_MAX)
+            .map(({ group, contribution }) => ({ label: group, value: contribution }))}
           format={formatPoints}
         />
+        {affectedGroups.length < groups.length && (
+          <p class="quiet">
+            Without an effect:{' '}
+            {groups
+              .filter(({ contribution }) => contribution === 0)
+              .map(({ group }) => group)
+              .join(', ')}
+          </p>
+        )}
       </Section>
       <Section
-        title={`${name} by security`}
+        title={`Scenario ${name}: contributions by security`}
         aside={
           proxied.length > 0 &&
           `${countValues(proxied.length, 'security', 'securities')} without prices: ${proxied.length === 1 ? 'its group’s returns are' : 'the returns of their groups are'} used`

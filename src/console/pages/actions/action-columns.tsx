@@ -77,15 +77,18 @@ const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskA
       .join(' ') ?? null,
 });
 
-/** Formats the index with the largest weight, and the number of the others. */
+/** Maximum number of indices that are named in a row. */
+const NAMED_MAX = 2;
+
+/** Formats the indices with the largest weights, and the number of the others. */
 function formatIndices(indices: readonly AffectedIndex[] | undefined): ComponentChildren {
   if (indices === undefined) return MISSING_TEXT;
-  const [largest, ...others] = indices;
-  if (largest === undefined) return <span class="quiet">none</span>;
+  if (indices.length === 0) return <span class="quiet">none</span>;
+  const texts = indices.map(({ index_id: id, weight }) => `${id} ${formatPercent(weight)}`);
   return (
-    <span title={indices.map(({ index_id: id, weight }) => `${id} ${formatPercent(weight)}`).join(', ')}>
-      {largest.index_id} {formatPercent(largest.weight)}
-      {others.length > 0 && <span class="quiet"> and {formatCount(others.length)} more</span>}
+    <span title={texts.join(', ')}>
+      {texts.slice(0, NAMED_MAX).join(', ')}
+      {texts.length > NAMED_MAX && <span class="quiet"> and {formatCount(texts.length - NAMED_MAX)} more</span>}
     </span>
   );
 }

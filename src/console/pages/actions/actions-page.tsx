@@ -24,11 +24,15 @@ import { formatCount } from '../../words/numbers.js';
 import { createColumns } from './action-columns.js';
 import { ActionPanel } from './action-panel.js';
 import { STATE_KINDS, formatType } from './action-states.js';
-import { useAffectedIndices } from './affected-indices.js';
+import { isHeld, useAffectedIndices } from './affected-indices.js';
 import './actions.css';
 
 type State = DeskAction['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
+
+/** Filter for actions of securities that an index holds. */
+const HELD = 'held';
+const FILTER_TEXTS: Readonly<Record<string, string>> = { [HELD]: 'in an index' };
 
 const LISTED_MAX = 1000;
 
@@ -55,7 +59,10 @@ export function ActionsPage() {
               <div class="action-filters">
                 <Choice
                   label="State"
-                  options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
+                  options={['all', HELD, 'flagged', ...STATES].map((value) => ({
+                    value,
+                    text: FILTER_TEXTS[value] ?? value,
+                  }))}
                   value={chosenState}
                   onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
                 />
@@ -165,6 +172,12 @@ function Counts({ actions, today }: CountsProps) {
   const coming = actions.filter(({ ex_date: date }) => date > today).length;
   const flaggedCount = actions.filter(({ flags }) => flags.length > 0).length;
   const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, today)).length;
+  const affected = useAffectedIndices(actions, LISTED_MAX);
+  const heldCount = affected && actions.filter((action) => action.state === 'new' && isHeld(action, affected)).length;
+  const notes = [
+    overdue > 0 ? `${formatCount(overdue)} past the ex-date` : 'no decision yet',
+    ...(heldCount === undefined ? [] : [`${formatCount(heldCount)} in an index`]),
+  ];
   return (
     <Metrics
       label="Corporate actions by state"
@@ -173,7 +186,7 @@ function Counts({ actions, today }: CountsProps) {
           term: 'To confirm',
           value: formatStateCount('new'),
           kind: overdue > 0 ? 'down' : '',
-          note: overdue > 0 ? `${formatCount(overdue)} past the ex-date` : 'no decision yet',
+          note: notes.join(', '),
         },
         {
           term: 'Amended',
@@ -208,12 +221,13 @@ interface ActionListProps extends CountsProps {
 
 function ActionList({ actions, chosen, open, last, today, from, isComing }: ActionListProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
-  const rows = actions.filter(
-    ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
-  );
+  const affected = useAffectedIndices(actions, LISTED_MAX);
+  const rows = actions.filter((action) => {
+    if (chosen === HELD) return affected === undefined || isHeld(action, affected);
+    return chosen === 'all' || (chosen === 'flagged' ? action.flags.length > 0 : action.state === chosen);
+  });
   const identifiers = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const names = useNames(identifiers, last ?? undefined);
-  const affected = useAffectedIndices(actions, LISTED_MAX);
   if (rows.length === 0)
     return (
       <EmptyState

@@ -26,6 +26,10 @@ export function useAffectedIndices(actions: readonly DeskAction[], limit: number
   }).data;
 }
 
+/** Returns true if an index holds the security of an action. */
+export const isHeld = ({ action_id: id }: DeskAction, { indices }: Affected): boolean =>
+  (indices.get(id)?.length ?? 0) > 0;
+
 interface Period {
   readonly from: string | undefined;
   readonly to: string | undefined;

@@ -42,7 +42,7 @@ export function ApprovalsPage() {
         {({ approvals, rules }) => (
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
-            <ApprovalList approvals={approvals} open={openApproval} />
+            <ApprovalList approvals={approvals} open={openApproval} hasRules={rules.length > 0} />
             {openApproval === null && <FirstPending approvals={approvals} />}
             <Rules rules={rules} />
           </>
@@ -109,9 +109,17 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
 interface ApprovalListProps {
   readonly approvals: readonly Approval[];
   readonly open: string | null;
+  /** True if any change needs approval. */
+  readonly hasRules: boolean;
 }
 
-function ApprovalList({ approvals, open }: ApprovalListProps) {
+/** Formats a state with the number of its requests, for example `pending 2`. */
+function formatStateText(state: string, approvals: readonly Approval[]): string {
+  const count = approvals.filter((approval) => approval.state === state).length;
+  return count === 0 ? state : `${state} ${formatCount(count)}`;
+}
+
+function ApprovalList({ approvals, open, hasRules }: ApprovalListProps) {
   const requestedState = getParameter('state');
   // If a request is decided while it is open, the list does not change.
   const chosenState = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
@@ -124,13 +132,15 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
     <>
       <Choice
         label="State"
-        options={['all', ...STATES].map((value) => ({ value, text: value }))}
+        options={['all', ...STATES].map((value) => ({ value, text: formatStateText(value, approvals) }))}
         value={chosenState}
         onChoose={(value) => setParameters({ state: value === 'pending' ? null : value, approval: null })}
       />
       {rows.length === 0 ? (
         <EmptyState title={chosenState === 'pending' ? 'Nothing waits for approval' : 'No approval'}>
-          A change that needs approval is refused at first, and listed here until a second person has decided.
+          {hasRules
+            ? 'A change that needs approval is held back and listed here until a second person has decided.'
+            : 'On this service, one person can make every change. The operator sets the changes that need a second person.'}
         </EmptyState>
       ) : (
         <Table
@@ -175,7 +185,7 @@ type Rule = ApprovalCollection['rules'][number];
 /** Renders the kinds of changes that need approval, and the kinds that do not. */
 function Rules({ rules }: { readonly rules: readonly Rule[] }) {
   return (
-    <Section title="Rules" aside="set by the operator, with --approvals">
+    <Section title="Rules" aside="set by the operator">
       <div class="approval-rules">
         <Entries
           label="Changes that need approval"

@@ -107,7 +107,7 @@ export const auditRegister: Register<AuditEntry> = {
       of: ({ seq }) => seq,
       write: formatCount,
     }),
-    { id: 'at', title: 'Time', width: 160, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
+    { id: 'at', title: 'Time', width: 190, value: ({ at }) => at, show: ({ at }) => formatMoment(at, true) },
     { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },
     { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => formatKind(kind) },
@@ -145,7 +145,7 @@ export const auditRegister: Register<AuditEntry> = {
     hash,
     run_id: run,
   }) => [
-    ['Time', formatMoment(at)],
+    ['Time', formatMoment(at, true)],
     ['Author', author],
     ['Key', key ?? MISSING_TEXT],
     ['Action', action],

@@ -41,6 +41,7 @@ export function Run({ name, findings, isValid, stored, onName, onSave, onRun }: 
         </ActionButton>
         {stored !== null && <DeleteSet id={stored} />}
         <ActionButton
+          kind="main"
           disabled={!isValid}
           act={async (onRefusal) => {
             const job = await onRun(onRefusal);

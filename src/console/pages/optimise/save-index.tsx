@@ -30,7 +30,7 @@ export function SaveIndex(props: SaveIndexProps) {
   }, [isAsked]);
   return (
     <>
-      <Button kind="main" disabled={!props.isValid} onClick={() => setOpen(true)}>
+      <Button disabled={!props.isValid} onClick={() => setOpen(true)}>
         Save as an index
       </Button>
       {isOpen && <SaveForm {...props} onClose={() => setOpen(false)} />}

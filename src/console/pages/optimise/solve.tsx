@@ -185,7 +185,7 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
             term: 'Binding constraints',
             value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraints.length)}`,
             help: 'Constraints that hold the solution back',
-            note: exceededCount > 0 ? `${formatCount(exceededCount)} exceeded` : 'of the form',
+            note: exceededCount > 0 ? `${formatCount(exceededCount)} exceeded` : 'of those in the form',
           },
         ]}
       />
@@ -194,7 +194,7 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
-        columns={createConstraintColumns(rows)}
+        columns={createConstraintColumns(rows, solve.binding)}
         rows={solve.constraints}
         getKey={({ label }) => label}
         sort={{ column: 'slack', direction: 'asc' }}
@@ -272,14 +272,28 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
 /** Difference from a full investment below which the sum of weights is not shown. */
 const SHOWN_MIN = 5e-5;
 
-const createConstraintColumns = (rows: readonly string[]): readonly Column<PreviewConstraint>[] => [
+/** Formats a constraint by its tightest bound, and the number of its other binding bounds on the same side. */
+function formatConstraint({ label, binding }: PreviewConstraint, rows: readonly string[], all: readonly string[]) {
+  const side = label.split(':').slice(0, 2).join(':');
+  const others = binding ? all.filter((own) => own !== label && own.startsWith(`${side}:`)).length : 0;
+  return `${formatRow(label, rows)}${others === 0 ? '' : ` and ${formatCount(others)} more`}`;
+}
+
+/**
+ * @param rows labels of all constraints
+ * @param binding labels of the binding bounds
+ */
+const createConstraintColumns = (
+  rows: readonly string[],
+  binding: readonly string[],
+): readonly Column<PreviewConstraint>[] => [
   {
     id: 'label',
     title: 'Constraint',
     width: 150,
     grow: 2,
-    value: ({ label }) => formatRow(label, rows),
-    show: ({ label }) => <span title={label}>{formatRow(label, rows)}</span>,
+    value: (row) => formatConstraint(row, rows, binding),
+    show: (row) => <span title={row.label}>{formatConstraint(row, rows, binding)}</span>,
   },
   {
     id: 'binding',

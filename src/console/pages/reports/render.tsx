@@ -115,7 +115,11 @@ export function ReportActions({ report, pdf }: ReportProps) {
   return (
     <>
       <ReportLinks report={report} pdf={pdf} />
-      {may('write') && <Button onClick={() => setAsking(true)}>Delete</Button>}
+      {may('write') && (
+        <Button kind="danger" onClick={() => setAsking(true)}>
+          Delete
+        </Button>
+      )}
       {isAsking && (
         <Confirm
           title={`Delete ${formatReportTitle(report)}?`}

@@ -83,7 +83,8 @@ function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
       })),
     };
   }, [key]);
-  if (lines.length === 0) return null;
+  // One line compares nothing; the page of its sweep draws it with the other variants.
+  if (lines.length < 2) return null;
   const isLog = isLogarithmic(lines, 0, dates.length - 1);
   return (
     <Section

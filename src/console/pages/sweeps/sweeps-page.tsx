@@ -234,6 +234,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
         >
           Run {countValues(variants, 'variant')}
         </Button>
+        {axes.length === 0 && <span class="quiet">Choose a parameter to vary first.</span>}
       </div>
     </>
   );

@@ -153,15 +153,19 @@ const listGiven = (request: JsonObject): readonly Fact[] =>
       ? []
       : [
           [
-            formatLabel(name),
+            FIELD_LABELS[name] ?? formatLabel(name),
             <span title={text}>{text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX)} …` : text}</span>,
           ],
         ];
   });
 
+/** Labels of fields whose names repeat a heading, or are not words. */
+const FIELD_LABELS: Readonly<Record<string, string>> = { request: 'Terms of the backtest', rank_by: 'Ranked by' };
+
 /** Formats a field of a request with its unit. */
 function formatField(name: string, value: Json): string {
   if (typeof value === 'number' && name.endsWith('_bps')) return formatQuantity(value, 'bp');
+  if (typeof value === 'string' && name === 'rank_by') return formatLabel(value);
   return name === 'benchmark' && isObject(value) ? formatReference(value) : formatGiven(value);
 }
 
@@ -174,9 +178,13 @@ function formatGiven(value: Json): string {
   if (Array.isArray(value)) return (value as readonly Json[]).map(formatGiven).join(', ');
   return Object.entries(value as JsonObject)
     .filter(([, own]) => own !== null && own !== undefined)
-    .map(([name, own]) => `${name.replaceAll('_', ' ')} ${formatGiven(own ?? null)}`)
+    .map(([name, own]) => `${formatMember(name)} ${formatField(name, own ?? null)}`)
     .join(', ');
 }
+
+/** Formats the name of a member. A pointer, which names a varied parameter, has the name of the parameter. */
+const formatMember = (name: string): string =>
+  (name.split('/').at(-1) ?? name).replace(/_bps$/, '').replaceAll('_', ' ');
 
 interface CopiedCodeProps {
   readonly text: string;

@@ -34,7 +34,8 @@ export function PluginsPage() {
     <Page title="Plug-ins" above={[{ address: '/', text: 'Indices' }]} actions={add}>
       <p>
         A plug-in is JavaScript that the service runs in a sandbox: it reads columns of the market and returns a value
-        for each security. Its source is part of every run that uses it. <GuideLink page="plugins">Plug-ins</GuideLink>
+        for each security. Its source is part of every run that uses it.{' '}
+        <GuideLink page="plugins">Guide to plug-ins</GuideLink>
       </p>
       <Answered resource={plugins} what="the plug-ins">
         {({ plugins: all }) =>
@@ -171,7 +172,7 @@ const COLUMNS: readonly Column<ListedPlugin>[] = [
   },
   {
     id: 'name',
-    title: 'Title',
+    title: 'Name',
     width: 140,
     grow: 3,
     priority: 3,

@@ -13,7 +13,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRiskModelAddress } from '../../words/addresses.js';
-import { formatCount, formatDecimal } from '../../words/numbers.js';
+import { formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { EstimateModel } from './estimate-model.js';
 import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
@@ -100,7 +100,8 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'First and last date of the returns; for an imported model, of the model',
     width: 190,
     priority: 1,
-    value: ({ observed_start: start, observed_end: end }) => `${start} to ${end}`,
+    value: ({ observed_start: start, observed_end: end, observations }) =>
+      observations === 0 ? `as of ${end}` : `${start} to ${end}`,
   },
   {
     id: 'universe',
@@ -117,8 +118,8 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Daily returns used, without days on which a security has none',
     width: 76,
     priority: 4,
-    of: ({ observations }) => observations,
-    write: formatCount,
+    of: ({ observations }) => (observations === 0 ? null : observations),
+    write: (value) => (value === null ? MISSING_TEXT : formatCount(value)),
   }),
   createNumericColumn({
     id: 'correlation',

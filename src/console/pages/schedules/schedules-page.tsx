@@ -44,7 +44,7 @@ export function SchedulesPage() {
     <Page
       title="Schedules"
       subtitle={<GuideLink page="schedules">How schedules work</GuideLink>}
-      actions={<NewSchedule />}
+      actions={overview.data !== undefined && overview.data.length > 0 && <NewSchedule />}
     >
       <Answered resource={overview} what="the schedules">
         {(rows) => (rows.length === 0 ? <NoSchedule /> : <ScheduleTable rows={rows} />)}
@@ -71,8 +71,8 @@ const NewSchedule = () =>
 function NoSchedule() {
   return (
     <EmptyState title="No schedule yet" action={<NewSchedule />}>
-      A schedule is the daily plan of an index family: after each session it refreshes the data, computes, checks,
-      publishes and delivers the indices.
+      A schedule is the daily plan of an index family: after each session it runs, checks and publishes the indices. It
+      can refresh the data before, and deliver files and reports after.
     </EmptyState>
   );
 }

@@ -59,7 +59,7 @@ export function Field({
             *
           </span>
         )}
-        {isShort(unit) && !isFraction(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
+        {isShort(unit) && !isFraction(unit) && !label.toLowerCase().endsWith(unit) && <span class="quiet"> {unit}</span>}
       </label>
       <FieldControl
         id={id}

@@ -38,7 +38,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       window: createWindow(input),
       limits: 'rule' in limits ? limits : { rowsOn: createRowsByDay(limits.rows, run.header, market) },
       by,
-      issuersOn: issuers && createGroupsByDay(run.header.names, issuers),
+      openIssuers: issuers && (() => createGroupsByDay(run.header.names, issuers)),
       keep: getFigures(columns, handle),
       onDate: () => report(0),
       findings: [

@@ -6113,6 +6113,8 @@ export interface LimitBreach {
   readonly cause: 'price' | 'action' | 'rebalance';
   /** Date with the smallest headroom, with value and bound. */
   readonly worst: LimitMeasure;
+  /** Issuers whose weights form the worst value, largest first. Only for limits of the largest issuers and of issuers above a weight. */
+  readonly issuers?: readonly LimitIssuer[] | undefined;
 }
 
 /** Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach. */

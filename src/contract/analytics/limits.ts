@@ -22,6 +22,8 @@ const LimitMeasure = defineObject(() => ({
   limit: z.number().meta({ description: 'Bound of the constraint on that date.' }),
 })).meta({ id: 'LimitMeasure', description: 'Value and bound of a constraint on a date.' });
 
+const LimitIssuers = z.array(z.strictObject({ issuer: z.string(), weight: z.number() }).meta({ id: 'LimitIssuer' }));
+
 export const LimitsView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
@@ -62,13 +64,10 @@ export const LimitsView = defineObject(() => ({
           breached_sessions: z.int(),
           least: LimitMeasure,
           latest: LimitMeasure,
-          issuers: z
-            .array(z.strictObject({ issuer: z.string(), weight: z.number() }).meta({ id: 'LimitIssuer' }))
-            .optional()
-            .meta({
-              description:
-                'Issuers whose weights form the latest value, largest first. Only for limits of the largest issuers and of issuers above a weight.',
-            }),
+          issuers: LimitIssuers.optional().meta({
+            description:
+              'Issuers whose weights form the latest value, largest first. Only for limits of the largest issuers and of issuers above a weight.',
+          }),
         })
         .meta({ id: 'LimitRowSummary' }),
     )
@@ -90,6 +89,10 @@ export const LimitsView = defineObject(() => ({
               'Cause of the breach: price changes, a corporate action or delisting, or the trades of a rebalance.',
           }),
           worst: LimitMeasure,
+          issuers: LimitIssuers.optional().meta({
+            description:
+              'Issuers whose weights form the worst value, largest first. Only for limits of the largest issuers and of issuers above a weight.',
+          }),
         })
         .meta({ id: 'LimitBreach' }),
     )

@@ -30,7 +30,7 @@ const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof createLimitsFil
       least_limit: least.limit,
     })),
   breaches: ({ breaches }) =>
-    breaches.map(({ worst, ...breach }) => ({
+    breaches.map(({ worst, issuers: _issuers, ...breach }) => ({
       ...breach,
       worst_date: worst.date,
       worst_value: worst.value,

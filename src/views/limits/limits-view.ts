@@ -10,7 +10,9 @@ import { measureRules } from './rule-figures.js';
 import { listRuleIssuers } from './rule-issuers.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
-export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
+export interface LimitsInput {
+  /** Returns a new reader of the issuers of the securities. Null if each security is its own issuer. */
+  readonly openIssuers: (() => NonNullable<WatchedDates['issuersOn']>) | null;
   readonly window: RequestedWindow;
   /** Published rule or rows of the client. A rule that is null means the rule of the index. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
@@ -42,7 +44,19 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);
   const { names } = columns.header;
-  const issuers = rule === null ? null : listRuleIssuers(columns, { rule, at: window.to, issuersOn: input.issuersOn });
+  const breaches = watch.breaches.slice(0, BREACHES_MAX);
+  const issuers =
+    rule === null
+      ? null
+      : listRuleIssuers(columns, {
+          rule,
+          positions: [window.to, ...breaches.map(({ worst }) => worst.at)],
+          issuersOn: input.openIssuers?.() ?? null,
+        });
+  const listIssuers = (row: string, position: number) => {
+    const rowIssuers = issuers?.get(position)?.get(row);
+    return rowIssuers && { issuers: [...rowIssuers] };
+  };
   const nearestMove = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
@@ -63,10 +77,13 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
       breached_sessions: breachedDates,
       least: createMeasureBody(least, formatDate),
       latest: createMeasureBody(latest, formatDate),
-      ...(issuers?.has(row) === true && { issuers: [...issuers.get(row)!] }),
+      ...listIssuers(row, window.to),
     })),
     rows_total: watch.rows.length,
-    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),
+    breaches: breaches.map((breach) => ({
+      ...createBreachBody(breach, formatDate),
+      ...listIssuers(breach.row, breach.worst.at),
+    })),
     breaches_total: watch.breaches.length,
     distance: nearestMove && { identifier: names[nearestMove.name]!, move: nearestMove.move },
     findings: input.findings,
@@ -75,10 +92,11 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
 
 function createWatch(
   columns: RunColumns,
-  { limits, rule, issuersOn, by, keep, onDate }: LimitsInput & { readonly rule: LimitRuleName | null },
+  { limits, rule, openIssuers, by, keep, onDate }: LimitsInput & { readonly rule: LimitRuleName | null },
   { from, to }: { readonly from: number; readonly to: number },
 ): LimitWatch {
   const options = { from, withDistances: true };
+  const issuersOn = openIssuers?.() ?? null;
   if ('rowsOn' in limits)
     return watchLimits(yieldWatchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
   const [dates] = measureRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });

@@ -33,7 +33,7 @@ function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], e
         }),
     },
     by: 'IDENTIFIER',
-    issuersOn: null,
+    openIssuers: null,
     findings: [],
   });
 }

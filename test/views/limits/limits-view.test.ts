@@ -79,7 +79,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
               window: { start, end },
               limits: { rule },
               by,
-              issuersOn: getIssuer && listIssuersOn,
+              openIssuers: getIssuer && (() => listIssuersOn),
               findings: [],
               keep,
             });
@@ -101,6 +101,16 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             expect(new Set(issuers.map(({ issuer }) => issuer)).size).toBe(issuers.length);
             if (row.includes('above 5%'))
               expect(weights).toHaveLength(lastSums.filter((weight) => Math.abs(weight) > 0.05).length);
+          }
+          for (const { issuers, worst } of view.breaches) {
+            if (issuers === undefined) continue;
+            const sums = sumByIssuer(
+              closes[dates.indexOf(worst.date)]!,
+              listIssuersOn(days[dates.indexOf(worst.date)]!),
+            );
+            expect(sum(issuers.map(({ weight }) => weight))).toBeCloseTo(worst.value, 12);
+            for (const { weight } of issuers)
+              expect(sums.some((each) => Math.abs(Math.abs(each) - weight) < 1e-12)).toBe(true);
           }
           rows.forEach(({ row }, r) => {
             const breachPeriods = listBreachPeriods(expected.map((of) => of[r]! < -1e-12));

@@ -6859,6 +6859,11 @@ class LimitBreach(t.TypedDict):
     worst: LimitMeasure
 
 
+class LimitBreach(_LimitBreach, total=False):
+    #: Issuers whose weights form the worst value, largest first. Only for limits of the largest issuers and of issuers above a weight.
+    issuers: t.Sequence[LimitIssuer]
+
+
 class LimitDistance2(t.TypedDict):
     #: Asset identifier.
     identifier: str

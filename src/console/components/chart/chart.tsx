@@ -241,7 +241,8 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
   const tell = useRef(onRange);
   tell.current = onRange;
   const theme = shade.value;
-  const hasBars = lines.some(({ isBars }) => isBars);
+  // Bars in front of a line need no margin: the axis then has the dates of other charts of the page.
+  const hasBars = lines.every(({ isBars }) => isBars);
   const printing = isPrinting.value;
   useLayoutEffect(() => {
     const { current } = into;

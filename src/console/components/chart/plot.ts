@@ -7,6 +7,7 @@ import {
   getWidth,
   toBins,
   toDate,
+  roundDownScale,
   sortForDrawing,
   listLogSplits,
   roundUpScale,
@@ -94,6 +95,14 @@ const BAR_SIZE: [number, number] = [0.5, 24];
 
 function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.Series {
   const stroke = readSeriesColour(style, line.colour);
+  if (line.isSigned === true)
+    return {
+      label: line.id,
+      stroke: (plot) => splitAtZero(plot, stroke, readSeriesColour(style, LOSS_COLOUR)),
+      width: getWidth(line),
+      points: { show: false },
+      fill: (plot) => splitAtZero(plot, `${stroke}24`, `${readSeriesColour(style, LOSS_COLOUR)}24`),
+    };
   return {
     label: line.id,
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
@@ -106,7 +115,24 @@ function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.S
   };
 }
 
-function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[] {
+/** Number of the series colour of losses. */
+const LOSS_COLOUR = 7;
+
+/** Returns one colour above zero and another below. */
+function splitAtZero({ ctx, bbox, valToPos }: uPlot, above: string, below: string): CanvasGradient {
+  const zero = Math.min(1, Math.max(0, (valToPos(0, 'y', true) - bbox.top) / bbox.height));
+  const gradient = ctx.createLinearGradient(0, bbox.top, 0, bbox.top + bbox.height);
+  for (const [at, colour] of [
+    [0, above],
+    [zero, above],
+    [zero, below],
+    [1, below],
+  ] as const)
+    gradient.addColorStop(at, colour);
+  return gradient;
+}
+
+function createAxes({ unit, isLog, dates, lines }: PlotOptions, style: PlotStyle): uPlot.Axis[] {
   const text = style.getPropertyValue('--text-third');
   const line = style.getPropertyValue('--line');
   const font = `11px ${style.getPropertyValue('--font')}`;
@@ -124,6 +150,11 @@ function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[
       size: 26,
       space: (_, __, least, most, width) => computeLabelSpace(most - least, width),
       values: (_, splits, __, ___, step) => splits.map((at) => formatAxisDate(at, step)),
+      ...(dates.length <= DATED_BARS_MAX &&
+        lines.every(({ isBars }) => isBars) && {
+          splits: (plot) => listBarSplits(dates, plot),
+          values: (_, splits) => splits.map(toDate),
+        }),
     },
     {
       ...common,
@@ -137,6 +168,19 @@ function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[
   ];
 }
 
+/** Maximum number of bars whose dates label the axis. Long daily series are labelled by months and years. */
+const DATED_BARS_MAX = 200;
+
+/** Minimum distance in pixels between the dates of bars. */
+const BAR_LABEL_SPACE = 90;
+
+/** Returns the dates of bars, evenly thinned if they need more than the width of the plot. */
+function listBarSplits(dates: readonly string[], { bbox }: uPlot): number[] {
+  const count = Math.max(1, Math.floor(bbox.width / devicePixelRatio / BAR_LABEL_SPACE));
+  const every = Math.ceil(dates.length / count);
+  return dates.filter((_, t) => t % every === 0).map(toSeconds);
+}
+
 /** Steps of an axis of counts, which have no decimals. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, k) => [10 ** k, 2 * 10 ** k, 5 * 10 ** k]).flat();
 
@@ -148,7 +192,7 @@ function formatAxisDate(seconds: number, step: number): string {
   return step >= 12 * MONTH_SECONDS ? date.slice(0, 4) : step >= MONTH_SECONDS ? date.slice(0, 7) : date;
 }
 
-function createRange({ lines, isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
+function createRange({ lines, isLog, isStacked, hasZero, height }: PlotOptions): uPlot.Scale.Range {
   if (isLog)
     return (_, least, most) => {
       const factor = (most / least) ** 0.06;
@@ -158,14 +202,16 @@ function createRange({ lines, isLog, isStacked, hasZero }: PlotOptions): uPlot.S
   const hasOnlyBars = lines.every(({ isBars }) => isBars);
   return (_, least, most) => {
     if (hasZero && hasOnlyBars && least >= 0 && most > 0) return [0, roundUpScale(most)];
-    // The axis of drawdowns has a label below the lowest of them.
-    if (hasZero && most <= 0 && least < 0) return [-roundUpScale(-least), 0];
+    if (hasZero && most <= 0 && least < 0) return [roundDownScale(least, Math.floor(height / LABEL_HEIGHT)), 0];
     const low = hasZero ? Math.min(0, least) : least;
     const high = hasZero ? Math.max(0, most) : most;
     const margin = (high - low || Math.abs(high) || 1) * 0.06;
     return [low === 0 && hasZero ? 0 : low - margin, high === 0 && hasZero ? 0 : high + margin];
   };
 }
+
+/** Height of a chart in pixels for each label of its vertical axis. */
+const LABEL_HEIGHT = 46;
 
 /** Returns the cursor settings: dragging selects a range, and dragging with the shift key moves it. */
 function createCursor({ sync, isStacked }: PlotOptions): uPlot.Cursor {

@@ -18,6 +18,8 @@ export interface Line {
   readonly reference?: string;
   /** True if the area below the line is filled. */
   readonly isFilled?: boolean;
+  /** True if the line and its filled area have the colour of losses below zero. */
+  readonly isSigned?: boolean;
   /** True if each value is drawn as a bar from zero. */
   readonly isBars?: boolean;
   /** True if missing values interrupt the line. Default: the line continues to the next value. */
@@ -207,6 +209,20 @@ const TOPS = [1, 2, 4, 5, 10];
 export function roundUpScale(most: number): number {
   const power = 10 ** Math.floor(Math.log10(most));
   return power * (TOPS.find((times) => times * power >= most) ?? 10);
+}
+
+/** Steps of an axis as multiples of a power of ten. */
+const STEPS = [1, 2, 5, 10];
+
+/**
+ * Returns the value at which a scale below zero begins, so that its lowest value is above a label.
+ * @param steps maximum number of labels below zero
+ */
+export function roundDownScale(least: number, steps: number): number {
+  const raw = -least / steps;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * (STEPS.find((times) => times * power >= raw * (1 - 1e-9)) ?? 10);
+  return -step * Math.ceil(-least / step - 1e-9);
 }
 
 /** Formats the labels of an axis. They have no more decimals than the steps of the axis need. */

@@ -2,7 +2,7 @@ import type { LimitsView } from '#clients/typescript/divisor.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
 import type { Column } from '../../components/table/columns.js';
 import { formatInUnit } from '../../words/amounts.js';
-import { formatCount } from '../../words/numbers.js';
+import { formatCount, formatPercent } from '../../words/numbers.js';
 
 type Row = LimitsView['rows'][number];
 
@@ -21,18 +21,15 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     help: 'On the last date of the range',
     width: 166,
     value: ({ row }) => findOpenBreach(breaches, row)?.begin ?? '',
-    show: ({ row, latest }) => {
-      const openBreach = findOpenBreach(breaches, row);
-      return openBreach === undefined ? (
-        isNear(latest) ? (
-          <Badge kind="warning" title="Within 2% of the bound">
-            near the bound
-          </Badge>
-        ) : (
-          <Badge kind="good">within</Badge>
-        )
+    show: (limit) => {
+      const openBreach = findOpenBreach(breaches, limit.row);
+      if (openBreach !== undefined) return <Badge kind="bad">in breach since {openBreach.begin}</Badge>;
+      return isNear(limit) ? (
+        <Badge kind="warning" title="Within 2% of the bound">
+          near the bound
+        </Badge>
       ) : (
-        <Badge kind="bad">in breach since {openBreach.begin}</Badge>
+        <Badge kind="good">within</Badge>
       );
     },
   },
@@ -75,13 +72,18 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
   { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
 ];
 
-/** Distance to a bound, relative to it, at which a value is near the bound. */
+/** Fraction of a bound. A value closer to its bound is near it. */
 const NEAR = 0.02;
 
-const isNear = ({ value, limit }: Row['latest']): boolean => Math.abs(limit - value) <= NEAR * Math.abs(limit);
+/** Returns true if the latest value is within its bound by less than 2% of the bound. Counts are never near. */
+export const isNear = ({ latest: { value, limit }, unit }: Row): boolean =>
+  unit !== 'count' && Math.abs(limit - value) < NEAR * Math.abs(limit);
 
 const findOpenBreach = (breaches: LimitsView['breaches'], row: string): Breach | undefined =>
   breaches.find((breach) => breach.end === null && breach.row === row);
+
+const formatIssuers = (issuers: Breach['issuers'] = []): string =>
+  issuers.map(({ issuer, weight }) => `${issuer} ${formatPercent(weight)}`).join(', ');
 
 const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
 
@@ -94,6 +96,16 @@ export function createBreachColumns(rows: LimitsView['rows']): readonly Column<B
   const formatRowFigure = (row: string, value: number) => formatInUnit(value, units.get(row) ?? 'value');
   return [
     { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
+    {
+      id: 'issuers',
+      title: 'Issuers',
+      help: 'Issuers that form the worst value, with their weights',
+      width: 120,
+      grow: 4,
+      priority: 3,
+      value: ({ issuers }) => formatIssuers(issuers),
+      show: ({ issuers }) => <span title={formatIssuers(issuers)}>{formatIssuers(issuers)}</span>,
+    },
     { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
     { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
     {

@@ -20,7 +20,7 @@ import { useSchemas } from '../../state/schemas.js';
 import { formatInUnit } from '../../words/amounts.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { countValues, formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
-import { createBreachColumns, createLimitColumns } from './limit-columns.js';
+import { createBreachColumns, createLimitColumns, isNear } from './limit-columns.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
@@ -168,7 +168,9 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
         <Table
           label="breaches"
           name="breaches"
-          columns={createBreachColumns(rows)}
+          columns={createBreachColumns(rows).filter(
+            ({ id: column }) => column !== 'issuers' || breaches.some(({ issuers }) => issuers !== undefined),
+          )}
           rows={breaches}
           getKey={({ row, begin }) => `${row} ${begin}`}
           formatAddress={({ begin, cause }) =>
@@ -264,24 +266,31 @@ function headroomFigures(view: LimitsView): readonly Metric[] {
   const last = knownHeadroom.at(-1);
   if (last === undefined || !areAllWeights(view)) return [];
   const least = knownHeadroom.reduce((low, one) => (one.value < low.value ? one : low));
-  const formatRowFigure = (term: string, { value, date }: typeof last, help: string): Metric => ({
+  const formatRowFigure = (term: string, { value, date }: typeof last, help: string, kind = ''): Metric => ({
     term,
     value: formatPoints(value),
-    kind: value < 0 ? 'down' : '',
+    kind: value < 0 ? 'down' : kind,
     note: date,
     help,
   });
   return [
-    formatRowFigure('Headroom', last, 'Distance to the nearest bound on the last session'),
+    formatRowFigure(
+      'Headroom',
+      last,
+      'Distance to the nearest bound on the last session',
+      view.rows.some(isNear) ? 'warning' : '',
+    ),
     formatRowFigure('Smallest headroom', least, 'Smallest distance to a bound of all sessions'),
   ];
 }
 
 function Headroom({ view }: { readonly view: LimitsView }) {
   const { state } = view;
+  // A line that is never above zero has the colour of losses in the legend, too.
+  const isBeyond = state.headroom.every((value) => value === null || value <= 0);
   const areWeights = areAllWeights(view);
   const lines = useMemo<readonly Line[]>(
-    () => [{ id: 'headroom', label: 'Headroom', values: state.headroom, colour: 1, isFilled: true }],
+    () => [{ id: 'headroom', label: 'Headroom', values: state.headroom, colour: isBeyond ? 7 : 1, isSigned: true }],
     [state],
   );
   return (

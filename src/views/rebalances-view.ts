@@ -1,9 +1,10 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
-import { compareText } from '#domain/refusals/findings.js';
+import { compareText, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
@@ -11,11 +12,13 @@ import { computeRebalanceFigures, createWeightsReader, type WeightsAround } from
 
 type RebalanceRow = RebalanceList['rebalances'][number];
 
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
 /**
  * Returns all rebalances of a stored run.
  * @cost reads [R x H] targets, and the same number of weights
  */
-export function listRebalances(columns: RunColumns): RebalanceList {
+export function listRebalances(columns: RunColumns): Served<RebalanceList> {
   const decisions = readDecisions(columns);
   const readWeightsAround = createWeightsReader(columns);
   return {
@@ -23,8 +26,16 @@ export function listRebalances(columns: RunColumns): RebalanceList {
     rebalances: columns.header.rebalances.map((_, r) =>
       createRow(columns, { r, around: readWeightsAround(r) }, decisions),
     ),
+    findings: columns.has('record')
+      ? openRecordParts(columns)
+          .findings()
+          .filter(({ code }) => REPORTED_CODES.has(code))
+      : [],
   };
 }
+
+/** Codes of the warnings about rebalances that were not executed, and about securities that left between them. */
+const REPORTED_CODES: ReadonlySet<FindingCode> = new Set(['REBALANCE_HELD', 'SILENT_DELISTING']);
 
 /**
  * Returns the rebalance that is valid on a day, and its securities.

@@ -6992,7 +6992,7 @@ export interface MaxSharpeObjective {
 
 /** Maximum expected return, less half the risk aversion times the variance, less the costs of the trades. */
 export interface MaxUtilityObjective {
-  /** Risk aversion. Half of this number is the price of one unit of variance. */
+  /** Half of this number is the price of one unit of variance. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
 }
@@ -8770,6 +8770,8 @@ export interface RebalanceList {
   readonly index_id: string;
   /** Rebalances by date, beginning with the composition in force at the start. */
   readonly rebalances: readonly RebalanceRow[];
+  /** Warnings of the run about rebalances that were not executed, and about securities that left without a corporate action. Empty if the run does not store its warnings. */
+  readonly findings: readonly Finding[];
 }
 
 export interface RebalancePack {
@@ -12309,7 +12311,7 @@ export interface TopFractionRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** Keeps the `count` best securities by a field, overall or in each group. */
+/** Keeps the securities with the best values of a field, overall or in each group. */
 export interface TopNParams {
   /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
+import { Finding } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
@@ -55,6 +56,10 @@ export const RebalanceList = defineObject(() => ({
   rebalances: z
     .array(RebalanceRow)
     .meta({ description: 'Rebalances by date, beginning with the composition in force at the start.' }),
+  findings: z.array(Finding).meta({
+    description:
+      'Warnings of the run about rebalances that were not executed, and about securities that left without a corporate action. Empty if the run does not store its warnings.',
+  }),
 })).meta({ id: 'RebalanceList' });
 export type RebalanceList = WithoutRunState<z.infer<typeof RebalanceList>>;
 

@@ -6846,7 +6846,7 @@ class LeverageOverlayInput(_LeverageOverlayInput, total=False):
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
-class LimitBreach(t.TypedDict):
+class _LimitBreach(t.TypedDict):
     #: Constraint whose bound is exceeded.
     row: str
     #: First session beyond the bound. It can be before the window.
@@ -7815,7 +7815,7 @@ class _MaxUtilityObjective(t.TypedDict):
 class MaxUtilityObjective(_MaxUtilityObjective, total=False):
     """Maximum expected return, less half the risk aversion times the variance, less the costs of the trades."""
 
-    #: Risk aversion. Half of this number is the price of one unit of variance.
+    #: Half of this number is the price of one unit of variance.
     risk_aversion: float
 
 
@@ -9787,6 +9787,8 @@ class RebalanceList(t.TypedDict):
     index_id: str
     #: Rebalances by date, beginning with the composition in force at the start.
     rebalances: t.Sequence[RebalanceRow]
+    #: Warnings of the run about rebalances that were not executed, and about securities that left without a corporate action. Empty if the run does not store its warnings.
+    findings: t.Sequence[Finding]
 
 
 class RebalancePackLiquidation(t.TypedDict):
@@ -13542,7 +13544,7 @@ class _TopNParams(t.TypedDict):
 
 
 class TopNParams(_TopNParams, total=False):
-    """Keeps the `count` best securities by a field, overall or in each group."""
+    """Keeps the securities with the best values of a field, overall or in each group."""
 
     #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]

@@ -1,5 +1,5 @@
-import { nameColumn } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
+import { nameColumn } from '../../components/name-column.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -17,11 +17,12 @@ interface Exit {
   readonly effect: number | null;
   readonly divisorBefore: number | null;
   readonly divisorAfter: number | null;
+  /** True if the security had no price for too long, and no corporate action ended it. */
+  readonly isSilent: boolean;
 }
 
 /** Renders the securities that left between rebalances, with or without a corporate action. */
 export function Exits({ id }: { readonly id: string }) {
-  const formatNameAddress = useNameAddress();
   const range = findChosenRange();
   const view = useResource(
     `exits of ${formatRunKey(id)} ${range?.from} ${range?.to}`,
@@ -30,53 +31,73 @@ export function Exits({ id }: { readonly id: string }) {
       keeps: true,
     },
   );
-  const facts = useNames(view.data?.map(({ identifier }) => identifier) ?? [], view.data?.at(-1)?.date);
   if (view.data?.length === 0) return null;
   return (
-    <Section
-      title="Left between rebalances"
-      aside="securities that were delisted, acquired or without a price for too long; the divisor was adjusted"
-    >
+    <Section title="Left between rebalances" aside="the divisor was adjusted">
       <Answered resource={view} what="the securities that left">
-        {(exits) => (
-          <Table
-            label={`securities that left ${id}`}
-            columns={createColumns(facts)}
-            rows={exits}
-            getKey={({ date, identifier }) => `${date} ${identifier}`}
-            formatAddress={({ identifier }) => formatNameAddress(identifier)}
-            sort={{ column: 'date', direction: 'desc' }}
-            height={320}
-          />
-        )}
+        {(exits) => <ExitTable id={id} exits={exits} />}
       </Answered>
     </Section>
   );
 }
 
+function ExitTable({ id, exits }: { readonly id: string; readonly exits: readonly Exit[] }) {
+  const formatNameAddress = useNameAddress();
+  const facts = useNames(
+    exits.map(({ identifier }) => identifier),
+    exits.reduce((latest, { date }) => (date > latest ? date : latest), ''),
+  );
+  return (
+    <Table
+      label={`securities that left ${id}`}
+      columns={createExitColumns(facts)}
+      rows={exits}
+      getKey={({ date, identifier }) => `${date} ${identifier}`}
+      formatAddress={({ identifier }) => formatNameAddress(identifier)}
+      sort={{ column: 'date', direction: 'desc' }}
+      height={320}
+    />
+  );
+}
+
 async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit[]> {
   const range = findChosenRange();
-  const { columns, data } = await service.value.call('exportRun', {
-    params: { index_id: id, table: 'events' },
-    query: { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
-    signal,
-  });
+  const run = readShownRun();
+  const [{ columns, data }, { findings }] = await Promise.all([
+    service.value.call('exportRun', {
+      params: { index_id: id, table: 'events' },
+      query: { ...run, ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
+      signal,
+    }),
+    service.value.call('listRebalances', { params: { index_id: id }, query: run, signal }),
+  ]);
   const getCell = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
   const findNumber = (row: readonly unknown[], name: string) => getCell(row, name) as number | null; // these columns contain numbers or null
   return data
     .filter((row) => getCell(row, 'type') === 'exit')
-    .map((row) => ({
-      date: String(getCell(row, 'date')),
-      identifier: String(getCell(row, 'identifier')),
+    .map((row) => [row, String(getCell(row, 'date')), String(getCell(row, 'identifier'))] as const)
+    .map(([row, date, identifier]) => ({
+      date,
+      identifier,
       effect: findNumber(row, 'effect'),
       divisorBefore: findNumber(row, 'divisor_before'),
       divisorAfter: findNumber(row, 'divisor_after'),
+      isSilent: findings.some(
+        ({ code, message }) => code === 'SILENT_DELISTING' && message.startsWith(`${identifier} left on ${date}`),
+      ),
     }));
 }
 
-const createColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Exit>[] => [
+const createExitColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Exit>[] => [
   { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
-  nameColumn(facts),
+  { ...nameColumn(facts), width: 110, grow: 2 },
+  {
+    id: 'reason',
+    title: 'Reason',
+    width: 150,
+    grow: 2,
+    value: ({ isSilent }) => (isSilent ? 'no price for too long' : 'corporate action, such as a delisting or a merger'),
+  },
   createNumericColumn({
     id: 'effect',
     title: 'Effect on divisor',

@@ -1,4 +1,4 @@
-import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { Finding, LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Band } from '../../components/chart/overlays.js';
@@ -16,6 +16,7 @@ import { service, createTrouble } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/returns.js';
+import { HeldRebalances } from './held-rebalances.js';
 import { listOthers, OtherIndices, removeOther } from './other-indices.js';
 import { rebase, RelativePane } from './relative-pane.js';
 
@@ -60,9 +61,8 @@ export function LevelChart(props: LevelChartProps) {
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   const falls = performance?.drawdowns ?? NO_FALLS;
-  const isShaded = getParameter('shade') === 'drawdowns';
-  const bands = useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
-  const marks = useRebalanceMarks(id);
+  const bands = useBands(falls);
+  const { marks, findings } = useRebalanceMarks(id);
   const controls = (
     <Controls {...{ id, others: otherIndices, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />
   );
@@ -106,6 +106,7 @@ export function LevelChart(props: LevelChartProps) {
         compares={unit === 'rebased'}
         onRemoveLine={(removed) => removeOther(otherIndices, removed)}
       />
+      <HeldRebalances findings={findings} />
       <RelativePane dates={dates} lines={lines} />
     </Section>
   );
@@ -134,14 +135,14 @@ function useLines(
 
 const NO_LEVELS: readonly Levels[] = [];
 
-/** Returns a mark for each day on which a rebalance is traded. */
-function useRebalanceMarks(id: string): readonly Mark[] {
+/** Returns a mark for each day on which a rebalance is traded, and the warnings about rebalances. */
+function useRebalanceMarks(id: string): { readonly marks: readonly Mark[]; readonly findings: readonly Finding[] } {
   const rebalances = useResource(
     `rebalances ${formatRunKey(id)}`,
     (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
     { isLater: true },
   );
-  return useMemo<readonly Mark[]>(
+  const marks = useMemo<readonly Mark[]>(
     () =>
       (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
         day === null
@@ -150,9 +151,16 @@ function useRebalanceMarks(id: string): readonly Mark[] {
       ),
     [id, rebalances.data],
   );
+  return { marks, findings: rebalances.data?.findings ?? [] };
 }
 
 const NO_FALLS: PerformanceView['drawdowns'] = [];
+
+/** Returns the shaded drawdowns; none unless the address asks for them. */
+function useBands(falls: PerformanceView['drawdowns']): readonly Band[] {
+  const isShaded = getParameter('shade') === 'drawdowns';
+  return useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
+}
 
 /** Returns the period of a drawdown to shade: from its peak to its recovery, or to the last date. */
 const createBand = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({

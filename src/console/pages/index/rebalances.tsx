@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT } from '../../components/chart/series.js';
+import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
@@ -14,6 +15,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
+import { findLastScheduled, listHeldRebalances } from './held-rebalances.js';
 import { NO_COST_NOTE } from '../rebalance/rebalance-figures.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
@@ -42,24 +44,17 @@ export function Rebalances({ id, run }: RebalancesProps) {
   return (
     <div class="index-part">
       <Answered resource={list} what="the rebalances">
-        {({ rebalances }) => {
+        {({ rebalances, findings }) => {
           const rows = addLeft(rebalances);
           const constants = findConstants(rebalances);
           const hiddenColumns = new Set([...constants.keys(), ...listEmptyColumns(rows)]);
           return (
             <>
               <Figures rebalances={rebalances} />
-              <Upcoming id={id} after={rebalances.at(-1)?.date} end={run.end} />
-              {index !== undefined && (
-                <Orders
-                  id={id}
-                  currency={index.currency}
-                  asOf={run.end}
-                  least={rebalances.at(-1)?.date ?? run.start}
-                  most={run.end}
-                  isChanged={run.stale?.definition === true}
-                />
+              {listHeldRebalances(findings).length > 0 && (
+                <Findings findings={listHeldRebalances(findings)} shown={3} />
               )}
+              <Upcoming id={id} after={findLastScheduled(rebalances, findings)} end={run.end} />
               <Section
                 title="Rebalances"
                 aside={
@@ -83,6 +78,16 @@ export function Rebalances({ id, run }: RebalancesProps) {
                   height={620}
                 />
               </Section>
+              {index !== undefined && (
+                <Orders
+                  id={id}
+                  currency={index.currency}
+                  asOf={run.end}
+                  least={rebalances.at(-1)?.date ?? run.start}
+                  most={run.end}
+                  isChanged={run.stale?.definition === true}
+                />
+              )}
             </>
           );
         }}
@@ -190,7 +195,7 @@ const UPCOMING_MAX = 4;
 
 interface UpcomingProps {
   readonly id: string;
-  /** Date of the last rebalance of the run. */
+  /** Date of the last rebalance of the run, executed or not. */
   readonly after: string | undefined;
   /** Last date of the run. */
   readonly end: string;
@@ -204,10 +209,14 @@ function Upcoming({ id, after, end }: UpcomingProps) {
   const first = behind?.upcoming[0];
   const last = ahead?.recent[0];
   const upcomingDates = ahead?.upcoming ?? [];
+  const areDecidedBefore = upcomingDates.some((date) => ahead?.announcements?.[date] !== undefined);
   return (
     <>
       {upcomingDates.length > 0 && (
-        <Section title="Next rebalances" aside={`${ahead?.frequency}, sessions of ${ahead?.calendar}`}>
+        <Section
+          title="Next rebalances"
+          aside={`${ahead?.frequency}, sessions of ${ahead?.calendar}${areDecidedBefore ? '' : ', decided on the same day'}`}
+        >
           <Metrics
             label={`Next rebalances of ${id}`}
             metrics={upcomingDates.map((date) => {
@@ -215,10 +224,9 @@ function Upcoming({ id, after, end }: UpcomingProps) {
               return {
                 term: `In effect ${formatDaysTo(date)}`,
                 value: `${formatWeekday(date)} ${date}`,
-                note:
-                  decisionDate === undefined
-                    ? 'decided on the same day'
-                    : `decided ${formatWeekday(decisionDate)} ${decisionDate}, ${formatDaysTo(decisionDate)}`,
+                ...(decisionDate !== undefined && {
+                  note: `decided ${formatWeekday(decisionDate)} ${decisionDate}, ${formatDaysTo(decisionDate)}`,
+                }),
               };
             })}
           />
@@ -285,23 +293,15 @@ const COLUMNS: readonly Column<Row>[] = [
     of: (row) => row.constituents,
     write: formatCount,
   }),
-  {
-    id: 'added',
-    title: 'Added',
-    width: 72,
-    align: 'right',
-    value: (row) => row.added,
-    show: (row) => <span class={row.added > 0 ? 'up' : ''}>{formatCount(row.added)}</span>,
-  },
-  {
+  createNumericColumn({ id: 'added', title: 'Added', width: 72, of: (row) => row.added, write: formatCount }),
+  createNumericColumn({
     id: 'removed',
     title: 'Removed',
     width: 80,
     priority: 2,
-    align: 'right',
-    value: (row) => row.removed,
-    show: (row) => <span class={row.removed > 0 ? 'down' : ''}>{formatCount(row.removed)}</span>,
-  },
+    of: (row) => row.removed,
+    write: formatCount,
+  }),
   createNumericColumn({
     id: 'left',
     title: 'Left between',

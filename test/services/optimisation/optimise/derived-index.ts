@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
+import type { RebalanceList } from '#contract/analytics/rebalances.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { JobStatus } from '#jobs/status.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
@@ -155,6 +156,8 @@ export function describeDerivedIndex(): void {
       ).findings.filter(({ code }) => code === 'REBALANCE_HELD');
       expect(heldFindings.length).toBeGreaterThan(2);
       expect(heldFindings.every(({ severity }) => severity === 'warning')).toBe(true);
+      const { body: list } = await service.ask<RebalanceList>('GET', '/analytics/STILL/rebalances');
+      expect(list.findings).toEqual(heldFindings);
       const { error } = await run('NEVER');
       expect(error).toMatchObject({
         code: 'INFEASIBLE',

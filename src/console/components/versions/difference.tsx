@@ -143,7 +143,10 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
     setBusy(false);
   };
   return (
-    <Section title={`Restore version ${version}`} aside={`changes against version ${newest.version}, the current one`}>
+    <Section
+      title={`Restore version ${version}`}
+      aside={`what this changes in version ${newest.version}, the current one`}
+    >
       {newest.action === 'deleted' ? (
         <p class="quiet">The document was deleted. Restoring brings back all of it.</p>
       ) : (
@@ -153,7 +156,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       )}
       <div class="version-restore">
         <Field
-          spec={{ name: 'note', label: 'Reason', kind: 'text', help: 'Shown with the new version.' }}
+          spec={{ name: 'note', label: 'Reason', kind: 'text' }}
           value={note}
           findings={[]}
           onChange={(value) => setNote(typeof value === 'string' ? value : '')}

@@ -1,6 +1,7 @@
 import type { DocumentVersion, VersionList } from '#clients/typescript/divisor.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
+import { formatOverviewKey, readOverview } from '../../state/run-questions.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { Badge, type BadgeKind } from '../badge.js';
@@ -50,12 +51,13 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
     versions.find(({ version }) => String(version) === getParameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
   const summaries = useChangeSummaries(of, versions);
+  const runVersion = useRunVersion(of);
   return (
     <div class="versions">
       <Table
         label={`versions of ${of.id}`}
         name="versions"
-        columns={createColumns(summaries)}
+        columns={createColumns(summaries, runVersion)}
         rows={versions}
         getKey={({ version }) => String(version)}
         openKey={openVersion === undefined ? null : String(openVersion.version)}
@@ -86,6 +88,13 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
   );
 }
 
+/** Returns the version of the displayed run of an index or strategy. Returns null if there is none. */
+function useRunVersion({ kind, id }: VersionedFamily): number | null {
+  const hasRuns = kind === 'index' || kind === 'strategy';
+  const run = useResource(hasRuns ? formatOverviewKey(id) : null, (signal) => readOverview(id, signal));
+  return run.data?.index_version ?? null;
+}
+
 /** Renders the document of a first version. It has no changes. */
 function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; readonly version: DocumentVersion }) {
   const { version } = only;
@@ -100,14 +109,21 @@ function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; read
 
 const ACTIONS: Readonly<Record<string, BadgeKind>> = { created: 'good', deleted: 'bad', restored: 'info' };
 
-const createColumns = (summaries: ReadonlyMap<number, string>): readonly Column<DocumentVersion>[] => [
+/** @param runVersion version of the displayed run; null if there is none */
+const createColumns = (
+  summaries: ReadonlyMap<number, string>,
+  runVersion: number | null,
+): readonly Column<DocumentVersion>[] => [
   {
     id: 'version',
     title: 'Version',
-    width: 76,
-    align: 'right',
+    width: runVersion === null ? 76 : 96,
     value: ({ version }) => version,
-    show: ({ version }) => <strong>{version}</strong>,
+    show: ({ version }) => (
+      <>
+        <strong>{version}</strong> {version === runVersion && <Badge kind="info">run</Badge>}
+      </>
+    ),
   },
   {
     id: 'action',

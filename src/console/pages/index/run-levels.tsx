@@ -5,6 +5,7 @@ import { layerCovered, type Line } from '../../components/chart/series.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { formatDecimal, formatFigure } from '../../words/numbers.js';
 import { rebase } from './relative-pane.js';
 
 interface RunLevelsProps {
@@ -42,26 +43,38 @@ interface Levels {
   readonly data: readonly (number | null)[];
 }
 
-async function readLevels(id: string, run: string, signal: AbortSignal): Promise<Levels> {
-  const query = { run_id: run };
-  const { level } = await service.value.call('getOverview', { params: { index_id: id }, query, signal });
-  return level;
+interface RunSeries {
+  /** Levels of the portfolio, 100 at the start. */
+  readonly portfolio: Levels;
+  /** Levels of the index in points. */
+  readonly points: Levels;
+}
+
+async function readLevels(id: string, run: string, signal: AbortSignal): Promise<RunSeries> {
+  const request = { params: { index_id: id }, query: { run_id: run }, signal };
+  const [{ level: portfolio }, { levels: points }] = await Promise.all([
+    service.value.call('getOverview', request),
+    service.value.call('getLevels', request),
+  ]);
+  return { portfolio, points };
 }
 
 interface LinesProps extends Pick<RunLevelsProps, 'id' | 'children'> {
-  readonly first: Levels;
-  readonly second: Levels;
+  readonly first: RunSeries;
+  readonly second: RunSeries;
 }
 
 function Lines({ id, first, second, children }: LinesProps) {
-  const { dates, levels, ratio } = useMemo(() => draw(first, second), [first, second]);
+  const { dates, levels, ratio } = useMemo(() => draw(first.portfolio, second.portfolio), [first, second]);
+  const scaled = findScaledLevel(first.points, second.points);
   const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL));
   return (
     <>
       {isSame && (
         <p>
-          No difference: the portfolios of both runs have the same returns on every date. The level of the index can
-          still differ by its base value.
+          {scaled === null
+            ? 'No difference: the levels of both runs are the same on every date.'
+            : `The returns of both runs are the same on every date. The index levels of the later run are those of the earlier run times ${formatFigure(scaled.to / scaled.from)}: ${formatDecimal(scaled.to)} instead of ${formatDecimal(scaled.from)} on ${scaled.date}.`}
         </p>
       )}
       <Chart
@@ -74,7 +87,7 @@ function Lines({ id, first, second, children }: LinesProps) {
       {!isSame && (
         <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
       )}
-      {!isSame && children}
+      {(!isSame || scaled !== null) && children}
     </>
   );
 }
@@ -83,6 +96,18 @@ function Lines({ id, first, second, children }: LinesProps) {
 const BASE_LEVEL = 100;
 /** Maximum absolute difference between a ratio and the base that can come from the rounding of doubles. */
 const ROUNDING = 1e-9;
+
+/** Returns the index levels of both runs on their last common date. Returns null if they are equal. */
+function findScaledLevel(first: Levels, second: Levels) {
+  const levelByDate = new Map(first.index.map((date, t) => [date, first.data[t] ?? null]));
+  const at = second.index.findLastIndex(
+    (date, t) => (levelByDate.get(date) ?? null) !== null && (second.data[t] ?? null) !== null,
+  );
+  const date = second.index[at];
+  if (date === undefined) return null;
+  const [from, to] = [levelByDate.get(date)!, second.data[at]!];
+  return Math.abs(to / from - 1) < ROUNDING ? null : { date, from, to };
+}
 
 function draw(first: Levels, second: Levels) {
   const dates = [...new Set([...first.index, ...second.index])].toSorted();

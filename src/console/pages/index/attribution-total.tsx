@@ -36,7 +36,7 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
         title="Steps to the total"
         aside={
           <>
-            percentage points of the return, after costs
+            percentage points of the return{view.cost_drag !== null && view.cost_drag !== 0 && ', after costs'}
             {hasSectors && (
               <Choice
                 label="Steps by"

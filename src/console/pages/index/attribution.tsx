@@ -83,7 +83,18 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   return (
     <div class="index-part">
-      <RangeBar start={run.start} end={run.end} />
+      <div class="part-bar">
+        <RangeBar start={run.start} end={run.end} />
+        {!hasNoSectors && (
+          <Select
+            label="Against"
+            isLabelShown
+            options={options}
+            value={against ?? NO_EFFECT}
+            onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
+          />
+        )}
+      </div>
       <Answered resource={names} what="the attribution">
         {(view) => (
           <AttributionTotal
@@ -94,17 +105,7 @@ export function Attribution({ id, run }: AttributionProps) {
       </Answered>
       <Section
         title="By sector"
-        aside={
-          !hasNoSectors && (
-            <Select
-              label="Against"
-              isLabelShown
-              options={options}
-              value={against ?? NO_EFFECT}
-              onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
-            />
-          )
-        }
+        aside={!hasNoSectors && against === null && 'choose an index above to split the active return'}
       >
         {hasNoSectors ? (
           <NoGroupColumn purpose="the attribution by sector" />
@@ -201,9 +202,9 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   createNumericColumn({
     id: 'weight',
     adds: true,
-    title: 'Weight',
+    title: 'Average weight',
     help: 'Mean weight at the beginning of the sessions',
-    width: 84,
+    width: 118,
     of: ({ average_weight: weight }) => weight,
     write: formatPercent,
   }),
@@ -242,9 +243,9 @@ const NAME_COLUMNS: readonly Column<NameRow>[] = [
   createNumericColumn({
     id: 'weight',
     adds: true,
-    title: 'Weight',
+    title: 'Average weight',
     help: 'Mean weight at the beginning of the sessions',
-    width: 84,
+    width: 118,
     of: ({ average_weight: weight }) => weight,
     write: formatPercent,
   }),

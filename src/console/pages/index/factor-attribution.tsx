@@ -1,5 +1,6 @@
 import type { FactorAttributionView } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { addPoints } from '../../components/signed.js';
 import { Findings } from '../../components/findings.js';
@@ -12,7 +13,14 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
-import { formatChange, formatDecimal, formatPercent, formatResidual } from '../../words/numbers.js';
+import {
+  formatChange,
+  formatDecimal,
+  formatPercent,
+  formatPoints,
+  formatResidual,
+  getSignClass,
+} from '../../words/numbers.js';
 
 const MODELS = [
   { value: 'styles', text: 'Styles' },
@@ -48,9 +56,18 @@ export function FactorAttribution({ id }: { readonly id: string }) {
   );
 }
 
+type FactorGroup = 'Market' | 'Sectors' | 'Styles' | 'Specific' | 'Other';
+
+const GROUPS: readonly FactorGroup[] = ['Market', 'Sectors', 'Styles', 'Specific', 'Other'];
+
+/** Returns the group of a factor. Names of styles have only capital letters, those of sectors do not. */
+const findGroup = (factor: string): FactorGroup =>
+  factor === 'MARKET' ? 'Market' : factor === formatFactor(factor) ? 'Sectors' : 'Styles';
+
 /** Factor of the model, or the rest that the factors do not explain. */
 interface Row {
   readonly name: string;
+  readonly group: FactorGroup;
   readonly exposure: number | null;
   readonly contribution: number;
 }
@@ -60,15 +77,29 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
   const rows: readonly Row[] = [
     ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
       name: formatFactor(factor),
+      group: findGroup(factor),
       exposure,
       contribution,
     })),
-    { name: 'Security-specific return', exposure: null, contribution: specific },
-    { name: 'Costs, overlays and securities without a regression', exposure: null, contribution: other },
+    { name: 'Security-specific return', group: 'Specific', exposure: null, contribution: specific },
+    {
+      name: 'Costs, overlays and securities without a regression',
+      group: 'Other',
+      exposure: null,
+      contribution: other,
+    },
   ];
   return (
     <>
       <Findings findings={view.findings} />
+      <Metrics
+        label="Contributions of groups of factors"
+        metrics={GROUPS.flatMap((group) => {
+          const groupRows = rows.filter((row) => row.group === group);
+          const sum = groupRows.reduce((partial, { contribution }) => partial + contribution, 0);
+          return groupRows.length === 0 ? [] : [{ term: group, value: formatPoints(sum), kind: getSignClass(sum) }];
+        })}
+      />
       <Table
         label="attribution by factor"
         name="by-factor"
@@ -87,6 +118,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
 
 const COLUMNS: readonly Column<Row>[] = [
   { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
+  { id: 'group', title: 'Group', width: 92, priority: 3, value: ({ group }) => group },
   createNumericColumn({
     id: 'exposure',
     title: 'Average exposure',

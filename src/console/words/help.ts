@@ -18,6 +18,10 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
 
+/** Forms of a datapoint that only a request has. A form has a field for the name or the expression. */
+const DATAPOINT_FORMS =
+  ', an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.';
+
 /**
  * Changes a help text of the API for a form. There, null is an empty field, true is the choice yes, an effect of true
  * is the effect of the field, percent follows its number, and the active store is the served one.
@@ -29,5 +33,6 @@ export const formatFormHelp = (help: string): string =>
     .replaceAll(/\bTrue (?!for )([a-z])/g, (_, first: string) => first.toUpperCase())
     .replaceAll(/\bNull\b/g, 'Empty')
     .replaceAll(/(\d) %/g, '$1%')
+    .replace(DATAPOINT_FORMS, ' or an expression.')
     .replaceAll('active store', 'served store')
     .replaceAll('another store is active', 'another store is served');

@@ -59,7 +59,9 @@ export function Field({
             *
           </span>
         )}
-        {isShort(unit) && !isFraction(unit) && !label.toLowerCase().endsWith(unit) && <span class="quiet"> {unit}</span>}
+        {isShort(unit) && !isFraction(unit) && !label.toLowerCase().endsWith(unit) && (
+          <span class="quiet"> {unit}</span>
+        )}
       </label>
       <FieldControl
         id={id}

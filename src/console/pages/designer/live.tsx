@@ -6,6 +6,7 @@ import { Findings } from '../../components/findings.js';
 import { MissingData } from '../../components/missing-data.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
+import { usePhone } from '../../components/use-phone.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -64,8 +65,7 @@ function Views({ findings, isValid, store, start, end, storeName }: ViewsProps) 
   const views = VIEWS.filter(({ value }) =>
     isOverlay ? value === 'level' || value === 'json' : value !== 'change' || isStored,
   );
-  // On a phone, the strip would cover the form. It is folded at first.
-  const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
+  const [isFolded, setFolded] = useFold();
   const [first] = views;
   const view = views.find(({ value }) => value === getParameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
@@ -119,6 +119,13 @@ function Views({ findings, isValid, store, start, end, storeName }: ViewsProps) 
       {otherFindings.length > 0 && <Findings findings={otherFindings} shown={4} isOpenForm />}
     </aside>
   );
+}
+
+/** Returns if the strip is folded, and folds it. On a phone, it would cover the form and is folded at first. */
+function useFold(): readonly [boolean, (isFolded: boolean) => void] {
+  const isPhone = usePhone();
+  const [chosenFold, setFolded] = useState<boolean | null>(null);
+  return [chosenFold ?? isPhone, setFolded];
 }
 
 interface DecisionDateProps extends Pick<ViewsProps, 'start' | 'end'> {

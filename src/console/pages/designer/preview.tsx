@@ -5,10 +5,10 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { labelWithName } from '../../components/name-column.js';
 import { RiskWindow } from '../../components/risk-window.js';
-import { useNames } from '../../state/names.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { useSchemas } from '../../state/schemas.js';
 import { isSameFinding } from '../../words/findings.js';
-import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
+import { countValues, formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { formatRiskWindow } from '../../words/risk-window.js';
 import { createExcessNote, formatBindingBounds, listWeightBounds } from '../optimise/bounds.js';
 import { useWorkshop } from './draft.js';
@@ -62,7 +62,6 @@ export function Preview({ preview, shown }: PreviewProps) {
     heldAssets.slice(0, SHOWN).map(({ identifier }) => identifier),
     date ?? undefined,
   );
-  const bounds = listWeightBounds(solve?.binding ?? []);
   const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
   return (
     <>
@@ -85,17 +84,8 @@ export function Preview({ preview, shown }: PreviewProps) {
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       {steps !== null && <Funnel steps={steps} assets={assets} />}
-      <h3>Largest weights</h3>
-      <Bars
-        label="Largest weights"
-        bars={heldAssets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
-          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}${bounds.get(identifier) === 'upper' ? ' (at limit)' : ''}`,
-          value: weight ?? 0,
-        }))}
-        isPlain
-        format={(value) => formatPercent(value)}
-      />
       {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
+      <LargestWeights assets={heldAssets} facts={facts} bounds={listWeightBounds(solve?.binding ?? [])} />
       {solve !== null && (
         <p class="quiet">
           Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
@@ -103,6 +93,38 @@ export function Preview({ preview, shown }: PreviewProps) {
         </p>
       )}
       {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
+    </>
+  );
+}
+
+interface LargestWeightsProps {
+  /** Securities with a weight, largest first. */
+  readonly assets: PreviewResponse['assets'];
+  readonly facts: ReadonlyMap<string, NameFacts>;
+  readonly bounds: ReturnType<typeof listWeightBounds>;
+}
+
+/** Renders the largest weights, and the number of weights at their upper limit. */
+function LargestWeights({ assets, facts, bounds }: LargestWeightsProps) {
+  const isAtLimit = (identifier: string) => bounds.get(identifier) === 'upper';
+  const atLimit = assets.filter(({ identifier }) => isAtLimit(identifier)).length;
+  return (
+    <>
+      <h3>Largest weights</h3>
+      {atLimit > 0 && (
+        <p class="quiet">
+          {formatCount(atLimit)} of {countValues(assets.length, 'constituent')} at the upper limit.
+        </p>
+      )}
+      <Bars
+        label="Largest weights"
+        bars={assets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
+          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}${isAtLimit(identifier) ? ' (at limit)' : ''}`,
+          value: weight ?? 0,
+        }))}
+        isPlain
+        format={(value) => formatPercent(value)}
+      />
     </>
   );
 }

@@ -12,7 +12,7 @@ export const maxUtility = defineObjectiveClass({
   params: defineObject(() => ({
     risk_aversion: z.number().gt(0).max(1e9).default(2.5).meta({
       label: 'Risk aversion',
-      help: 'Risk aversion. Half of this number is the price of one unit of variance.',
+      help: 'Half of this number is the price of one unit of variance.',
     }),
   })),
   measure: createReturnMeasure('the utility'),

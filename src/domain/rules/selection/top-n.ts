@@ -7,7 +7,7 @@ import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField,
 export const topN = defineSelectionClass({
   type: 'TopN',
   label: 'Best by a field',
-  help: 'Keeps the `count` best securities by a field, overall or in each group.',
+  help: 'Keeps the securities with the best values of a field, overall or in each group.',
   params: defineObject(() => ({
     field: parameters.defaultToField('MARKET_CAP'),
     count: parameters.count,

@@ -228,7 +228,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   {
     id: 'cap',
-    title: 'At the cap',
+    title: 'Uncapped weight',
     help: 'Constituents at the cap, with their weight before capping at the prices of the day in effect, as in At rebalance. The weight cut from the largest is distributed and raises others to the cap.',
     width: 148,
     priority: 6,

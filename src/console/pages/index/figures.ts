@@ -260,6 +260,11 @@ export function createBenchmarkFigures({ benchmark_statistics: relative }: Perfo
   ];
 }
 
+type Forecast = NonNullable<NonNullable<OverviewView['parent']>['forecast']>;
+
+const isOutside = ({ bias, bias_low: low, bias_high: high }: Forecast): boolean =>
+  bias !== null && low !== null && high !== null && (bias < low || bias > high);
+
 /** Returns the figures of a derived index relative to its parent, for the whole run. */
 export function createParentFigures({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
@@ -288,6 +293,7 @@ export function createParentFigures({ parent }: OverviewView): readonly Figure[]
           {
             term: 'Realised over forecast',
             value: formatDecimal(forecast.bias),
+            kind: isOutside(forecast) ? 'warning' : '',
             help: 'Bias of the forecasts: risk was underestimated if it is above 1',
             note: `unbiased range: ${formatDecimal(forecast.bias_low)} to ${formatDecimal(forecast.bias_high)}`,
           },

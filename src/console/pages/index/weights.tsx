@@ -79,8 +79,8 @@ export function Weights({ id, run }: WeightsProps) {
         )}
       </Section>
       <Section
-        title="Largest constituents"
-        aside="by average weight in the range; pointing at a label emphasises its line"
+        title="Largest constituents on average"
+        aside="largest average weights of the range; pointing at a label emphasises its line"
       >
         <Answered resource={names} what="the weights of names">
           {(view) => <Largest view={view} id={id} />}

@@ -121,17 +121,17 @@ const NotCurrent = ({ id, first }: NotCurrentProps) => (
       isWide
       facts={[
         [
-          'Not published yet',
+          'To publish',
           first &&
             (first.length === 0 ? (
-              'no closes'
+              'nothing: every close has a published level'
             ) : (
               <>
                 {countValues(first.length, 'close')}, <Dated from={first[0]!} to={first.at(-1)!} />
               </>
             )),
         ],
-        ['Next step', 'run the index again'],
+        ['Next step', 'run the index again, with the button above, then publish'],
         [
           'An earlier run',
           <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>open it from the tab Runs</a>,

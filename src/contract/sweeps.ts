@@ -170,6 +170,17 @@ export const SweepFan = defineObject(() => ({
     )
     .meta({ description: 'Quantiles of the levels on each date, from the lowest to the highest.' }),
   first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant that is ranked first.' }),
+  levels: z
+    .array(
+      z.strictObject({
+        variant: z.int().min(0).meta({ description: 'Position of the variant.' }),
+        data: z.array(z.number()).meta({ description: 'Levels by date, 100 on the first date.' }),
+      }),
+    )
+    .optional()
+    .meta({
+      description: 'Levels of each variant; empty with more than 8 variants. Absent in sweeps of earlier versions.',
+    }),
 })).meta({ id: 'SweepFan' });
 
 export const SweepView = defineObject(() => ({

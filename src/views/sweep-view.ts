@@ -82,12 +82,13 @@ export function createSweepRow(
   };
 }
 
-function createFanView({ days, variants, quantiles, first }: Fan): NonNullable<SweepView['fan']> {
+function createFanView({ days, variants, quantiles, first, levels }: Fan): NonNullable<SweepView['fan']> {
   return {
     index: Array.from(days, formatDay),
     variants,
     quantiles: FAN_SHARES.map((share, k) => ({ share, data: [...quantiles[k]!] })),
     first: first && [...first],
+    levels: levels.map(({ variant, curve }) => ({ variant, data: [...curve] })),
   };
 }
 

@@ -11769,6 +11769,13 @@ export interface SweepFan {
   }[];
   /** Levels of the variant that is ranked first. */
   readonly first: readonly number[] | null;
+  /** Levels of each variant; empty with more than 8 variants. Absent in sweeps of earlier versions. */
+  readonly levels?: readonly {
+    /** Position of the variant. */
+    readonly variant: number;
+    /** Levels by date, 100 on the first date. */
+    readonly data: readonly number[];
+  }[] | undefined;
 }
 
 export interface SweepFoldChoice {

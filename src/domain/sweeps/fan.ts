@@ -8,6 +8,12 @@ export const FAN_DATES_MAX = 120;
 /** Maximum number of variants in a fan. The levels of a thousand variants need 1 MB. */
 export const FAN_VARIANTS_MAX = 1000;
 
+/** Levels of one variant on the days of the fan. */
+export interface VariantLevels {
+  readonly variant: number;
+  readonly curve: Float64Array;
+}
+
 /** Levels of the variants of a sweep over time, 100 on the first common date. */
 export interface Fan {
   /** Days of the fan, [D], evenly spread, including the first and the last common day. */
@@ -18,7 +24,12 @@ export interface Fan {
   readonly quantiles: readonly Float64Array[];
   /** Levels of the variant ranked first, [D]; null if it was not added. */
   readonly first: Float64Array | null;
+  /** Levels of each variant, [D]; empty with more than `FAN_LINES_MAX` variants. */
+  readonly levels: readonly VariantLevels[];
 }
+
+/** Maximum number of variants with their own levels. Each is one line of a chart. */
+export const FAN_LINES_MAX = 8;
 
 export interface FanCollector {
   /** Variants to add, evenly spread over all variants, including the one ranked first. */
@@ -35,20 +46,21 @@ export function createFan(variants: readonly number[], days: Int32Array, first: 
     ...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((position) => variants[position]!),
     first,
   ]);
-  const curves: Float64Array[] = [];
-  let best: Float64Array | null = null;
+  const added: VariantLevels[] = [];
   return {
     wanted: wantedVariants,
     add(variant, returns) {
-      const curve = computeCurve(returns, positions);
-      curves.push(curve);
-      if (variant === first) best = curve;
+      added.push({ variant, curve: computeCurve(returns, positions) });
     },
     end: () => ({
       days: Int32Array.from(positions, (position) => days[position]!),
-      variants: curves.length,
-      quantiles: computeQuantiles(curves, positions.length),
-      first: best,
+      variants: added.length,
+      quantiles: computeQuantiles(
+        added.map(({ curve }) => curve),
+        positions.length,
+      ),
+      first: added.find(({ variant }) => variant === first)?.curve ?? null,
+      levels: added.length > FAN_LINES_MAX ? [] : added,
     }),
   };
 }

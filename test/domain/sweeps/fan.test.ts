@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFan, FAN_DATES_MAX, FAN_SHARES, FAN_VARIANTS_MAX } from '#domain/sweeps/fan.js';
+import { createFan, FAN_DATES_MAX, FAN_LINES_MAX, FAN_SHARES, FAN_VARIANTS_MAX } from '#domain/sweeps/fan.js';
 
 const DAYS = Int32Array.from({ length: 4 }, (_, t) => 100 + t);
 
@@ -8,7 +8,7 @@ test('a fan has the quantiles of the levels on each day, and the variant ranked 
   fan.add(0, Float64Array.of(0, 0, 0));
   fan.add(1, Float64Array.of(0.1, 0.1, -0.5));
   fan.add(2, Float64Array.of(-0.1, 0, 1));
-  const { days, variants, quantiles, first } = fan.end();
+  const { days, variants, quantiles, first, levels } = fan.end();
   expect([...days]).toEqual([100, 101, 102, 103]);
   expect(variants).toBe(3);
   const rows = [
@@ -20,6 +20,21 @@ test('a fan has the quantiles of the levels on each day, and the variant ranked 
   ];
   FAN_SHARES.forEach((_, k) => [...quantiles[k]!].forEach((value, t) => expect(value).toBeCloseTo(rows[k]![t]!, 10)));
   expect([...first!].map((value) => Math.round(value * 1e9) / 1e9)).toEqual([100, 110, 121, 60.5]);
+  expect(levels.map(({ variant, curve }) => [variant, Math.round(curve.at(-1)!)])).toEqual([
+    [0, 100],
+    [1, 61],
+    [2, 180],
+  ]);
+});
+
+test('a fan has the levels of each variant only if there are few', () => {
+  const countLevels = (variantCount: number): number => {
+    const variants = Array.from({ length: variantCount }, (_, n) => n);
+    const fan = createFan(variants, DAYS, 0);
+    for (const variant of variants) fan.add(variant, new Float64Array(3));
+    return fan.end().levels.length;
+  };
+  expect([FAN_LINES_MAX, FAN_LINES_MAX + 1].map(countLevels)).toEqual([FAN_LINES_MAX, 0]);
 });
 
 test('of many variants and days a sample is drawn, always with the first, the last and the top-ranked', () => {

@@ -12946,7 +12946,14 @@ class SweepFanQuantiles(t.TypedDict):
     data: t.Sequence[float]
 
 
-class SweepFan(t.TypedDict):
+class SweepFanLevels(t.TypedDict):
+    #: Position of the variant.
+    variant: int
+    #: Levels by date, 100 on the first date.
+    data: t.Sequence[float]
+
+
+class _SweepFan(t.TypedDict):
     #: Dates, evenly spread over the common dates of the variants.
     index: t.Sequence[str]
     #: Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.
@@ -12955,6 +12962,11 @@ class SweepFan(t.TypedDict):
     quantiles: t.Sequence[SweepFanQuantiles]
     #: Levels of the variant that is ranked first.
     first: t.Optional[t.Sequence[float]]
+
+
+class SweepFan(_SweepFan, total=False):
+    #: Levels of each variant; empty with more than 8 variants. Absent in sweeps of earlier versions.
+    levels: t.Sequence[SweepFanLevels]
 
 
 class SweepFoldChoice(t.TypedDict):

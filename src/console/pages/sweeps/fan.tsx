@@ -4,8 +4,9 @@ import { Chart } from '../../components/chart/chart.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import type { Line } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
+import { formatCount } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
-import { formatWithUnit, type ParameterLabels } from './values.js';
+import { findBest, formatWithUnit, type ParameterLabels } from './values.js';
 
 const QUANTILE_LABELS: Readonly<Record<string, string>> = {
   '0': 'Lowest',
@@ -21,38 +22,22 @@ const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, 
 /** Number of variants from which interpolated quantiles are drawn. */
 const INTERPOLATED_MIN = 10;
 
-/** Returns the quantiles from the highest to the lowest. With few variants, each is the level of a variant. */
-const selectQuantiles = ({ quantiles, variants }: FanProps['fan']): FanProps['fan']['quantiles'] =>
-  quantiles
-    .filter(({ share }) => variants >= INTERPOLATED_MIN || Number.isInteger(share * (variants - 1)))
-    .toReversed();
+type FanView = NonNullable<SweepView['fan']>;
+type Rows = SweepView['rows'];
 
 interface FanProps {
-  readonly fan: NonNullable<SweepView['fan']>;
-  /** Values that the first variant sets, by their pointers. */
-  readonly patch: SweepView['rows'][number]['patch'];
+  readonly fan: FanView;
+  readonly rows: Rows;
   readonly labels: ParameterLabels;
 }
 
-/**
- * Renders the levels of all variants over time, as quantiles of each date, and the level of the first variant, which
- * is labelled by its values.
- */
-export function Fan({ fan, patch, labels }: FanProps) {
-  const values = Object.entries(patch).map(([pointer, value]) => formatWithUnit(value as Json, labels(pointer).unit)); // patch values are plain JSON
-  const firstLabel = ['First by rank', values.join(', ')].filter(Boolean).join(': ');
+/** Renders the levels over time of each variant if there are few. Otherwise renders their quantiles on each date. */
+export function Fan({ fan, rows, labels }: FanProps) {
+  const { levels = [] } = fan;
+  // The labels come from documents that do not change while the page is open.
   const lines = useMemo(
-    (): readonly Line[] => [
-      ...(fan.first === null ? [] : [{ id: 'first', label: firstLabel, values: fan.first, colour: 2 }]),
-      ...selectQuantiles(fan).map(({ share, data }) => ({
-        id: String(share),
-        label: QUANTILE_LABELS[String(share)] ?? String(share),
-        values: data,
-        colour: QUANTILE_COLOURS[String(share)] ?? 12,
-        isDashed: share === 0 || share === 1,
-      })),
-    ],
-    [fan, firstLabel],
+    () => (levels.length > 0 ? createVariantLines(levels, rows, labels) : createQuantileLines(fan, rows, labels)),
+    [fan, rows],
   );
   const isLog = isLogarithmic(lines, 0, fan.index.length - 1);
   return (
@@ -60,7 +45,8 @@ export function Fan({ fan, patch, labels }: FanProps) {
       title="Levels of the variants"
       aside={
         <>
-          quantiles of each date, first date = 100 <ScaleChoice isLog={isLog} />
+          {levels.length === 0 && 'quantiles of each date, '}
+          {formatCount(fan.index.length)} dates, first date = 100 <ScaleChoice isLog={isLog} />
         </>
       }
     >
@@ -68,3 +54,49 @@ export function Fan({ fan, patch, labels }: FanProps) {
     </Section>
   );
 }
+
+/** Formats the values that a variant sets. */
+const formatValues = ({ patch }: Rows[number], labels: ParameterLabels): string =>
+  Object.entries(patch)
+    .map(([pointer, value]) => formatWithUnit(value as Json, labels(pointer).unit)) // patch values are plain JSON
+    .join(', ');
+
+const formatFirst = (row: Rows[number] | undefined, labels: ParameterLabels): string =>
+  ['First by rank', row === undefined ? '' : formatValues(row, labels)].filter(Boolean).join(': ');
+
+/** Creates one line per variant, by rank. Variants with identical levels have one line. */
+const createVariantLines = (
+  levels: NonNullable<FanView['levels']>,
+  rows: Rows,
+  labels: ParameterLabels,
+): readonly Line[] =>
+  rows
+    .flatMap((row) => {
+      const data = levels.find(({ variant }) => variant === row.variant)?.data;
+      return data === undefined ? [] : [{ row, data }];
+    })
+    .map(({ row, data }, k) => ({
+      id: String(row.variant),
+      label: row.rank === 1 ? formatFirst(row, labels) : formatValues(row, labels),
+      values: data,
+      colour: k === 0 ? 2 : k === 1 ? 1 : k + 1,
+    }));
+
+/** Returns the quantiles from the highest to the lowest. With few variants, each is the level of a variant. */
+const selectQuantiles = ({ quantiles, variants }: FanView): FanView['quantiles'] =>
+  quantiles
+    .filter(({ share }) => variants >= INTERPOLATED_MIN || Number.isInteger(share * (variants - 1)))
+    .toReversed();
+
+const createQuantileLines = (fan: FanView, rows: Rows, labels: ParameterLabels): readonly Line[] => [
+  ...(fan.first === null
+    ? []
+    : [{ id: 'first', label: formatFirst(findBest({ rows }), labels), values: fan.first, colour: 2 }]),
+  ...selectQuantiles(fan).map(({ share, data }) => ({
+    id: String(share),
+    label: QUANTILE_LABELS[String(share)] ?? String(share),
+    values: data,
+    colour: QUANTILE_COLOURS[String(share)] ?? 12,
+    isDashed: share === 0 || share === 1,
+  })),
+];

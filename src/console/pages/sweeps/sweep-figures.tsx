@@ -31,7 +31,7 @@ export function Figures({ view }: { readonly view: SweepView }) {
           note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} different`,
         },
         {
-          term: 'Sharpe ratio of the first',
+          term: 'Sharpe ratio, first by rank',
           value: formatDecimal(best, 3),
           note: `best by chance ${formatDecimal(annualiseChance(selection, best), 3)}`,
           help: 'Annualised. The best of as many variants is expected to show the second value if every true Sharpe ratio is zero.',

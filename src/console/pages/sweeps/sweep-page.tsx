@@ -21,7 +21,7 @@ import { Fan } from './fan.js';
 import { Figures, isUnreliable, Unreliable, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
-import { findBest, formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
+import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
@@ -118,7 +118,7 @@ function Result({ view, request }: ResultProps) {
             onOpen={openVariant}
           />
         )}
-        {view.fan && <Fan fan={view.fan} patch={findBest(view)?.patch ?? {}} labels={labels} />}
+        {view.fan && <Fan fan={view.fan} rows={rows} labels={labels} />}
       </div>
       <Section title="Ranking" aside={`by ${formatMetric(view.rank_by)}`}>
         <Table

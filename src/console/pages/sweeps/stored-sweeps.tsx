@@ -12,7 +12,7 @@ import { getJob } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { rebaseAtCommonStart } from '../../words/common-start.js';
+import { rebaseAtCommonStart, type DatedLevels } from '../../words/common-start.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
 import { computeMedian } from '../../words/median.js';
@@ -68,22 +68,40 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
 /** Draws the level of the best variant of each sweep from the first date that all sweeps have. */
 function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
   const drawn = rows
-    .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan }]))
+    .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan, indexId: view.index_id }]))
     .slice(0, DRAWN_MAX);
   const key = drawn.map(({ job }) => job.job_id).join();
+  const indexIds = [...new Set(drawn.map(({ indexId }) => indexId))];
+  const references = useResource(
+    indexIds.length === 0 ? null : `levels of ${indexIds.join()}`,
+    (signal) => readReferences(indexIds, signal),
+    { isLater: true },
+  );
   const { dates, lines } = useMemo(() => {
-    const rebased = rebaseAtCommonStart(drawn.map(({ fan }) => ({ dates: fan.index, levels: fan.first ?? [] })));
-    return {
-      dates: rebased.dates,
-      lines: drawn.map(({ job }, k): Line => ({
+    const shownDates = new Set(drawn.flatMap(({ fan }) => fan.index));
+    const series = [
+      ...drawn.map(({ job, fan }) => ({
         id: job.job_id,
         label: `${describeSubject(job)} ${formatShortId(job)}`,
+        isDashed: false,
+        dates: fan.index,
+        levels: fan.first ?? [],
+      })),
+      ...(references.data ?? []).map((reference) => ({ ...reference, isDashed: true })),
+    ];
+    const rebased = rebaseAtCommonStart(series.map((one) => selectDates(one, shownDates)));
+    return {
+      dates: rebased.dates,
+      lines: series.map(({ id, label, isDashed }, k): Line => ({
+        id,
+        label,
         values: rebased.levels[k] ?? [],
         colour: k + 1,
+        isDashed,
       })),
     };
-  }, [key]);
-  // One line compares nothing; the page of its sweep draws it with the other variants.
+  }, [key, references.data]);
+  // A line without a reference compares nothing; the page of its sweep draws it with the other variants.
   if (lines.length < 2) return null;
   const isLog = isLogarithmic(lines, 0, dates.length - 1);
   return (
@@ -91,13 +109,39 @@ function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
       title="Best variant of each sweep"
       aside={
         <>
-          level, 100 at {dates[0]}, the first common date <ScaleChoice isLog={isLog} />
+          {dates.length} dates, 100 at {dates[0]}, the first common date <ScaleChoice isLog={isLog} />
         </>
       }
     >
       <Chart label="Best variant of each sweep" dates={dates} lines={lines} isLog={isLog} height={380} />
     </Section>
   );
+}
+
+interface Reference extends DatedLevels {
+  readonly id: string;
+  readonly label: string;
+}
+
+/** Reads the levels of the newest runs of indices. An index whose levels cannot be read is left out. */
+async function readReferences(ids: readonly string[], signal: AbortSignal): Promise<readonly Reference[]> {
+  const views = await Promise.allSettled(
+    ids.map((id) => service.value.call('getLevels', { params: { index_id: id }, signal })),
+  );
+  return views.flatMap((view) => {
+    if (view.status === 'rejected') return [];
+    const { index_id: id, levels } = view.value;
+    return [{ id, label: `${id}, newest run`, dates: levels.index, levels: levels.data }];
+  });
+}
+
+/** Keeps the levels of some dates. */
+function selectDates({ dates, levels }: DatedLevels, selected: ReadonlySet<string>): DatedLevels {
+  const positions = dates.flatMap((date, at) => (selected.has(date) ? [at] : []));
+  return {
+    dates: positions.map((at) => dates[at] ?? ''),
+    levels: positions.map((at) => levels[at] ?? null),
+  };
 }
 
 /** Renders the values that the best variant sets. */
@@ -108,7 +152,11 @@ function BestValues({ view }: { readonly view: SweepView }) {
   const text = Object.entries(best.patch)
     .map(([pointer, value]) => `${labels(pointer).label} ${formatWithUnit(value as Json, labels(pointer).unit)}`) // patch values are plain JSON
     .join(', ');
-  return <span title={text}>{text}</span>;
+  return (
+    <span title={text}>
+      {text} {isOverfit(view) && <Badge kind="warning">unreliable</Badge>}
+    </span>
+  );
 }
 
 const findBestRatio = ({ view }: Row): number | null => (view && findBest(view))?.metrics?.sharpe_ratio ?? null;
@@ -198,6 +246,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Submitted',
     width: 166,
     priority: 5,
+    below: 'nothing',
     value: ({ job }) => job.created_at,
     show: ({ job }) => formatMoment(job.created_at),
   },

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
@@ -131,6 +132,15 @@ const RANKING_CHOICES = [
 ] as const;
 const AXES_MAX = 4;
 
+const RANK_FIELD: FieldSpec = {
+  name: 'rank',
+  label: 'Ranked by',
+  kind: 'choice',
+  choices: RANKING_CHOICES,
+  words: { sharpe_ratio: 'Sharpe ratio' },
+  isRequired: true,
+};
+
 /** Returns the terms of the latest run that a sweep supports. These are all terms except the benchmark. */
 function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
   const termNames = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
@@ -252,7 +262,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
     <div class="sweep-choice">
       <FieldGrid>
         <Field
-          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKING_CHOICES, isRequired: true }}
+          spec={RANK_FIELD}
           value={rank}
           findings={findings.filter(({ path }) => path === 'rank_by')}
           onChange={(value) => onChange('rank', value ?? null)}

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '#clients/typescript/divisor.js';
 import {
+  countBindingBounds,
   countBindingConstraints,
   createExcessNote,
   formatBindingBounds,
@@ -9,6 +10,7 @@ import {
   formatOtherExcesses,
   formatUncovered,
   formatUncoveredShare,
+  listBindingSiblings,
   listLimitedGroups,
   listUncoveredSecurities,
   listWeightBounds,
@@ -40,6 +42,9 @@ test('binding bounds are grouped by constraint of the request, with the names of
   expect(formatBindingBounds(createBounds('lower'))).toBe('Position bounds: 7 at lower');
   expect(countBindingConstraints(LABELS)).toBe(3);
   expect(countBindingConstraints(['LongOnly[default]:lower:A'])).toBe(0);
+  expect(countBindingBounds(LABELS)).toBe(7);
+  expect(listBindingSiblings('PositionBounds[pos]:lower:A', LABELS)).toHaveLength(4);
+  expect(listBindingSiblings('TrackingError[near]:upper', LABELS)).toEqual(['TrackingError[near]:upper']);
 });
 
 test('the id of a constraint is shown only next to another constraint of its type', () => {

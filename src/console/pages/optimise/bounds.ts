@@ -57,6 +57,16 @@ const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
 export const countBindingConstraints = (labels: readonly string[]): number =>
   new Set(labels.filter((label) => !ADDED_ROW.test(label)).map((label) => label.split(':')[0])).size;
 
+/** Counts the binding bounds of the constraints of a request: one per security or group. */
+export const countBindingBounds = (labels: readonly string[]): number =>
+  labels.filter((label) => !ADDED_ROW.test(label)).length;
+
+/** Returns the labels of the binding bounds of the same constraint and side as a bound, for example all upper bounds. */
+export function listBindingSiblings(label: string, binding: readonly string[]): readonly string[] {
+  const side = label.split(':').slice(0, 2).join(':');
+  return binding.filter((other) => other === label || other.startsWith(`${side}:`));
+}
+
 /** Returns the labels of the bounds that hold a solution back: the binding bounds without the violated soft bounds. */
 export function removeExceeded(labels: readonly string[], exceeded: readonly ExceededLimit[]): readonly string[] {
   const violatedLabels = new Set(exceeded.map(({ label }) => label));

@@ -34,6 +34,9 @@ interface ComparedFigures {
   readonly exceeded: readonly ExceededLimit[];
 }
 
+/** Tracking error and turnover of the index weights themselves. They are not shown. */
+const ZERO_TEXT = formatPercent(0);
+
 /**
  * Returns the figures of the optimised weights. Each has the figure of the index weights as a note. A figure that
  * exceeds a soft limit is marked.
@@ -44,6 +47,7 @@ export function createComparedTiles(
 ): readonly Metric[] {
   /** Returns the figure of the index as a note, after the basis of the figure. */
   const createNote = (text: string | null, basis?: string) => {
+    if (text === ZERO_TEXT) return basis === undefined ? {} : { note: basis };
     const parts = [basis, text === null ? undefined : `index ${text}`].filter((part) => part !== undefined);
     return parts.length === 0 ? {} : { note: parts.join(', ') };
   };

@@ -32,7 +32,7 @@ import { createExample, listTightBounds, type Example } from './position-bounds.
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { useIndexStore } from '../../state/index-store.js';
 import { NamesStore } from '../../state/names.js';
-import { Run } from './run-form.js';
+import { RunButton, SaveConstraints } from './run-form.js';
 import { SaveIndex } from './save-index.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
@@ -197,6 +197,7 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
   const reportedFindings = report.data ?? [];
   const tightBounds = listTightBounds(rows, countCandidates(solution.data) ?? securityCount);
   const findings = [...reportedFindings, ...solution.findings, ...tightBounds];
+  const run = (onRefusal: OnRefusal) => start(() => startRun(parent.id, body, terms), onRefusal);
   return (
     <div class="designer">
       <div class="designer-forms">
@@ -219,20 +220,20 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
           {isTooLong && <TooLong />}
         </section>
         {may('run') && may('write') && (
-          <Run
+          <SaveConstraints
             name={name}
             findings={findings.filter(({ path }) => path === 'id')}
             isValid={isValid}
             stored={set?.id ?? null}
             onName={setName}
             onSave={(onRefusal) => saveRows(body, onRefusal)}
-            onRun={(onRefusal) => start(() => startRun(parent.id, body, terms), onRefusal)}
           />
         )}
       </div>
       <Solve
         {...{ parent, rows, terms, solution }}
         findings={reportedFindings}
+        run={may('run') && may('write') && <RunButton isValid={isValid} onRun={run} />}
         action={
           may('write') && <SaveIndex {...{ parent, rows }} isValid={isSolvable} onDerive={derive(parent.id, terms)} />
         }

@@ -10,7 +10,27 @@ import { navigate, setParameters } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
-interface RunProps {
+interface RunButtonProps {
+  readonly isValid: boolean;
+  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
+}
+
+/** Renders the button that saves the constraints and runs the optimisation, which adds costs and the frontier. */
+export const RunButton = ({ isValid, onRun }: RunButtonProps) => (
+  <ActionButton
+    kind="main"
+    disabled={!isValid}
+    title="Saves the constraints, and adds to the solution the cost of each constraint and the efficient frontier"
+    act={async (onRefusal) => {
+      const job = await onRun(onRefusal);
+      if (job !== undefined) navigate(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+    }}
+  >
+    Run
+  </ActionButton>
+);
+
+interface SaveConstraintsProps {
   readonly name: string;
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
@@ -18,17 +38,14 @@ interface RunProps {
   readonly stored: string | null;
   onName(name: string): void;
   onSave(onRefusal: OnRefusal): Promise<unknown>;
-  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
 }
 
-/** Renders the form that saves the rows under an id and runs the optimisation. */
-export function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
+/** Renders the form that saves the rows under an id. */
+export function SaveConstraints({ name, findings, isValid, stored, onName, onSave }: SaveConstraintsProps) {
   return (
-    <section class="designer-part" aria-label="Run">
-      <h2>Run</h2>
-      <p class="quiet">
-        Saves the constraints, and adds to the solution what each constraint costs and the efficient frontier.
-      </p>
+    <section class="designer-part" aria-label="Constraint set">
+      <h2>Constraint set</h2>
+      <p class="quiet">A run saves the constraints under this id.</p>
       <div class="optimise-run">
         <Field
           spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
@@ -40,16 +57,6 @@ export function Run({ name, findings, isValid, stored, onName, onSave, onRun }: 
           Save the constraints
         </ActionButton>
         {stored !== null && <DeleteSet id={stored} />}
-        <ActionButton
-          kind="main"
-          disabled={!isValid}
-          act={async (onRefusal) => {
-            const job = await onRun(onRefusal);
-            if (job !== undefined) navigate(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
-          }}
-        >
-          Run
-        </ActionButton>
       </div>
       {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
     </section>

@@ -20,6 +20,7 @@ import { countValues, formatCount, formatPercent } from '../../words/numbers.js'
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
 import {
+  countBindingBounds,
   countBindingConstraints,
   formatBindingBounds,
   formatFirstExcess,
@@ -27,6 +28,7 @@ import {
   formatOtherExcesses,
   formatUncovered,
   formatUncoveredShare,
+  listBindingSiblings,
   listUncoveredSecurities,
   listWeightBounds,
   prependSentence,
@@ -46,6 +48,8 @@ interface SolveProps {
   readonly terms: Terms;
   readonly findings: readonly Finding[];
   readonly solution: Solution;
+  /** Button that runs the optimisation. */
+  readonly run: ComponentChildren;
   /** Button that keeps the solution. */
   readonly action: ComponentChildren;
   onRows(rows: readonly JsonObject[]): void;
@@ -82,7 +86,7 @@ export function Solve(props: SolveProps) {
               />
             </label>
           )}
-          {!(isFolded && isInfeasible) && props.action}
+          {!(isFolded && isInfeasible) && [props.run, props.action]}
           <Fold isFolded={isFolded} of="the solution" {...(isInfeasible && { prompt: 'Why' })} onFold={setFolded} />
         </span>
         {isFolded && isInfeasible && <FoldedInfeasible {...trouble} rows={props.rows} onRows={props.onRows} />}
@@ -174,18 +178,26 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
   const holdingCount = assets.filter(({ weight }) => weight !== null && weight !== 0).length;
   return (
     <>
+      {solve.rebalance_date !== preview.as_of && (
+        <p class="quiet">
+          At the rebalance of {solve.rebalance_date}, the latest until {preview.as_of}
+        </p>
+      )}
       <Metrics
         label="Figures of the solution"
         metrics={[
           ...(measure === undefined ? [] : createComparedTiles(solve, measure)),
-          { term: 'Constituents', value: formatCount(holdingCount), note: `rebalance of ${solve.rebalance_date}` },
+          { term: 'Constituents', value: formatCount(holdingCount) },
           ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
           ...createExcludedTile(assets, uncoveredSecurities),
           {
-            term: 'Binding constraints',
-            value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraints.length)}`,
-            help: 'Constraints that hold the solution back',
-            note: exceededCount > 0 ? `${formatCount(exceededCount)} exceeded` : 'of those in the form',
+            term: 'Binding limits',
+            value: formatCount(countBindingBounds(binding)),
+            help: 'Limits on securities, groups or the portfolio that hold the solution back',
+            note:
+              exceededCount > 0
+                ? `${countValues(exceededCount, 'constraint')} exceeded`
+                : `of ${countValues(constraints.length, 'constraint')}`,
           },
         ]}
       />
@@ -194,7 +206,7 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
-        columns={createConstraintColumns(rows, solve.binding)}
+        columns={createConstraintColumns(rows, binding)}
         rows={solve.constraints}
         getKey={({ label }) => label}
         sort={{ column: 'slack', direction: 'asc' }}
@@ -269,19 +281,22 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
   return [{ term: 'Excluded share of the index', value: formatPercent(share), note, kind: 'warning' }];
 }
 
+/** Formats the number of binding limits of one side of a constraint, for example `7 binding`. */
+function formatBinding(label: string, binding: readonly string[]): string {
+  const { length } = listBindingSiblings(label, binding);
+  return length > 1 ? `${formatCount(length)} binding` : 'binding';
+}
+
+/** Formats one side of a constraint. If several securities or groups are at the limit, none of them is named. */
+const formatSide = (label: string, rows: readonly string[], binding: readonly string[]): string =>
+  formatRow(listBindingSiblings(label, binding).length > 1 ? label.split(':').slice(0, 2).join(':') : label, rows);
+
 /** Difference from a full investment below which the sum of weights is not shown. */
 const SHOWN_MIN = 5e-5;
 
-/** Formats a constraint by its tightest bound, and the number of its other binding bounds on the same side. */
-function formatConstraint({ label, binding }: PreviewConstraint, rows: readonly string[], all: readonly string[]) {
-  const side = label.split(':').slice(0, 2).join(':');
-  const others = binding ? all.filter((own) => own !== label && own.startsWith(`${side}:`)).length : 0;
-  return `${formatRow(label, rows)}${others === 0 ? '' : ` and ${formatCount(others)} more`}`;
-}
-
 /**
- * @param rows labels of all constraints
- * @param binding labels of the binding bounds
+ * Returns the columns of the constraints. A row is one side of a constraint, with the security or group that is nearest
+ * to its limit, or with the number of those at the limit.
  */
 const createConstraintColumns = (
   rows: readonly string[],
@@ -292,17 +307,18 @@ const createConstraintColumns = (
     title: 'Constraint',
     width: 150,
     grow: 2,
-    value: (row) => formatConstraint(row, rows, binding),
-    show: (row) => <span title={row.label}>{formatConstraint(row, rows, binding)}</span>,
+    value: ({ label }) => formatSide(label, rows, binding),
+    show: ({ label }) => <span title={label}>{formatSide(label, rows, binding)}</span>,
   },
   {
     id: 'binding',
     title: 'State',
     width: 80,
     priority: 2,
-    value: ({ binding }) => Number(!binding),
-    copy: ({ binding }) => (binding ? 'binding' : null),
-    show: ({ binding }) => binding && <Badge kind="info">binding</Badge>,
+    value: ({ binding: isBinding }) => Number(!isBinding),
+    copy: ({ binding: isBinding }) => (isBinding ? 'binding' : null),
+    show: ({ label, binding: isBinding }) =>
+      isBinding && (/:eq(?::|$)/.test(label) ? 'equality' : <Badge kind="info">{formatBinding(label, binding)}</Badge>),
   },
   {
     id: 'slack',

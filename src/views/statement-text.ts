@@ -5,7 +5,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
   const { index_id: id, name, generated_at: date, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;
   const sections: readonly (readonly [string, readonly string[]])[] = [
-    ['Purpose', [purpose ?? 'The definition has no description.']],
+    ['Purpose', [purpose ?? 'To be completed: the description of the index states no purpose.']],
     ['Methodology', statement.methodology.map((sentence, k) => `${k + 1}. ${sentence}`)],
     [
       'Input data',
@@ -18,7 +18,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       'Discretion',
       [
         ...(discretion.approvals.length === 0
-          ? ['No change requires a second person.']
+          ? ['No change needs the approval of a second person.']
           : discretion.approvals.map(({ action, persons }) => `- ${action}: ${persons} persons have to agree.`)),
         ...discretion.judgements.map(
           (judgement) => `- ${judgement.date}: ${judgement.author}, ${formatJudgement(judgement)}`,

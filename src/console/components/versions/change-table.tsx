@@ -177,7 +177,7 @@ function pairSentences(removed: readonly string[], added: readonly string[]): re
       if (pairs.some((pair) => pair.before === before || pair.after === after)) continue;
       const [start, old, end] = markChange(before, [after]);
       const [ownStart, next, ownEnd] = markChange(after, [before]);
-      if (start === ownStart && end === ownEnd && start !== '')
+      if (start === ownStart && end === ownEnd && (start !== '' || end.length > Math.max(old.length, next.length)))
         pairs.push({ before, after, words: [start, old, next, end] });
     }
   return pairs;

@@ -22,6 +22,8 @@ export function formatDocumentAddress(kind: string, id: string): string | null {
       return formatIndexAddress(id);
     case 'publication':
       return formatAddress(formatIndexAddress(owner), { tab: 'publication' });
+    case 'publication-error':
+      return formatAddress(formatGovernanceAddress('errors'), { entry: `${owner} ${Number(entry)}` });
     case 'strategy':
       return formatStrategyAddress(id);
     case 'plugin':

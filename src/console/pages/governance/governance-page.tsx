@@ -229,9 +229,9 @@ const COLUMNS: readonly Column<Statement>[] = [
   },
   createNumericColumn({
     id: 'entries',
-    title: 'Entries',
-    help: 'Entries of the published log: a restated close has one more',
-    width: 76,
+    title: 'Log entries',
+    help: 'Published closes and restatements',
+    width: 90,
     priority: 3,
     of: ({ state }: Statement) => state?.entries ?? null,
     write: countOrNone,

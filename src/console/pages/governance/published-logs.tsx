@@ -130,8 +130,9 @@ const COLUMNS: readonly Column<Statement>[] = [
   { id: 'data', title: 'Data through', width: 110, priority: 3, value: (row) => row.data_through },
   createNumericColumn({
     id: 'entries',
-    title: 'Entries',
-    width: 84,
+    title: 'Log entries',
+    help: 'Published closes and restatements',
+    width: 90,
     priority: 2,
     of: ({ entries }) => entries,
     write: countOrNone,

@@ -5,7 +5,7 @@ import { formatAddress } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
+import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
 import { formatCheck } from '../schedules/step-words.js';
 import { auditRegister } from './audit-register.js';
@@ -87,11 +87,10 @@ const errorsRegister: Register<PublishedError> = {
     }),
     createNumericColumn({
       id: 'size',
-      title: 'Size, bp',
-      help: 'Largest change of a level',
-      width: 84,
+      title: 'Largest change',
+      width: 116,
       of: ({ largest }) => largest?.change_bps ?? null,
-      write: formatDecimal,
+      write: (bps) => (bps === null ? MISSING_TEXT : formatLevelChange(bps)),
     }),
     {
       id: 'reason',

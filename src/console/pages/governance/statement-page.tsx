@@ -89,36 +89,19 @@ async function saveMarkdown(id: string): Promise<void> {
 }
 
 function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
-  const { index_id: id, name, version, purpose, methodology, calendar, inputs, limitations, publication } = statement;
+  const { index_id: id, name, purpose, methodology, inputs, limitations } = statement;
   const formatSentence = usePlainSentences();
   return (
     <>
-      <Metrics
-        label="Figures of the statement"
-        metrics={[
-          {
-            term: 'Published closes',
-            value: publication === null ? 'none' : formatCount(publication.closes),
-            note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
-          },
-          { term: 'Restatements', value: publication === null ? MISSING_TEXT : formatCount(publication.restatements) },
-          {
-            term: 'Errors',
-            value: formatCount(statement.errors.length),
-            note: statement.errors.length < ERRORS_MAX ? 'in published closes' : `the newest ${ERRORS_MAX}`,
-          },
-          {
-            term: 'Procedures',
-            value: formatCount(statement.procedures.length),
-            note: `${new Set(statement.procedures.map(({ kind }) => kind)).size} of ${Object.keys(KIND_TEXTS).length} kinds`,
-          },
-          { term: 'Definition', value: `version ${version}` },
-          { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
-        ]}
-      />
+      <StatementFigures statement={statement} />
       <Section title="Purpose">
         <p>
-          {purpose ?? 'To be completed: the definition states no purpose.'}{' '}
+          {purpose ?? (
+            <>
+              To be completed: <a href={`${formatIndexAddress(id)}/edit`}>the description of {name}</a> states no
+              purpose.
+            </>
+          )}{' '}
           <a href={formatIndexAddress(id)}>Open {name}</a>
         </p>
       </Section>
@@ -138,7 +121,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       <Errors errors={statement.errors} />
       <Section title="Procedures">
         <List
-          none="No procedure applies to the index."
+          none="To be completed: no procedure applies to the index."
           items={statement.procedures.map(({ procedure_id: procedureId, name: title, kind }) => (
             <>
               <a href={formatGovernanceAddress('procedures', procedureId)}>{title}</a> <span class="quiet">{kind}</span>
@@ -148,6 +131,46 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       </Section>
     </>
   );
+}
+
+/** Renders the counts of the published closes, restatements, errors and procedures. */
+function StatementFigures({ statement }: { readonly statement: BenchmarkStatement }) {
+  const { version, calendar, publication } = statement;
+  return (
+    <Metrics
+      label="Figures of the statement"
+      metrics={[
+        {
+          term: 'Published closes',
+          value: publication === null ? 'none' : formatCount(publication.closes),
+          note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
+        },
+        {
+          term: 'Restatements',
+          value: publication === null ? MISSING_TEXT : formatCount(publication.restatements),
+          note: publication === null ? undefined : 'closes published again after an error',
+        },
+        {
+          term: 'Errors',
+          value: formatCount(statement.errors.length),
+          note: describeErrorCount(statement.errors.length),
+        },
+        {
+          term: 'Procedures',
+          value: formatCount(statement.procedures.length),
+          note: `${new Set(statement.procedures.map(({ kind }) => kind)).size} of ${Object.keys(KIND_TEXTS).length} kinds`,
+        },
+        { term: 'Definition', value: `version ${version}` },
+        { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
+      ]}
+    />
+  );
+}
+
+/** Describes the number of errors. An error can concern many closes, all of which are restated. */
+function describeErrorCount(count: number): string {
+  if (count === 0) return 'in published closes';
+  return count < ERRORS_MAX ? 'each of one or more closes' : `the newest ${ERRORS_MAX}`;
 }
 
 interface ListProps {
@@ -216,6 +239,7 @@ const formatPersons = (author: string, approvers: readonly string[]): string =>
   approvers.length === 0 ? author : `${author}, approved by ${approvers.join(' and ')}`;
 
 function Changes({ statement: { changes, amendments, review } }: { readonly statement: BenchmarkStatement }) {
+  const formatSentence = usePlainSentences();
   return (
     <Section title="Changes and reviews">
       <Facts
@@ -243,7 +267,7 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
             {removed.length + added.length === 0 && (
               <span class="quiet">{version === 1 ? 'Created.' : ' The methodology did not change.'}</span>
             )}
-            <Sentences removed={removed} added={added} />
+            <Sentences removed={removed.map(formatSentence)} added={added.map(formatSentence)} />
           </>,
         ])}
       />

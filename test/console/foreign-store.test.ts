@@ -91,7 +91,7 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     const lacking = page.getByRole('listitem').filter({ hasText: 'Best rated half of each sector' });
     expect(await lacking.getByRole('link').allTextContents()).toEqual(['Adapt']);
     const level = page.getByRole('listitem').filter({ hasText: 'Developed countries' });
-    await level.getByText(/^[+−]\d+\.\d+% in 3 years · holds\s\d+$/).waitFor();
+    await level.getByText(/^[+−]\d+\.\d+% in 3 years, holds\s\d+$/).waitFor();
     const large = page.getByRole('listitem').filter({ hasText: 'Six hundred largest of a region' });
     expect(await large.getByText(/^holds\s\d+\sof\s600$/).getAttribute('class')).toBe('field-warning');
   });

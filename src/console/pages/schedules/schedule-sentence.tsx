@@ -21,11 +21,11 @@ export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps)
   const sessions = `up to ${countValues(Number(caughtUp), 'missed session')}`;
   return (
     <p>
-      {countValues(count, 'index', 'indices')} at {String(at)} {zone} after each session of {String(calendar)}:{' '}
-      {steps.join(' → ')}.{' '}
+      {count === 0 ? 'No index yet' : countValues(count, 'index', 'indices')}, at {String(at)} {zone} after each session
+      of {String(calendar)}: {steps.join(' → ')}.{' '}
       {enabled === true
         ? `Days begin by themselves; after an outage, ${sessions} run.`
-        : `Disabled: no day begins. Once enabled, ${sessions} run first.`}
+        : `Does not run until it is enabled. Once enabled, ${sessions} run first.`}
     </p>
   );
 }

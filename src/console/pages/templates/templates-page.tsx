@@ -293,8 +293,7 @@ function Holdings({ count, target }: HoldingsProps) {
   const isShort = target !== null && count < target;
   return (
     <>
-      {' '}
-      <span class="quiet">·</span>{' '}
+      <span class="quiet">,</span>{' '}
       <span class={isShort ? 'field-warning' : 'quiet'}>
         holds&nbsp;{formatCount(count)}
         {isShort && `\u00A0of\u00A0${formatCount(target)}`}
@@ -310,6 +309,5 @@ interface StateProps extends Pick<CardProps, 'template'> {
 
 /** Renders a mark if the template cannot run on the store. */
 function State({ template: { can_run: canRun }, problem }: StateProps) {
-  if (canRun === false) return <Badge>needs other data</Badge>;
-  return problem === null ? null : <Badge kind="warning">not on this store</Badge>;
+  return canRun !== false && problem === null ? null : <Badge>not on this store</Badge>;
 }

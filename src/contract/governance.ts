@@ -100,6 +100,10 @@ export const BenchmarkStatement = defineObject(() => ({
       through: z.string().meta({ description: 'Last published date.' }),
       closes: z.int().meta({ description: 'Number of closes that were published for the first time.' }),
       restatements: z.int().meta({ description: 'Number of closes that were published again.' }),
+      index_version: z
+        .int()
+        .nullable()
+        .meta({ description: 'Version of the definition of the last published close; null if it is unknown.' }),
     })
     .nullable()
     .meta({ description: 'Published closes; null if there are none.' }),

@@ -38,6 +38,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
         ? ['None.']
         : [
             `${formatCount(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${formatCount(publication.restatements, 'restatement')}.`,
+            ...listOtherVersion(statement),
           ],
     ],
     // Each error has a notice, a complete sentence for clients.
@@ -78,6 +79,16 @@ const formatAgreement = ({
   approved_by: by,
 }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
   id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
+
+/** States that the published closes follow another version of the definition than the statement describes. */
+function listOtherVersion({ version, publication }: BenchmarkStatement): readonly string[] {
+  const published = publication?.index_version ?? null;
+  if (published === null || version === null || published === version) return [];
+  return [
+    '',
+    `The published closes follow version ${published} of the definition. This statement describes version ${version}, which is not published yet.`,
+  ];
+}
 
 function listChangeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [

@@ -184,7 +184,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     expect(await save.isDisabled()).toBe(true); // the id, the name and the indices are still empty
     await page.getByRole('group', { name: 'Indices' }).getByRole('button', { name: 'CORE', exact: true }).click();
     await page.getByLabel('Id *').fill('evening');
-    await page.getByText('Once enabled, up to 20 missed sessions run first.').waitFor(); // the default of the schema
+    await page.getByText('Once enabled, up to 20 missed sessions since its first session run first.').waitFor(); // the default of the schema
     await page.getByLabel('Name *').fill('Evening');
     await page.getByLabel('Begins at *').fill('quarter past six');
     await page.getByText('Error policy', { exact: true }).click();

@@ -1502,6 +1502,8 @@ export interface BenchmarkStatement {
     readonly closes: number;
     /** Number of closes that were published again. */
     readonly restatements: number;
+    /** Version of the definition of the last published close; null if it is unknown. */
+    readonly index_version: number | null;
   } | null;
   /** Register of errors, newest first; at most 50. */
   readonly errors: readonly PublishedError[];

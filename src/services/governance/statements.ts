@@ -84,14 +84,15 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   async function describePublication(indexId: string): Promise<BenchmarkStatement['publication']> {
     if ((await readLogHead(documents, indexId)) === undefined) return null;
     let [first, through, closes, restatements]: [string, string, number, number] = ['', '', 0, 0];
+    let indexVersion: number | null = null;
     for await (const batch of await publications.entries(indexId, {}))
-      for (const { date, kind } of batch) {
+      for (const { date, kind, index_version: version } of batch) {
         if (first === '' || date < first) first = date;
-        if (date > through) through = date;
+        if (date >= through) [through, indexVersion] = [date, version];
         if (kind === 'close') closes++;
         else restatements++;
       }
-    return { first, through, closes, restatements };
+    return { first, through, closes, restatements, index_version: indexVersion };
   }
 
   async function describeReview(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {

@@ -9,6 +9,7 @@ import {
   SESSIONS,
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
+import { formatStatement } from '#views/statement-text.js';
 
 /** Service with a published index, procedures and decisions. Each test depends on the previous test. */
 let service: RunningService;
@@ -57,7 +58,13 @@ test('a procedure is a document with versions, in the statement of its indices',
 
 test('a statement counts the published closes, and lists the decisions of people about the index', async () => {
   const before = await readStatement('CORE');
-  expect(before.publication).toEqual({ first: readSession(0), through: readSession(9), closes: 10, restatements: 0 });
+  expect(before.publication).toEqual({
+    first: readSession(0),
+    through: readSession(9),
+    closes: 10,
+    restatements: 0,
+    index_version: before.version,
+  });
   expect((await readStatement('EVEN')).publication).toBeNull();
   // A run without a reason does not count as a judgement.
   expect(before.discretion).toMatchObject({ judgements: [], overrides: [] });
@@ -136,6 +143,11 @@ test('the text for publication has every section and the sentences of the statem
   ]);
   for (const sentence of [...statement.methodology, ...statement.inputs.hierarchy, ...statement.limitations])
     expect(text).toContain(sentence);
+  expect(text).not.toContain('The published closes follow version');
+  const publication = { ...statement.publication!, index_version: statement.version! - 1 };
+  expect(formatStatement({ ...statement, publication })).toContain(
+    `The published closes follow version ${statement.version! - 1} of the definition.`,
+  );
   expect((await service.refusal('GET', '/indices/NONE/statement')).code).toBe('INDEX_NOT_FOUND');
 });
 

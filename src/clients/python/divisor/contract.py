@@ -1637,6 +1637,8 @@ class BenchmarkStatementPublication(t.TypedDict):
     closes: int
     #: Number of closes that were published again.
     restatements: int
+    #: Version of the definition of the last published close; null if it is unknown.
+    index_version: t.Optional[int]
 
 
 class BenchmarkStatement(t.TypedDict):

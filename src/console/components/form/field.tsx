@@ -53,12 +53,7 @@ export function Field({
     >
       <label for={id}>
         {label}
-        {isRequired && (
-          <span class="field-required" title="required">
-            {' '}
-            *
-          </span>
-        )}
+        {isRequired && <RequiredMark />}
         {isShort(unit) && !isFraction(unit) && !label.toLowerCase().endsWith(unit) && (
           <span class="quiet"> {unit}</span>
         )}
@@ -87,6 +82,13 @@ export function Field({
     </div>
   );
 }
+
+const RequiredMark = () => (
+  <span class="field-required" title="required">
+    {' '}
+    *
+  </span>
+);
 
 /**
  * Returns the help text of a field for its current value. A unit that is too long for the label is added at its end.

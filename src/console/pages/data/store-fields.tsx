@@ -24,7 +24,7 @@ const COMMON_FIELDS: readonly FieldSpec[] = [
     kind: 'text',
     help: 'Currency of securities without a CURRENCY value; three letters.',
   },
-  { name: 'activate', label: 'Serve the store now', kind: 'boolean', isRequired: true },
+  { name: 'activate', label: 'Serve the store now', kind: 'boolean' },
 ];
 
 interface StoreFieldsProps {

@@ -1,5 +1,6 @@
 import type { BenchmarkStatement } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
+import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
@@ -8,6 +9,7 @@ import { Sentences, WrittenTable } from '../../components/versions/change-table.
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
+import { formatAddress } from '../../state/location.js';
 import { usePlainSentences } from '../../state/plain-sentences.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -94,6 +96,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
   return (
     <>
       <StatementFigures statement={statement} />
+      <PublishedVersion id={id} version={statement.version} published={statement.publication?.index_version ?? null} />
       <Section title="Purpose">
         <p>
           {purpose ?? (
@@ -173,6 +176,30 @@ function describeErrorCount(count: number): string {
   return count < ERRORS_MAX ? 'each of one or more closes' : `the newest ${ERRORS_MAX}`;
 }
 
+interface PublishedVersionProps {
+  readonly id: string;
+  /** Version of the definition that the statement describes; null if it is unknown. */
+  readonly version: number | null;
+  /** Version of the definition of the last published close; null if there is none, or if it is unknown. */
+  readonly published: number | null;
+}
+
+/** Warns if the published closes follow another version of the definition than the statement describes. */
+function PublishedVersion({ id, version, published }: PublishedVersionProps) {
+  if (published === null || version === null || published === version) return null;
+  const query = { tab: 'versions', version: String(version), against: String(published) };
+  return (
+    <Banner kind="warning" title={`The published closes follow version ${published} of the definition`}>
+      <span>
+        This statement describes version {version}, which is not published yet.{' '}
+        <a href={formatAddress(formatIndexAddress(id), query)}>
+          Compare versions {published} and {version}
+        </a>
+      </span>
+    </Banner>
+  );
+}
+
 interface ListProps {
   readonly items: readonly ComponentChildren[];
   readonly isOrdered?: boolean;
@@ -202,7 +229,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
   return (
     <Section title="Discretion" aside={<a href={formatGovernanceAddress('judgements')}>all judgements</a>}>
       <List
-        none={`No change needs the approval of a second person.${judgements.length + overrides.length === 0 ? ' No judgement and no price override is recorded: the closes follow the methodology alone.' : ''}`}
+        none={`No change needs the approval of a second person.${judgements.length + overrides.length === 0 ? ' No judgement and no price override is recorded.' : ''}`}
         items={approvals.map(({ action, persons }) => `${ACTION_WORDS[action]}: ${persons} persons`)}
       />
       {judgements.length > 0 && (

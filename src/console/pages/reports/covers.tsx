@@ -2,6 +2,7 @@ import type { RenderResult } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
+import { keepWordsWhole } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { addQuery } from '../../state/location.js';
@@ -45,7 +46,7 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
         {hasFirstPage && navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
         <span>
           <strong>{title}</strong>
-          <span class="quiet">{subtitle}</span>
+          <span class="quiet">{keepWordsWhole(subtitle)}</span>
           <span class="quiet">{formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}

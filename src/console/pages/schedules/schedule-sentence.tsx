@@ -25,7 +25,7 @@ export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps)
       of {String(calendar)}: {steps.join(' → ')}.{' '}
       {enabled === true
         ? `Days begin by themselves; after an outage, ${sessions} run.`
-        : `Does not run until it is enabled. Once enabled, ${sessions} run first.`}
+        : `Does not run until it is enabled. Once enabled, ${sessions} since its first session run first.`}
     </p>
   );
 }

@@ -8,7 +8,7 @@ interface LackingProps {
 /** Renders which data the store lacks. */
 export function Missing({ template, id }: LackingProps & { readonly id: string }) {
   const meanings = [
-    ...listMissing(template).map(({ name, meaning }) => `${name}: ${meaning.replace(/\.$/, '')}`),
+    ...listMissing(template).map(({ meaning }) => meaning.replace(/\.$/, '')),
     ...template.missing_rates.map((pair) => `Exchange rate ${pair}`),
   ];
   return (

@@ -61,9 +61,14 @@ export function describeRecord(desk: () => Desk): void {
   test('a version shows its changes, and is restored only over the version that was viewed', async () => {
     const { page, service, complaints } = desk();
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
+    // The base value of the latest run is twice that of the run before it.
+    await follow(page, '/console/indices/CORE?tab=runs');
+    await page.getByText('those of the earlier run times 2: ').waitFor();
+    await page.getByRole('button', { name: 'Find the causes' }).waitFor();
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
     await page.getByRole('row', { name: /Twice the base/ }).click();
     await page.getByRole('row', { name: /^Base value 500 points 1,000 points$/ }).waitFor();
+    await page.getByRole('row', { name: /updated .*Base value.*1,000 points.* Twice the base/ }).waitFor();
     await picture(page, 'versions');
     const earlierVersion = before.versions[1]!.version;
     await page.getByRole('row', { name: new RegExp(`^${earlierVersion} `) }).click();

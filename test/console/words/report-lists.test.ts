@@ -22,7 +22,7 @@ const RENDER = {
 describe('a report in a list', () => {
   test('states its index, its template and its as-of date', () => {
     const report = { ...RENDER, index_ids: ['CORE'], as_of: '2026-11-24' };
-    expect(createCoverLines(report)).toEqual({ title: 'CORE', subtitle: 'Monthly report (MONTHLY), 2026-11-24' });
+    expect(createCoverLines(report)).toEqual({ title: 'CORE', subtitle: 'Monthly report, 2026-11-24' });
   });
 
   test('states its template and the date of its rendering if its index is unknown', () => {

@@ -47,6 +47,7 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
         <span>
           <strong>{title}</strong>
           <span class="quiet">{keepWordsWhole(subtitle)}</span>
+          {title !== render.name && <span class="quiet">{template}</span>}
           <span class="quiet">{formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}

@@ -15,7 +15,7 @@ export function formatReportIndices(report: RenderResult): string {
 }
 
 /**
- * Returns the lines that name a report in a list, for example `CORE` and `Monthly report (MONTHLY), 2026-11-24`. A report without
+ * Returns the lines that name a report in a list, for example `CORE` and `Monthly report, 2026-11-24`. A report without
  * a known index has the name of its template in the first line. The date is the as-of date. Default: the date of the
  * rendering.
  */
@@ -25,7 +25,7 @@ export function createCoverLines(report: RenderResult): { readonly title: string
   const date = getReportDate(report);
   return indices === ''
     ? { title: name, subtitle: `${template}, ${date}` }
-    : { title: indices, subtitle: `${name} (${template}), ${date}` };
+    : { title: indices, subtitle: `${name}, ${date}` };
 }
 
 /** Returns the as-of date of a report. Default: the date of its rendering. */

@@ -114,7 +114,7 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     await selection.getByText(`on ${detail.as_of}`).waitFor();
     const universe = detail.steps[0]!.remaining;
     expect(universe).toBeGreaterThan(20);
-    await selection.getByRole('button', { name: new RegExp(`^expensive Price filter 0 \u2212${universe}$`) }).waitFor();
+    await selection.getByRole('button', { name: new RegExp(`^Price filter expensive 0 \u2212${universe}$`) }).waitFor();
     const link = panel.getByRole('link', { name: 'Edit the rule expensive' });
     expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');

@@ -258,9 +258,9 @@ const COLUMNS: readonly Column<LogRow>[] = [
   createNumericColumn({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: formatLevel }),
   createNumericColumn({
     id: 'change',
-    title: 'Change',
+    title: 'Against earlier level',
     help: 'Relative change of a restated level to the level that it replaces',
-    width: 92,
+    width: 140,
     priority: 4,
     of: ({ change }) => change,
     write: formatChange,

@@ -82,7 +82,7 @@ const createCards = (
     icon: 'approvals',
     title: 'Approvals',
     figure: pending === undefined ? '' : formatCount(pending),
-    open: 'pending',
+    open: pending !== undefined && pending > 0 && 'pending',
     text: 'Changes that wait for a second person, and decided ones.',
     address: '/console/approvals',
   },

@@ -7,6 +7,7 @@ import {
   getWidth,
   toBins,
   toDate,
+  LOSS_COLOUR,
   roundDownScale,
   sortForDrawing,
   listLogSplits,
@@ -114,9 +115,6 @@ function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.S
     ...(isStacked ? { fill: stroke } : line.isFilled === true ? { fill: `${stroke}24` } : {}),
   };
 }
-
-/** Number of the series colour of losses. */
-const LOSS_COLOUR = 7;
 
 /** Returns one colour above zero and another below. */
 function splitAtZero({ ctx, bbox, valToPos }: uPlot, above: string, below: string): CanvasGradient {

@@ -211,6 +211,9 @@ export function roundUpScale(most: number): number {
   return power * (TOPS.find((times) => times * power >= most) ?? 10);
 }
 
+/** Number of the series colour of losses. */
+export const LOSS_COLOUR = 7;
+
 /** Steps of an axis as multiples of a power of ten. */
 const STEPS = [1, 2, 5, 10];
 

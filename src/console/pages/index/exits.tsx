@@ -75,17 +75,19 @@ async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit
   const findNumber = (row: readonly unknown[], name: string) => getCell(row, name) as number | null; // these columns contain numbers or null
   return data
     .filter((row) => getCell(row, 'type') === 'exit')
-    .map((row) => [row, String(getCell(row, 'date')), String(getCell(row, 'identifier'))] as const)
-    .map(([row, date, identifier]) => ({
-      date,
-      identifier,
-      effect: findNumber(row, 'effect'),
-      divisorBefore: findNumber(row, 'divisor_before'),
-      divisorAfter: findNumber(row, 'divisor_after'),
-      isSilent: findings.some(
-        ({ code, message }) => code === 'SILENT_DELISTING' && message.startsWith(`${identifier} left on ${date}`),
-      ),
-    }));
+    .map((row) => {
+      const [date, identifier] = [String(getCell(row, 'date')), String(getCell(row, 'identifier'))];
+      return {
+        date,
+        identifier,
+        effect: findNumber(row, 'effect'),
+        divisorBefore: findNumber(row, 'divisor_before'),
+        divisorAfter: findNumber(row, 'divisor_after'),
+        isSilent: findings.some(
+          ({ code, message }) => code === 'SILENT_DELISTING' && message.startsWith(`${identifier} left on ${date}`),
+        ),
+      };
+    });
 }
 
 const createExitColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Exit>[] => [

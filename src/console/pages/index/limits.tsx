@@ -2,7 +2,7 @@ import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
 import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { NUMBER_UNIT, POINTS, type Line } from '../../components/chart/series.js';
+import { LOSS_COLOUR, NUMBER_UNIT, POINTS, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
@@ -290,7 +290,9 @@ function Headroom({ view }: { readonly view: LimitsView }) {
   const isBeyond = state.headroom.every((value) => value === null || value <= 0);
   const areWeights = areAllWeights(view);
   const lines = useMemo<readonly Line[]>(
-    () => [{ id: 'headroom', label: 'Headroom', values: state.headroom, colour: isBeyond ? 7 : 1, isSigned: true }],
+    () => [
+      { id: 'headroom', label: 'Headroom', values: state.headroom, colour: isBeyond ? LOSS_COLOUR : 1, isSigned: true },
+    ],
     [state],
   );
   return (

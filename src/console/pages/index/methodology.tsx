@@ -43,7 +43,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
 /** Renders the version of the definition, and that of the latest run if it differs. */
 function DefinitionVersion({ id }: { readonly id: string }) {
   const versions = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
-  const run = useResource(`newest run ${id} false`, (signal) => readNewestRun(id, signal), { keeps: true });
+  const run = useResource(`newest run ${id}`, (signal) => readNewestRun(id, signal));
   const newest = versions.data?.versions[0];
   const used = run.data?.index_version ?? null;
   return (

@@ -63,7 +63,7 @@ function selectExtremes(bars: readonly BarEntry[]): readonly BarEntry[] {
   if (bars.length <= BARS_MAX + REDUCING_BARS_MAX) return bars;
   const reducing = bars.slice(-REDUCING_BARS_MAX).filter(({ value }) => value < 0);
   const others = bars.slice(BARS_MAX, bars.length - reducing.length);
-  const value = others.reduce((sum, bar) => sum + (bar.value ?? 0), 0);
+  const value = others.reduce((sum, bar) => sum + bar.value, 0);
   return [...bars.slice(0, BARS_MAX), ...reducing, { label: `${formatCount(others.length)} others`, value }];
 }
 

@@ -39,6 +39,7 @@ export function Publication({ id, run }: PublicationProps) {
   const log = useResource(`published ${id}`, (signal) => readLog(id, signal));
   const isEmpty = log.data === null;
   const entries = log.data?.entries ?? [];
+  const rows = useMemo(() => addChanges(log.data?.entries ?? []), [log.data]);
   return (
     <div class="index-part">
       {log.data === null ? (
@@ -67,7 +68,7 @@ export function Publication({ id, run }: PublicationProps) {
               label={`published closes of ${id}`}
               name="published"
               columns={COLUMNS}
-              rows={addChanges(entries)}
+              rows={rows}
               getKey={({ seq }) => String(seq)}
               searchIn={({ date, kind, author, reason }) => `${date} ${kind} ${author} ${reason ?? ''}`}
               sort={{ column: 'seq', direction: 'desc' }}
@@ -230,7 +231,7 @@ function addChanges(entries: readonly PublicationEntry[]): readonly LogRow[] {
   return entries.map((entry) => {
     const before = replaced.get(entry.date);
     replaced.set(entry.date, entry);
-    const [variant] = VARIANTS.filter(({ id }) => entry[id] !== null && before?.[id] != null).map(({ id }) => id);
+    const variant = VARIANTS.find(({ id }) => entry[id] !== null && before?.[id] != null)?.id;
     return { ...entry, change: variant === undefined ? null : entry[variant]! / before![variant]! - 1 };
   });
 }

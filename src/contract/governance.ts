@@ -44,7 +44,13 @@ export const BenchmarkStatement = defineObject(() => ({
   index_id: z.string(),
   name: z.string(),
   generated_at: z.string().meta({ description: 'Time at which the statement was generated.' }),
-  version: z.int().nullable().meta({ description: 'Version of the definition that the statement describes.' }),
+  version: z.int().nullable().meta({
+    description:
+      'Version of the definition that the statement describes: the version of the last published close. Default: the newest.',
+  }),
+  latest_version: z.int().nullable().meta({
+    description: 'Newest version of the definition. It is not published if it differs from `version`.',
+  }),
   purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
   methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
   calendar: z
@@ -86,7 +92,9 @@ export const BenchmarkStatement = defineObject(() => ({
   limitations: z
     .array(z.string())
     .meta({ description: 'Circumstances in which the index may not represent its market.' }),
-  changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; at most 50.' }),
+  changes: z.array(MethodologyChange).meta({
+    description: 'Versions of the definition up to the described version, newest first; at most 50.',
+  }),
   amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
   review: z
     .strictObject({
@@ -112,6 +120,9 @@ export const BenchmarkStatement = defineObject(() => ({
 })).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
 
+/** Sections of a statement that the administrator completes. */
+const STATEMENT_SECTIONS = ['purpose', 'procedures'] as const;
+
 const defineEntryCount = (description: string) => z.int().min(0).meta({ description });
 
 export const GovernanceOverview = defineObject(() => ({
@@ -134,6 +145,15 @@ export const GovernanceOverview = defineObject(() => ({
         entries: z.int().min(0).nullable().meta({
           description:
             'Number of entries of the published log, including restatements; null if the log cannot be read.',
+        }),
+        version: z.int().nullable().meta({ description: 'Newest version of the definition; null without versions.' }),
+        published_version: z.int().nullable().meta({
+          description:
+            'Version of the definition of the last published close; null if nothing is published, or if it is unknown.',
+        }),
+        to_complete: z.array(z.enum(STATEMENT_SECTIONS)).meta({
+          description:
+            'Sections of the statement that are empty: the purpose if the index has no description, the procedures if none applies to it.',
         }),
         errors: defineEntryCount('Number of entries of the register of errors.'),
         data_through: z.string().nullable().meta({

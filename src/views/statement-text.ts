@@ -80,14 +80,10 @@ const formatAgreement = ({
 }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
   id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
-/** States that the published closes follow another version of the definition than the statement describes. */
-function listOtherVersion({ version, publication }: BenchmarkStatement): readonly string[] {
-  const published = publication?.index_version ?? null;
-  if (published === null || version === null || published === version) return [];
-  return [
-    '',
-    `The published closes follow version ${published} of the definition. This statement describes version ${version}, which is not published yet.`,
-  ];
+/** States that a later version of the definition is not published. */
+function listOtherVersion({ version, latest_version: latest }: BenchmarkStatement): readonly string[] {
+  if (version === latest) return [];
+  return ['', `Version ${latest} of the definition is not published; this statement describes version ${version}.`];
 }
 
 function listChangeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {

@@ -1443,8 +1443,10 @@ export interface BenchmarkStatement {
   readonly name: string;
   /** Time at which the statement was generated. */
   readonly generated_at: string;
-  /** Version of the definition that the statement describes. */
+  /** Version of the definition that the statement describes: the version of the last published close. Default: the newest. */
   readonly version: number | null;
+  /** Newest version of the definition. It is not published if it differs from `version`. */
+  readonly latest_version: number | null;
   /** Description of the index: the market that it measures. */
   readonly purpose: string | null;
   /** The definition in sentences. */
@@ -1481,7 +1483,7 @@ export interface BenchmarkStatement {
   };
   /** Circumstances in which the index may not represent its market. */
   readonly limitations: readonly string[];
-  /** Versions of the definition, newest first; at most 50. */
+  /** Versions of the definition up to the described version, newest first; at most 50. */
   readonly changes: readonly MethodologyChange[];
   /** Dated changes of the definition. */
   readonly amendments: readonly Amendment[];
@@ -4843,6 +4845,12 @@ export interface GovernanceOverview {
     readonly published_through: string | null;
     /** Number of entries of the published log, including restatements; null if the log cannot be read. */
     readonly entries: number | null;
+    /** Newest version of the definition; null without versions. */
+    readonly version: number | null;
+    /** Version of the definition of the last published close; null if nothing is published, or if it is unknown. */
+    readonly published_version: number | null;
+    /** Sections of the statement that are empty: the purpose if the index has no description, the procedures if none applies to it. */
+    readonly to_complete: readonly ('purpose' | 'procedures')[];
     /** Number of entries of the register of errors. */
     readonly errors: number;
     /** Last date of the data store of the index; null if the store has no data. */

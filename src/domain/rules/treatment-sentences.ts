@@ -69,21 +69,21 @@ const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
   ignore: 'are ignored',
 };
 
+/** Describes the price of a constituent on a session without a price. */
+export function describeMissingPrices(treatment: TreatmentSpec): string {
+  return {
+    carry: `A missing price is carried forward. ${describeSilence(treatment)}`,
+    exclude: 'A constituent with a missing price leaves until the next rebalance.',
+    fail: 'A missing price of a constituent fails the calculation.',
+  }[treatment.missing_prices];
+}
+
 /** Describes the effect of dividends, corporate actions and missing prices on an index. */
 export function describeTreatment(document: RuleDocument, adjustment: Adjustment | null): string[] {
   const { treatment, weighting } = document.pipeline;
   const eventSentences = describeEvents(document);
-  const {
-    dividends,
-    withholding_tax,
-    reinvestment,
-    special_dividends,
-    splits,
-    delisting,
-    spin_offs,
-    missing_prices,
-    stale_targets,
-  } = treatment;
+  const { dividends, withholding_tax, reinvestment, special_dividends, splits, delisting, spin_offs, stale_targets } =
+    treatment;
   const reinvestmentPhrase = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
   const variantText = {
     price: 'Ordinary dividends are not reinvested (price return).',
@@ -96,17 +96,12 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     action_value:
       'A delisted security leaves at the value of its corporate action, or at its last price if there is no action.',
   }[delisting];
-  const gapsText = {
-    carry: `A missing price is carried forward. ${describeSilence(treatment)}`,
-    exclude: 'A constituent with a missing price leaves until the next rebalance.',
-    fail: 'A missing price of a constituent fails the calculation.',
-  }[missing_prices];
   return [
     adjustment === 'total'
       ? TOTAL_BASIS
       : `${variantText} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[readShareTerms(treatment, weighting).rights]}`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${delistingSentence}`,
-    `${gapsText} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${describeMissingPrices(treatment)} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...eventSentences,
     ...describeBreach(findBreachRule(treatment)),
   ];

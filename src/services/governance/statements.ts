@@ -1,11 +1,17 @@
 import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
 import { listReferences } from '#domain/checks/validate-reference.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
-import { countStaleSessions } from '#domain/documents/stale-sessions.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  isRuleDocument,
+  type IndexDocument,
+} from '#domain/documents/index-document.js';
 import type { Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createMethodology } from '#domain/rules/methodology.js';
+import { describeMissingPrices } from '#domain/rules/treatment-sentences.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -36,7 +42,7 @@ export interface Statements {
 
 export interface StatementsDependencies {
   readonly documents: DocumentStore;
-  readonly versions: Pick<Versions, 'list' | 'difference'>;
+  readonly versions: Pick<Versions, 'list' | 'read' | 'difference'>;
   readonly publications: Pick<Publications, 'entries' | 'errors'>;
   readonly exports: CheckInputDependencies['exports'];
   readonly procedures: Pick<Procedures, 'of'>;
@@ -55,9 +61,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   const { documents, versions, publications, procedures, markets, calendars, approvals, computeSchedule, timestamp } =
     dependencies;
 
-  async function listChanges(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
+  /** @param before number after the last listed version; undefined for all versions */
+  async function listChanges(indexId: string, limit: number, before?: number): Promise<readonly MethodologyChange[]> {
     const subject: Subject = { kind: 'index', id: indexId };
-    const { versions: storedVersions } = await versions.list(subject, { limit });
+    const { versions: storedVersions } = await versions.list(subject, { limit, before });
     const methodologyChanges: MethodologyChange[] = [];
     for (const { version, at, author, note, action } of storedVersions) {
       const sentences = await compareSentences(subject, version, action);
@@ -95,6 +102,25 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     return { first, through, closes, restatements, index_version: indexVersion };
   }
 
+  /**
+   * Returns the definition that the last published close follows. Default: the newest definition, also if the earlier
+   * version was purged.
+   */
+  async function readDescribed(indexId: string, published: number | null) {
+    const subject: Subject = { kind: 'index', id: indexId };
+    const { document } = await requireIndex(documents, indexId);
+    const latest = (await readLastVersion(documents, subject)) || null;
+    const current = { document, version: latest, latest };
+    if (published === null || published === latest) return current;
+    try {
+      const publishedDocument = readIndex((await versions.read(subject, published)).body);
+      return publishedDocument === undefined ? current : { document: publishedDocument, version: published, latest };
+    } catch (failure) {
+      if (failure instanceof Refusal && UNREADABLE.has(failure.code)) return current;
+      throw failure;
+    }
+  }
+
   async function describeReview(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
     const schedule = await computeSchedule(document);
     const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS_LISTED });
@@ -102,9 +128,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   return {
-    changes: listChanges,
+    changes: (indexId, limit) => listChanges(indexId, limit),
     async statement(indexId, signal) {
-      const { document } = await requireIndex(documents, indexId);
+      const publication = await describePublication(indexId);
+      const { document, version, latest } = await readDescribed(indexId, publication?.index_version ?? null);
       const currentTimestamp = timestamp();
       const adjustment = await readAdjustment({ documents, markets }, document);
       const calendar = calendars.get(document.calendar);
@@ -112,8 +139,9 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         index_id: indexId,
         name: document.name,
         generated_at: currentTimestamp,
-        version: (await readLastVersion(documents, { kind: 'index', id: indexId })) || null,
-        purpose: document.description ?? null,
+        version,
+        latest_version: latest,
+        purpose: document.description || null,
         methodology: createMethodology(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
         inputs: {
@@ -130,10 +158,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
           overrides: await listActiveOverrides(dependencies, document, { limit: LISTED_MAX, signal }),
         },
         limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
-        changes: [...(await listChanges(indexId, LISTED_MAX))],
+        changes: [...(await listChanges(indexId, LISTED_MAX, version === null ? undefined : version + 1))],
         amendments: [...(document.amendments ?? [])],
         review: await describeReview(document, currentTimestamp.slice(0, 10)),
-        publication: await describePublication(indexId),
+        publication,
         errors: [...(await publications.errors(indexId, LISTED_MAX))],
         procedures: [...(await procedures.of(indexId))],
       };
@@ -147,14 +175,13 @@ const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] a
 /** Returns the data sources of a close, most preferred first. */
 function listHierarchy(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
-  const staleSessionsMax = document.pipeline?.treatment?.max_stale_sessions;
-  const sessions = staleSessionsMax === null ? null : countStaleSessions({ max_stale_sessions: staleSessionsMax });
   return [
     ...(isDerivedDocument(document) ? ['Compositions of its parent index, at the decision date.'] : []),
     'Closing price of the session in the data store.',
-    sessions === null
-      ? 'Otherwise the last closing price before it, for as long as the security is listed.'
-      : `Otherwise the last closing price before it, for up to ${sessions} sessions; then the security leaves the index.`,
+    // The methodology has the same sentence. A derived index treats missing prices as its parent does.
+    isRuleDocument(document)
+      ? describeMissingPrices(document.pipeline.treatment)
+      : 'Missing prices are treated as in the parent index.',
     'Exchange rates of the session in the data store, otherwise the last ones before it.',
   ];
 }
@@ -166,7 +193,9 @@ function listLimitations(document: IndexDocument, { covered }: { readonly covere
     'The index depends on one data store. Wrong or late data delays a close or makes it wrong; published closes that are wrong are treated by the error policy.',
     ...(isOverlayDocument(document)
       ? ['It has the limitations of all its underlying indices.']
-      : ['Between a suspension and the next price, a constituent counts at its last price.']),
+      : isRuleDocument(document) && document.pipeline.treatment.missing_prices !== 'carry'
+        ? []
+        : ['Between a suspension and the next price, a constituent counts at its last price.']),
     ...(isDerivedDocument(document)
       ? ['Its weights come from an optimisation on estimated risk; realised tracking error can exceed the estimate.']
       : []),

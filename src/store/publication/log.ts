@@ -40,19 +40,23 @@ export async function* readLogBatches(
 }
 
 /**
- * Returns the date of the last close in a log. Restatements may follow it.
+ * Returns the entry of the last published date that is in force. Restatements of earlier dates may follow it.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function findLastClose(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
   { batches }: PublicationHead,
-): Promise<string | null> {
+): Promise<PublicationEntry | null> {
+  const entriesInForce = new Map<string, PublicationEntry>();
   for (let batch = batches; batch > 0; batch--) {
     const batchResult = await readBatch(reader, indexId, batch);
     if (batchResult === undefined) throw refuseLog(indexId);
-    const last = batchResult.entries.findLast(({ kind }) => kind === 'close');
-    if (last !== undefined) return last.date;
+    for (const entry of batchResult.entries.toReversed()) {
+      const inForce = entriesInForce.get(entry.date) ?? entry;
+      if (entry.kind === 'close') return inForce;
+      entriesInForce.set(entry.date, inForce);
+    }
   }
   return null;
 }

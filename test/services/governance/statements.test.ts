@@ -77,6 +77,9 @@ test('a statement counts the published closes, and lists the decisions of people
   expect(body.statements).toContainEqual({
     index_id: 'CORE',
     published_through: readSession(9),
+    published_version: 1,
+    version: 1,
+    to_complete: ['purpose'], // its procedure is the cessation
     entries: 10,
     errors: 0,
     data_through: readSession(9),
@@ -85,6 +88,9 @@ test('a statement counts the published closes, and lists the decisions of people
   expect(body.statements).toContainEqual({
     index_id: 'EVEN',
     published_through: null,
+    published_version: null,
+    version: 1,
+    to_complete: ['purpose', 'procedures'],
     entries: 0,
     errors: 0,
     data_through: readSession(9),
@@ -143,12 +149,39 @@ test('the text for publication has every section and the sentences of the statem
   ]);
   for (const sentence of [...statement.methodology, ...statement.inputs.hierarchy, ...statement.limitations])
     expect(text).toContain(sentence);
-  expect(text).not.toContain('The published closes follow version');
-  const publication = { ...statement.publication!, index_version: statement.version! - 1 };
-  expect(formatStatement({ ...statement, publication })).toContain(
-    `The published closes follow version ${statement.version! - 1} of the definition.`,
-  );
+  expect(text).not.toContain('is not published');
   expect((await service.refusal('GET', '/indices/NONE/statement')).code).toBe('INDEX_NOT_FOUND');
+});
+
+test('the inputs of a statement and its methodology state the same treatment of missing prices', async () => {
+  for (const treatment of [{}, { max_stale_sessions: 2, suspension: 'zero' }, { missing_prices: 'fail' }]) {
+    const rules = { pipeline: { weighting: { type: 'EqualWeight' }, treatment } };
+    expect((await service.ask('PUT', '/indices/GAPS', createDefinition('GAPS', 'EqualWeight', rules))).status).toBe(
+      200,
+    );
+    const { methodology, inputs } = await readStatement('GAPS');
+    const sentence = inputs.hierarchy[1]!;
+    expect(methodology.some((one) => one.startsWith(sentence))).toBe(true);
+    expect(sentence.includes('carried forward')).toBe(treatment.missing_prices === undefined);
+  }
+});
+
+test('a statement describes the version of the published closes, and states that a later version is not published', async () => {
+  const before = await readStatement('CORE');
+  const definition = createDefinition('CORE', 'EqualWeight', { description: 'All securities.', base_value: 500 });
+  expect((await service.ask('PUT', '/indices/CORE', definition)).status).toBe(200);
+  const after = await readStatement('CORE');
+  expect([after.version, after.latest_version]).toEqual([before.version, before.version! + 1]);
+  expect(after.methodology).toEqual(before.methodology);
+  expect(after.purpose).toBeNull(); // the published version has no description
+  expect(after.changes.map(({ version }) => version)).toEqual([before.version]);
+  expect(formatStatement(after)).toContain(`Version ${after.latest_version} of the definition is not published`);
+  const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
+  expect(body.statements.find(({ index_id: id }) => id === 'CORE')).toMatchObject({
+    version: after.latest_version,
+    published_version: before.version,
+    to_complete: [],
+  });
 });
 
 test('an index is behind by the sessions of its data after its last published close', async () => {

@@ -1648,8 +1648,10 @@ class BenchmarkStatement(t.TypedDict):
     name: str
     #: Time at which the statement was generated.
     generated_at: str
-    #: Version of the definition that the statement describes.
+    #: Version of the definition that the statement describes: the version of the last published close. Default: the newest.
     version: t.Optional[int]
+    #: Newest version of the definition. It is not published if it differs from `version`.
+    latest_version: t.Optional[int]
     #: Description of the index: the market that it measures.
     purpose: t.Optional[str]
     #: The definition in sentences.
@@ -1662,7 +1664,7 @@ class BenchmarkStatement(t.TypedDict):
     discretion: BenchmarkStatementDiscretion
     #: Circumstances in which the index may not represent its market.
     limitations: t.Sequence[str]
-    #: Versions of the definition, newest first; at most 50.
+    #: Versions of the definition up to the described version, newest first; at most 50.
     changes: t.Sequence[MethodologyChange]
     #: Dated changes of the definition.
     amendments: t.Sequence[Amendment]
@@ -5433,6 +5435,12 @@ class GovernanceOverviewStatements(t.TypedDict):
     published_through: t.Optional[str]
     #: Number of entries of the published log, including restatements; null if the log cannot be read.
     entries: t.Optional[int]
+    #: Newest version of the definition; null without versions.
+    version: t.Optional[int]
+    #: Version of the definition of the last published close; null if nothing is published, or if it is unknown.
+    published_version: t.Optional[int]
+    #: Sections of the statement that are empty: the purpose if the index has no description, the procedures if none applies to it.
+    to_complete: t.Sequence[t.Literal["purpose", "procedures"]]
     #: Number of entries of the register of errors.
     errors: int
     #: Last date of the data store of the index; null if the store has no data.

@@ -46,6 +46,15 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await table.getByRole('row', { name: /^CORE .* 3 behind/ }).waitFor();
     await table.getByRole('row', { name: /^BROAD .* not published/ }).waitFor();
     await page.getByText('1 of 2 indices published, 1 behind the data').waitFor();
+    // The open work of the published index is above the registers.
+    const openWork = page.getByRole('list', { name: 'Open work' });
+    await openWork
+      .getByRole('listitem')
+      .filter({ hasText: 'Indices behind their data' })
+      .getByText('3 sessions')
+      .waitFor();
+    await openWork.getByText('purpose, procedures').waitFor();
+    await table.getByRole('row', { name: /^CORE .* 2 sections to complete/ }).waitFor();
   });
 
   test('procedures are listed by kind, with the published indices that a kind does not cover', async () => {

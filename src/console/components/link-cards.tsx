@@ -7,8 +7,6 @@ export interface LinkCard {
   readonly title: string;
   /** Number of items on the linked page. */
   readonly figure?: ComponentChildren;
-  /** Number of open items with its noun, for example `2 incomplete`. */
-  readonly open?: ComponentChildren;
   readonly text: ComponentChildren;
   readonly address: string;
 }
@@ -17,14 +15,13 @@ export interface LinkCard {
 export function LinkCards({ label, cards }: { readonly label: string; readonly cards: readonly LinkCard[] }) {
   return (
     <ul class="link-cards" aria-label={label}>
-      {cards.map(({ icon, title, figure, open, text, address }) => (
+      {cards.map(({ icon, title, figure, text, address }) => (
         <li key={title}>
           <a href={address}>
             <Icon name={icon} />
             <strong>
               {title} {figure !== undefined && <span class="link-figure">{figure}</span>}
             </strong>
-            {open !== undefined && <span class="link-open">{open}</span>}
             <span class="quiet">{text}</span>
           </a>
         </li>

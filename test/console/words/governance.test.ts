@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { formatOpen, isIncomplete, listMissingKinds, listUncovered } from '#console/pages/governance/open-work.js';
+import {
+  isIncomplete,
+  listGaps,
+  listMissingKinds,
+  listOverdue,
+  listUncovered,
+} from '#console/pages/governance/open-work.js';
 
 test('kinds without a procedure are listed in their order', () => {
   const kinds = listMissingKinds([]);
@@ -29,6 +35,16 @@ test('an enabled client without an entitlement or a target is incomplete', () =>
   expect(isIncomplete({ ...client, enabled: false, targets: [] })).toBe(false);
 });
 
-test('open items are counted, and nothing is stated if there are none', () => {
-  expect([formatOpen(2, 'incomplete'), formatOpen(0, 'incomplete')]).toEqual(['2 incomplete', '']);
+test('a statement lacks what is not published and what is empty', () => {
+  expect(listGaps({ version: 9, published_version: 7, to_complete: ['purpose'] })).toEqual([
+    'version 9 not published',
+    '1 section to complete',
+  ]);
+  expect(listGaps({ version: 9, published_version: 9, to_complete: [] })).toEqual([]);
+  expect(listGaps({ version: 9, published_version: null, to_complete: [] })).toEqual([]); // nothing is published
+});
+
+test('a procedure is overdue after its review date', () => {
+  const procedures = [{ review_by: '2026-01-30' }, { review_by: '2026-01-31' }, { review_by: null }];
+  expect(listOverdue(procedures, '2026-01-31')).toEqual([{ review_by: '2026-01-30' }]);
 });

@@ -20,7 +20,8 @@ import { formatCount, countValues } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
-import { formatOpen, isIncomplete, listMissingKinds } from './open-work.js';
+import { listGaps } from './open-work.js';
+import { OpenWork } from './open-work-list.js';
 import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import type { Register } from './register.js';
 import { RegisterPage } from './register-page.js';
@@ -74,7 +75,6 @@ const createCards = (
     icon: ICONS[part],
     title: REGISTERS[part].title,
     figure: registers?.[part] == null ? '' : formatCount(registers[part]),
-    open: <OpenItems part={part} />,
     text: REGISTERS[part].brief,
     address: formatGovernanceAddress(part),
   })),
@@ -82,36 +82,10 @@ const createCards = (
     icon: 'approvals',
     title: 'Approvals',
     figure: pending === undefined ? '' : formatCount(pending),
-    open: pending !== undefined && pending > 0 && 'pending',
     text: 'Changes that wait for a second person, and decided ones.',
     address: '/console/approvals',
   },
 ];
-
-/** Renders the number of open items of a register that can have such items. */
-const OpenItems = ({ part }: { readonly part: Part }) =>
-  part === 'clients' ? <IncompleteClients /> : part === 'procedures' ? <MissingKinds /> : null;
-
-/** Renders the number of clients that can receive nothing. */
-function IncompleteClients() {
-  const clients = useResource(
-    'register clients',
-    async (signal) => (await service.value.call('listClients', { signal })).clients,
-    { isLater: true },
-  );
-  return <>{clients.data && formatOpen(clients.data.filter(isIncomplete).length, 'incomplete')}</>;
-}
-
-/** Renders the number of kinds without a procedure. */
-function MissingKinds() {
-  const procedures = useResource(
-    'register procedures',
-    async (signal) => (await service.value.call('listProcedures', { signal })).procedures,
-    { isLater: true },
-  );
-  const missingCount = listMissingKinds(procedures.data ?? []).length;
-  return <>{procedures.data && formatOpen(missingCount, missingCount === 1 ? 'kind missing' : 'kinds missing')}</>;
-}
 
 /** An index with the state of its statement. */
 interface Statement {
@@ -122,7 +96,7 @@ interface Statement {
 function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const overview = useGovernance();
-  const pending = usePendingApprovals({ isLater: true });
+  const pending = usePendingApprovals();
   const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
   const behind = [...stateByIndex.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
   const publishedCount = [...stateByIndex.values()].filter(isPublished).length;
@@ -131,6 +105,7 @@ function Overview() {
       title="Governance"
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
+      <OpenWork overview={overview} />
       <div class="governance-cards">
         <LinkCards label="Registers" cards={createCards(overview.data?.registers, pending.data?.approvals.length)} />
       </div>
@@ -209,6 +184,24 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
   text: row.reason,
 });
 
+/** Renders what a statement lacks. Gaps count as open work only if the index is published. */
+function StatementState({ state }: { readonly state: NonNullable<Statement['state']> }) {
+  const gaps = listGaps(state);
+  if (gaps.length === 0) return <Badge kind="good">complete</Badge>;
+  return (
+    <>
+      {gaps.map((gap, k) => (
+        <span key={gap}>
+          {k > 0 && ' '}
+          <Badge kind={isPublished(state) ? 'warning' : 'plain'} title={state.to_complete.join(', ')}>
+            {gap}
+          </Badge>
+        </span>
+      ))}
+    </>
+  );
+}
+
 const COLUMNS: readonly Column<Statement>[] = [
   {
     id: 'id',
@@ -227,12 +220,32 @@ const COLUMNS: readonly Column<Statement>[] = [
     value: ({ state }) => state?.published_through ?? '',
     show: ({ state }) => state && <PublishedThrough state={state} />,
   },
+  {
+    id: 'state',
+    title: 'Statement',
+    help: 'Open work on the statement: a newer version of the definition, and empty sections',
+    width: 190,
+    ideal: 290,
+    value: ({ state }) => (state === undefined ? '' : listGaps(state).join(', ') || 'complete'),
+    show: ({ state }) => state && <StatementState state={state} />,
+  },
+  createNumericColumn({
+    id: 'version',
+    title: 'Version',
+    help: 'Version of the definition that the statement describes',
+    width: 76,
+    priority: 4,
+    below: 'nothing',
+    of: ({ state }: Statement) => state?.published_version ?? state?.version ?? null,
+    write: countOrNone,
+  }),
   createNumericColumn({
     id: 'entries',
     title: 'Log entries',
     help: 'Published closes and restatements',
     width: 90,
     priority: 3,
+    below: 'nothing',
     of: ({ state }: Statement) => state?.entries ?? null,
     write: countOrNone,
   }),
@@ -245,8 +258,6 @@ const COLUMNS: readonly Column<Statement>[] = [
     write: countOrNone,
   }),
   { id: 'kind', title: 'Kind', width: 76, priority: 5, below: 'nothing', value: ({ index }) => index.kind },
-  { id: 'calendar', title: 'Calendar', width: 84, priority: 7, below: 'nothing', value: ({ index }) => index.calendar },
-  { id: 'base', title: 'Base date', width: 96, priority: 6, below: 'nothing', value: ({ index }) => index.base_date },
   {
     id: 'run',
     title: 'Latest run',

@@ -1,5 +1,5 @@
-import type { Procedure } from '#clients/typescript/divisor.js';
-import { formatCount } from '../../words/numbers.js';
+import type { GovernanceOverview, Procedure } from '#clients/typescript/divisor.js';
+import { countValues } from '../../words/numbers.js';
 
 /** Parts of a client that its delivery requires. */
 interface ClientParts {
@@ -52,6 +52,21 @@ export const listUncovered = (
     (id) => !procedures.some((one) => one.kind === kind && (one.indices === null || one.indices.includes(id))),
   );
 
-/** Formats the number of open items of a register, for example `7 kinds missing`; an empty text if there are none. */
-export const formatOpen = (count: number, words: string): string =>
-  count === 0 ? '' : `${formatCount(count)} ${words}`;
+/** Returns the procedures whose review was due before a day. */
+export const listOverdue = <P extends Pick<Procedure, 'review_by'>>(procedures: readonly P[], today: string) =>
+  procedures.filter(({ review_by: date }) => date != null && date < today);
+
+type StatementState = GovernanceOverview['statements'][number];
+
+/** Returns true if the published closes follow an earlier version of the definition than the newest. */
+export const hasUnpublishedVersion = ({
+  version,
+  published_version: published,
+}: Pick<StatementState, 'version' | 'published_version'>): boolean =>
+  version !== null && published !== null && version !== published;
+
+/** Describes what a statement lacks, for example `version 2 not published`. Returns an empty list if it is complete. */
+export const listGaps = (state: Pick<StatementState, 'version' | 'published_version' | 'to_complete'>) => [
+  ...(hasUnpublishedVersion(state) ? [`version ${state.version} not published`] : []),
+  ...(state.to_complete.length === 0 ? [] : [`${countValues(state.to_complete.length, 'section')} to complete`]),
+];

@@ -1,7 +1,7 @@
 import type { BenchmarkStatement } from '#clients/typescript/divisor.js';
-import type { ComponentChildren } from 'preact';
+import { Fragment, type ComponentChildren } from 'preact';
 import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
+import { Button, LinkButton } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
@@ -10,6 +10,7 @@ import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
+import { may } from '../../state/principal.js';
 import { usePlainSentences } from '../../state/plain-sentences.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -96,7 +97,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
   return (
     <>
       <StatementFigures statement={statement} />
-      <PublishedVersion id={id} version={statement.version} published={statement.publication?.index_version ?? null} />
+      <UnpublishedVersion statement={statement} />
       <Section title="Purpose">
         <p>
           {purpose ?? (
@@ -124,10 +125,16 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       <Errors errors={statement.errors} />
       <Section title="Procedures">
         <List
-          none="To be completed: no procedure applies to the index."
+          none={
+            <>
+              To be completed: no procedure applies to the index.{' '}
+              <a href={formatGovernanceAddress('procedures', 'new')}>Write a procedure</a>
+            </>
+          }
           items={statement.procedures.map(({ procedure_id: procedureId, name: title, kind }) => (
             <>
-              <a href={formatGovernanceAddress('procedures', procedureId)}>{title}</a> <span class="quiet">{kind}</span>
+              <a href={formatGovernanceAddress('procedures', procedureId)}>{title}</a>
+              {title.toLowerCase() !== kind && <span class="quiet"> {kind}</span>}
             </>
           ))}
         />
@@ -176,26 +183,27 @@ function describeErrorCount(count: number): string {
   return count < ERRORS_MAX ? 'each of one or more closes' : `the newest ${ERRORS_MAX}`;
 }
 
-interface PublishedVersionProps {
-  readonly id: string;
-  /** Version of the definition that the statement describes; null if it is unknown. */
-  readonly version: number | null;
-  /** Version of the definition of the last published close; null if there is none, or if it is unknown. */
-  readonly published: number | null;
-}
-
-/** Warns if the published closes follow another version of the definition than the statement describes. */
-function PublishedVersion({ id, version, published }: PublishedVersionProps) {
-  if (published === null || version === null || published === version) return null;
-  const query = { tab: 'versions', version: String(version), against: String(published) };
+/** Warns if a newer version of the definition than the described version is not published. */
+function UnpublishedVersion({ statement }: { readonly statement: BenchmarkStatement }) {
+  const { index_id: id, version, latest_version: latest } = statement;
+  if (version === latest) return null;
+  const query = { tab: 'versions', version: String(latest), against: String(version) };
   return (
-    <Banner kind="warning" title={`The published closes follow version ${published} of the definition`}>
-      <span>
-        This statement describes version {version}, which is not published yet.{' '}
-        <a href={formatAddress(formatIndexAddress(id), query)}>
-          Compare versions {published} and {version}
-        </a>
-      </span>
+    <Banner
+      kind="warning"
+      title={`Version ${latest} of the definition is not published`}
+      action={
+        <>
+          <LinkButton href={formatAddress(formatIndexAddress(id), query)}>
+            Compare versions {version} and {latest}
+          </LinkButton>
+          {may('publish') && (
+            <LinkButton href={formatAddress(formatIndexAddress(id), { tab: 'publication' })}>Publish</LinkButton>
+          )}
+        </>
+      }
+    >
+      <span>This statement describes version {version}, which the published closes follow.</span>
     </Banner>
   );
 }
@@ -204,7 +212,7 @@ interface ListProps {
   readonly items: readonly ComponentChildren[];
   readonly isOrdered?: boolean;
   /** Sentence in place of an empty list. */
-  readonly none?: string;
+  readonly none?: ComponentChildren;
 }
 
 function List({ items, isOrdered = false, none = 'None.' }: ListProps) {
@@ -272,7 +280,7 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
       <Facts
         facts={[
           ['Reviews', review.frequency],
-          ['Coming', review.upcoming.length === 0 ? null : review.upcoming.join(', ')],
+          ['Coming', review.upcoming.length === 0 ? null : <Dates dates={review.upcoming} />],
         ]}
       />
       {amendments.length > 0 && (
@@ -301,6 +309,21 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
     </Section>
   );
 }
+
+/** Renders dates, none of which is broken over two lines. */
+const Dates = ({ dates }: { readonly dates: readonly string[] }) => (
+  <>
+    {dates.map((date, k) => (
+      <Fragment key={date}>
+        {k > 0 && ' '}
+        <span class="whole">
+          {date}
+          {k < dates.length - 1 && ','}
+        </span>
+      </Fragment>
+    ))}
+  </>
+);
 
 function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
   return (

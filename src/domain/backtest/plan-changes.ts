@@ -2,6 +2,7 @@ import { listClosures, type SessionChange } from '../calendars/closures.js';
 import { toCanonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { listReferences } from '../checks/validate-reference.js';
+import { formatFieldName } from '../catalogue/type-spec.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 
 /** Plan with the original request. */
@@ -50,7 +51,9 @@ function listDocumentChanges(before: BacktestPlan, after: BacktestPlan): string[
       const [was, is] = [removeClosures(before.documents[id]!), removeClosures(after.documents[id])];
       return is === undefined || isSame(was, is)
         ? []
-        : [`The index ${id} changed since this run: ${joinTexts(listChangedFields(was, is))}.`];
+        : [
+            `The index ${id} changed since this run: ${joinTexts(listChangedFields(spreadPipeline(was), spreadPipeline(is)))}.`,
+          ];
     });
   const isOther = before.indexId !== after.indexId || !isSame(listReachedIndices(before), listReachedIndices(after));
   if (changes.length > 0 || !isOther) return changes;
@@ -61,6 +64,9 @@ function listDocumentChanges(before: BacktestPlan, after: BacktestPlan): string[
 
 const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
   document && { ...document, closures: undefined };
+
+/** Returns the members of a document with the parts of its pipeline in place of the pipeline. */
+const spreadPipeline = ({ pipeline, ...document }: IndexDocument): object => ({ ...document, ...pipeline });
 
 /** Maximum number of changed days in a sentence. */
 const LISTED_DAYS_MAX = 5;
@@ -126,12 +132,13 @@ function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): strin
   return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${joinTexts(fields)}.`];
 }
 
-/** Returns the fields that differ, in alphabetical order. */
+/** Returns the names of the fields that differ, in alphabetical order. */
 function listChangedFields(before: object, after: object): string[] {
   const fieldsBefore = new Map<string, unknown>(Object.entries(before));
   const fieldsAfter = new Map<string, unknown>(Object.entries(after));
   return [...new Set([...fieldsBefore.keys(), ...fieldsAfter.keys()])]
     .filter((field) => !isSame(fieldsBefore.get(field), fieldsAfter.get(field)))
+    .map(formatFieldName)
     .toSorted();
 }
 

@@ -217,6 +217,9 @@ const isObject = (schema: unknown): boolean =>
   schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
 const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
+/** Formats the name of a field within a sentence: `base_value` becomes `base value`. Omits its unit. */
+export const formatFieldName = (name: string): string => name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
+
 /** Converts `enter_rank` to `Enter rank`. */
 function formatLabel(name: string): string {
   const label = name.replaceAll('_', ' ');

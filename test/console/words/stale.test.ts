@@ -7,7 +7,7 @@ const CALENDAR = 'The calendar XNYS changed since this run: 2024-03-15.';
 
 test('the label of a stale run states its cause: a calendar is not the definition', () => {
   expect(formatStale({ ...staleState, definition: true, reasons: [CALENDAR] })).toBe('calendar changed');
-  const bothReasons = [CALENDAR, 'The index CORE changed since this run: pipeline.'];
+  const bothReasons = [CALENDAR, 'The index CORE changed since this run: weighting.'];
   expect(formatStale({ ...staleState, definition: true, reasons: bothReasons })).toBe('calendar, definition changed');
   const marketReasons = [CALENDAR, 'The store market holds other content than the run was made on.'];
   expect(formatStale({ ...staleState, definition: true, data: true, reasons: marketReasons })).toBe(

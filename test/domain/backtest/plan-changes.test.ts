@@ -58,7 +58,11 @@ describe('the definitions of two plans', () => {
 
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {
     expect(listChanges(plan([createIndex('A')]), plan([createIndex('A', { base_value: 7, name: 'Other' })]))).toEqual([
-      'The index A changed since this run: base_value, name.',
+      'The index A changed since this run: base value, name.',
+    ]);
+    const capped = { pipeline: { ...createIndex('A').pipeline, weighting: { type: 'MarketCapWeight', cap: 0.5 } } };
+    expect(listChanges(plan([createIndex('A')]), plan([createIndex('A', capped as Partial<IndexDocument>)]))).toEqual([
+      'The index A changed since this run: weighting.',
     ]);
     expect(
       listChanges(
@@ -71,7 +75,7 @@ describe('the definitions of two plans', () => {
         plan([createIndex('A'), createIndex('B')], createBenchmark('B')),
         plan([createIndex('A'), createIndex('B', { base_value: 7 })], createBenchmark('B')),
       ),
-    ).toEqual(['The index B changed since this run: base_value.']);
+    ).toEqual(['The index B changed since this run: base value.']);
     expect(
       listChanges(
         plan([createFollower('A', 'B'), createIndex('B')]),
@@ -85,7 +89,7 @@ describe('the definitions of two plans', () => {
     const before = plan([createIndex('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
     const now = plan([createIndex('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
     expect(listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
-      'The strategy S changed since this run: transaction_cost_bps.',
+      'The strategy S changed since this run: transaction cost.',
     ]);
     expect(
       listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } }),

@@ -215,7 +215,7 @@ describe('a stored run', () => {
       data: true,
       engine: true,
       reasons: [
-        'The index X changed since this run: base_value.',
+        'The index X changed since this run: base value.',
         'The store desk holds other content than the run was made on.',
         'The run was made by engine 0.0.9; engine 0.1.0 may compute slightly different values.',
       ],

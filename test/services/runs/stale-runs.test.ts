@@ -104,7 +104,7 @@ describe('a run is stale', () => {
 
   test('in every view of every run that depends on a changed definition, and in no view after the change is reverted', async () => {
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
-    const because = 'The index BASE changed since this run: base_value.';
+    const because = 'The index BASE changed since this run: base value.';
     const staleState = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await readState('BASE', view)]).toEqual([view, staleState]);
@@ -138,14 +138,14 @@ describe('a run is stale', () => {
       '/strategies/FOLLOW',
       { ...STRATEGY, drift_tolerance: 0.01 },
       STRATEGY,
-      ['The strategy FOLLOW changed since this run: drift_tolerance.'],
+      ['The strategy FOLLOW changed since this run: drift tolerance.'],
     ],
     [
       'what it fills requests in with',
       '/strategies/FOLLOW',
       { ...STRATEGY, transaction_cost_bps: 4 },
       STRATEGY,
-      ['The strategy FOLLOW changed since this run: transaction_cost_bps.'],
+      ['The strategy FOLLOW changed since this run: transaction cost.'],
     ],
     [
       'the index it follows',

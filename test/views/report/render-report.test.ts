@@ -49,7 +49,7 @@ describe.each(PAPERS)('%s', (id) => {
 
   test('prints under the date that its run is not current, with the reasons, on the same number of pages', () => {
     const reasons = [
-      'The index SAMPLE changed since this run: base_value, pipeline.',
+      'The index SAMPLE changed since this run: base value, weighting.',
       'The run was made on the store desk; other is active.',
       'The run was made by engine 0.1.0; engine 0.2.0 may compute slightly different values.',
     ];

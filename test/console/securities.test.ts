@@ -104,6 +104,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const rows = page.getByRole('grid', { name: 'names' });
     await pollEventually(() => rows.locator('.sparkline').count()).toBe(2);
     await rows.getByText(`ended ${ended.end}`, { exact: true }).waitFor();
+    // Returns to an earlier date are not shown as if they were current.
+    const endedRow = rows.getByRole('row', { name: /^BADD/ });
+    expect(await endedRow.textContent()).not.toContain('%');
     expect(await figures.textContent()).not.toContain('Highest');
     await service.ask('PUT', '/data/watchlists/ended', {
       name: 'Ended',
@@ -115,10 +118,13 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
       [
         `Securities1 of 2A B Equity is not in the store; 1 ended before ${last}`,
         `Median of the day–no security has a price on ${last}`,
-        `Median, year to date–no security has a price on ${last}`,
+        `Median YTD–no security has a price on ${last}`,
       ].join(''),
     );
-    await page.getByText('Correct the identifier, or remove it from the list.').waitFor();
+    // A missing security is a row, in the order of the list.
+    const missingRow = rows.getByRole('row').nth(2);
+    await missingRow.getByText('not in the store', { exact: true }).waitFor();
+    expect(await missingRow.textContent()).toContain('A B Equity');
     await service.ask('DELETE', '/data/watchlists/ended');
   });
 

@@ -44,8 +44,10 @@ export function useWidened<R>(
 
 /** Returns the width in pixels that a cell needs. Returns 0 if its text may be truncated. */
 function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
-  const title = cell.getAttribute('role') === 'columnheader' ? cell.querySelector('button') : null;
-  if (title !== null) return measureTitleWidth(cell, title);
+  if (cell.getAttribute('role') === 'columnheader') {
+    const title = cell.querySelector('button');
+    return title === null ? 0 : measureTitleWidth(cell, title); // the title of a column of buttons is for screen readers
+  }
   if (cell.classList.contains('right')) return cell.scrollWidth;
   return mayGrow ? 0 : Math.min(TEXT_MAX, cell.scrollWidth);
 }

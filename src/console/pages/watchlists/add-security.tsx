@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
-import type { Security } from './watched-table.js';
+import type { Security } from './watched-columns.js';
 
 /** Maximum number of suggestions. */
 const SUGGESTED_MAX = 20;

@@ -4,12 +4,10 @@ import { formatCompact } from '../../words/amounts.js';
 import { computeMedian } from '../../words/median.js';
 import { formatChange, formatCount, formatMoney, getSignClass, MISSING_TEXT } from '../../words/numbers.js';
 import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
-import type { Row } from './watched-table.js';
+import type { Row } from './watched-columns.js';
 
 interface WatchedFiguresProps {
   readonly rows: readonly Row[];
-  /** Securities of the list that are not in the data store. */
-  readonly missing: readonly string[];
   /** Last date of the data store; empty if it has no prices. */
   readonly lastDate: string;
 }
@@ -21,7 +19,9 @@ const EXTREMES_MIN = 3;
  * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
  * securities with a price on the last date of the data store count.
  */
-export function WatchedFigures({ rows, missing, lastDate }: WatchedFiguresProps) {
+export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresProps) {
+  const rows = listedRows.filter(({ isMissing }) => !isMissing);
+  const missing = listedRows.filter(({ isMissing }) => isMissing).map(({ identifier }) => identifier);
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
   const tradedRows = rows.filter(({ end }) => end === lastDate);
   const endedCount = rows.length - tradedRows.length;
@@ -45,13 +45,13 @@ export function WatchedFigures({ rows, missing, lastDate }: WatchedFiguresProps)
           ...createNote(notes.length === 0 ? null : notes.join('; ')),
         },
         ...(tradedRows.length === 0
-          ? ['Median of the day', 'Median, year to date'].map((term) => createUnknownMetric(term, lastDate))
+          ? ['Median of the day', 'Median YTD'].map((term) => createUnknownMetric(term, lastDate))
           : [
               ...createSignedMetric('Median of the day', findMedian(days), formatGains(days)),
-              ...createSignedMetric('Median, year to date', findMedian(years), null),
+              ...createSignedMetric('Median YTD', findMedian(years), null),
             ]),
-        ...createSignedMetric('Highest, year to date', best?.value, best?.identifier ?? null),
-        ...createSignedMetric('Lowest, year to date', worst?.value, worst?.identifier ?? null),
+        ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
+        ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
         ...createCapitalMetric(tradedRows),
       ]}
     />
@@ -90,7 +90,7 @@ const createSignedMetric = (term: string, value: number | undefined, note: strin
 const createUnknownMetric = (term: string, lastDate: string): Metric => ({
   term,
   value: MISSING_TEXT,
-  note: `no security has a price on ${lastDate}`,
+  note: lastDate === '' ? 'the store has no price' : `no security has a price on ${lastDate}`,
 });
 
 /** Returns the sum of the market capitalisations. Returns nothing if they have different currencies. */

@@ -1,6 +1,4 @@
 import type { Operations } from '#clients/typescript/divisor.js';
-import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -9,14 +7,12 @@ import { Popover } from '../../components/popover.js';
 import { StoreSelect } from '../../components/store-select.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { health } from '../../state/live.js';
 import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { findStore, getChosenStore, useStores } from '../../state/stores.js';
+import { getChosenStore } from '../../state/stores.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
-import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { AddSecurity } from './add-security.js';
@@ -27,7 +23,6 @@ import '../designer/designer.css';
 /** Watchlist that is edited. Its id is in the address and not in the body of the request. */
 interface OpenedList extends OpenedDocument {
   readonly name: string;
-  readonly unknown: readonly string[];
 }
 
 /** Page of one watchlist: its name, and its securities with their last closes. */
@@ -72,11 +67,11 @@ export function WatchlistPage({ params }: PageProps) {
 async function readList(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
   if (id === null) {
     const document = { id: '', name: '', identifiers: [] };
-    return { document, etag: null, name: '', unknown: [] };
+    return { document, etag: null, name: '' };
   }
   const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
-  const { name, description, identifiers, unknown } = answer;
-  return { document: { id, name, description, identifiers }, etag, name, unknown };
+  const { name, description, identifiers } = answer;
+  return { document: { id, name, description, identifiers }, etag, name };
 }
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];
@@ -141,26 +136,14 @@ interface SecuritiesProps {
   readonly list: OpenedList;
 }
 
-/** Returns the securities of the chosen data store, the identifiers of a list, and those that the store does not contain. */
-function useListedNames({ document }: EditedDocument, list: OpenedList) {
-  const store = getChosenStore();
-  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
-  const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
-  const identifiers = getIdentifiers(document);
-  const unknownAtFirst = store === undefined ? list.unknown : [];
-  return {
-    names,
-    identifiers,
-    unknown: names.data === undefined ? unknownAtFirst : identifiers.filter((identifier) => !knownIds.has(identifier)),
-  };
-}
-
 /**
  * Renders the securities of a list and, if the list is stored, its form. Securities are added and removed in the table.
  */
 function Securities({ edited, list }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
-  const { names, identifiers, unknown } = useListedNames(edited, list);
+  const store = getChosenStore();
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
+  const identifiers = getIdentifiers(document);
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
   const isStored = list.etag !== null;
@@ -174,16 +157,6 @@ function Securities({ edited, list }: SecuritiesProps) {
   );
   return (
     <>
-      {unknown.length > 0 && (
-        <UnknownSecurities
-          identifiers={unknown}
-          onRemove={
-            mayEdit && unknown.length < identifiers.length
-              ? () => change(identifiers.filter((identifier) => !unknown.includes(identifier)))
-              : undefined
-          }
-        />
-      )}
       <Section
         title="Securities"
         aside={
@@ -204,7 +177,7 @@ function Securities({ edited, list }: SecuritiesProps) {
           <p class="quiet">Add securities by identifier or company; several are separated by commas.</p>
         )}
         {mayEdit && !isStored && addition}
-        {identifiers.length > unknown.length && (
+        {identifiers.length > 0 && (
           <WatchedTable
             identifiers={identifiers}
             onRemove={mayEdit ? (identifier) => change(identifiers.filter((own) => own !== identifier)) : undefined}
@@ -212,39 +185,6 @@ function Securities({ edited, list }: SecuritiesProps) {
         )}
       </Section>
     </>
-  );
-}
-
-interface UnknownSecuritiesProps {
-  readonly identifiers: readonly string[];
-  /** Undefined if the user may not edit the list, or if it has only these identifiers. */
-  readonly onRemove: (() => void) | undefined;
-}
-
-/** Renders a warning about identifiers that the data store does not contain. */
-function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
-  const { data } = useStores();
-  const store = getChosenStore() ?? health.value?.store?.active ?? 'the served store';
-  const hasOtherStores = (data?.stores.length ?? 0) > 1;
-  const [them, identifiersText] = identifiers.length === 1 ? ['it', 'identifier'] : ['them', 'identifiers'];
-  return (
-    <Banner
-      kind="warning"
-      title={`Not in ${findStore(data?.stores, store)?.name ?? store}: ${identifiers.join(', ')}.`}
-      action={
-        onRemove && (
-          <Button onClick={onRemove}>
-            Remove {identifiers.length === 1 ? identifiers[0] : countValues(identifiers.length, 'identifier')}
-          </Button>
-        )
-      }
-    >
-      <p>
-        {hasOtherStores
-          ? `Choose the data store that contains ${them}, or correct the ${identifiersText}.`
-          : `Correct the ${identifiersText}, or remove ${them} from the list.`}
-      </p>
-    </Banner>
   );
 }
 

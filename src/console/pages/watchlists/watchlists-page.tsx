@@ -65,7 +65,6 @@ export function WatchlistsPage() {
 /** Renders the securities of one watchlist with their closes. If none is selected, it is the first watchlist. */
 function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
   const list = lists.find(({ watchlist_id: id }) => id === getParameter('list')) ?? lists[0]!; // there is at least one watchlist
-  const isEmpty = getChosenStore() === undefined && list.identifiers.length === list.unknown.length;
   return (
     <Section
       title={`Securities of ${list.name}`}
@@ -80,11 +79,7 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
         )
       }
     >
-      {isEmpty ? (
-        <p class="quiet">None of its securities is in the served store.</p>
-      ) : (
-        <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />
-      )}
+      <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />
     </Section>
   );
 }

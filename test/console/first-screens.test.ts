@@ -80,15 +80,36 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
   });
 
   test('reports are compared with the latest run of each index, and rendered from the list', async () => {
-    const { page } = desk;
+    const { page, service } = desk;
     await follow(page, '/console/reports');
     const table = page.getByRole('table', { name: 'reports by index' });
     await table.getByRole('row', { name: /^CORE none/ }).waitFor();
     await page.getByRole('button', { name: 'Render CORE', exact: true }).click();
+    // The report has its own page, without the other reports.
+    await page.getByRole('heading', { name: /^Factsheet of CORE/, level: 1 }).waitFor();
+    expect(await page.getByRole('heading', { name: 'Rendered', exact: true }).count()).toBe(0);
+    await page.getByRole('navigation').getByRole('link', { name: 'Reports', exact: true }).first().click();
     await table.getByRole('row', { name: /^CORE current/ }).waitFor();
+    // The card has the same state, and a picture of the first page.
+    const card = page.getByRole('list', { name: 'Rendered reports' }).getByRole('listitem').first();
+    await card.getByText('current', { exact: true }).waitFor();
+    await card.locator('[data-state=drawn]').waitFor();
     await table.getByRole('row', { name: /^BROAD none/ }).waitFor();
     // Indices with a report come first.
     expect(await table.getByRole('row').nth(1).textContent()).toMatch(/^CORE/);
+    // After another run, the report is out of date, and its page renders it again.
+    await service.ask('POST', '/analytics/CORE/backtest', {
+      transaction_cost_bps: 10,
+      benchmark: { kind: 'index', id: 'BROAD' },
+    });
+    await service.waitForJob('backtest:CORE');
+    await card.getByText('out of date', { exact: true }).waitFor();
+    await table.getByRole('row', { name: /^CORE out of date/ }).waitFor();
+    await card.getByRole('link', { name: /^Open / }).click();
+    await page.getByText('It is older than the latest run of CORE.').waitFor();
+    await page.getByRole('button', { name: 'Render again' }).click();
+    await page.getByText('This report is out of date').waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: /^Factsheet of CORE/, level: 1 }).waitFor();
   });
 
   test('an open report states its index and date, and draws its pages near the window without a PDF viewer', async () => {

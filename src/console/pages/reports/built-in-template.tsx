@@ -3,16 +3,19 @@ import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
+import { FirstPage } from './first-page.js';
 import { Thumbnail } from './thumbnail.js';
 
 interface BuiltInTemplateProps {
   readonly id: string;
   /** Index of the new template; null for the first index that has a run. */
   readonly index: string | null;
+  /** Newest report of the template, whose first page is shown. Default: the outline of the template. */
+  readonly report?: string | undefined;
 }
 
 /** Renders a built-in template. It can be copied to a new template. */
-export function BuiltInTemplate({ id, index }: BuiltInTemplateProps) {
+export function BuiltInTemplate({ id, index, report }: BuiltInTemplateProps) {
   const template = useResource(
     `built-in template ${id}`,
     (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
@@ -21,7 +24,7 @@ export function BuiltInTemplate({ id, index }: BuiltInTemplateProps) {
   return (
     <li>
       <a href={formatAddress('/console/reports/templates/new', { from: id, index })}>
-        <Thumbnail blocks={template.data?.blocks ?? []} page={template.data?.page} />
+        <TemplatePicture id={id} report={report} blocks={template.data?.blocks ?? []} page={template.data?.page} />
         <span>
           <strong>{id}</strong>
           {template.data !== undefined && (
@@ -36,6 +39,15 @@ export function BuiltInTemplate({ id, index }: BuiltInTemplateProps) {
     </li>
   );
 }
+
+interface TemplatePictureProps extends Pick<BuiltInTemplateProps, 'id' | 'report'> {
+  readonly blocks: ReportTemplateDocument['blocks'];
+  readonly page: ReportTemplateDocument['page'] | undefined;
+}
+
+/** Renders the first page of the newest report of a template. Default: the outline of the template. */
+export const TemplatePicture = ({ id, report, blocks, page }: TemplatePictureProps) =>
+  report === undefined ? <Thumbnail blocks={blocks} page={page} /> : <FirstPage id={report} template={id} />;
 
 /** Formats the size of a template, for example `13 blocks, A4 portrait`. */
 export const formatExtent = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>

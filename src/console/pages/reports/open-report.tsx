@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import type { RenderResult } from '#clients/typescript/divisor.js';
 import { Page } from '../../components/page.js';
 import { formatIndexAddress } from '../../words/addresses.js';
@@ -8,30 +7,19 @@ import { ReportWarnings } from './report-states.js';
 
 const PARENTS = [{ address: '/console/reports', text: 'Reports' }];
 
-interface OpenReportProps {
-  readonly ident: string;
-  /** Content below the report. */
-  readonly children: ComponentChildren;
-}
-
-/** Page of a report. The report has the title of the page; other reports are below it. */
-export function OpenReport({ ident, children }: OpenReportProps) {
+/** Page of a report, whose title is that of the page. */
+export function OpenReport({ ident }: { readonly ident: string }) {
   const { job, report } = useReport(ident);
   if (report === null)
     return (
       <Page title="Report" above={PARENTS}>
         <RenderProgress job={job} />
-        {children}
       </Page>
     );
-  return <FinishedReport report={report}>{children}</FinishedReport>;
+  return <FinishedReport report={report} />;
 }
 
-interface FinishedReportProps extends Pick<OpenReportProps, 'children'> {
-  readonly report: RenderResult;
-}
-
-function FinishedReport({ report, children }: FinishedReportProps) {
+function FinishedReport({ report }: { readonly report: RenderResult }) {
   const pdf = usePdf(report);
   return (
     <Page
@@ -42,7 +30,6 @@ function FinishedReport({ report, children }: FinishedReportProps) {
     >
       <ReportWarnings report={report} />
       <ReportPages report={report} pdf={pdf} />
-      {children}
     </Page>
   );
 }

@@ -32,8 +32,8 @@ export interface PageOrder {
   /** Width of the picture in CSS pixels. */
   readonly width: number;
   readonly canvas: HTMLCanvasElement;
-  /** Element over the picture, for the text of the page. */
-  readonly text: HTMLElement;
+  /** Element over the picture, for the text of the page. Default: the text is not laid out. */
+  readonly text?: HTMLElement;
   readonly signal: AbortSignal;
 }
 
@@ -81,7 +81,10 @@ async function drawPage(pdf: PDFDocumentProxy, { number, width, canvas, text, si
   if (signal.aborted) return;
   const size = page.getViewport({ scale: 1 });
   const scale = width / size.width;
-  await Promise.all([drawPicture(page, scale, canvas, signal), layText(page, scale, text, signal)]);
+  await Promise.all([
+    drawPicture(page, scale, canvas, signal),
+    text === undefined ? undefined : layText(page, scale, text, signal),
+  ]);
 }
 
 /** Draws the picture of a page with the pixels of the display. */

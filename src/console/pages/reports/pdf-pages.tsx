@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
+import { useIntersection } from '../../components/use-intersection.js';
 import { useWidth } from '../../components/use-width.js';
 import { Wait } from '../../components/wait.js';
 import { openPdf, type PdfDocument } from './pdf-document.js';
@@ -124,20 +125,4 @@ function PagePicture({ pdf, number, width }: PagePictureProps) {
       <div class="pdf-text" ref={text} />
     </>
   );
-}
-
-/**
- * Returns true while an element is in the window.
- * @param margin distance that is added to the upper and lower edges of the window
- */
-function useIntersection(element: { readonly current: HTMLElement | null }, margin: string): boolean {
-  const [isInside, setInside] = useState(false);
-  useEffect(() => {
-    const observer = new IntersectionObserver(([entry]) => setInside(entry!.isIntersecting), {
-      rootMargin: `${margin} 0px`,
-    });
-    observer.observe(element.current!); // the element is in the document when the effect runs
-    return () => observer.disconnect();
-  }, []);
-  return isInside;
 }

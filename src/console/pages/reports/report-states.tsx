@@ -1,12 +1,14 @@
-import type { RenderResult, StaleState } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import type { BacktestRecordCollection, RenderResult } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
+import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -17,28 +19,32 @@ import { formatJobId } from '../../words/jobs.js';
 import { formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { listReportIndices } from './report-names.js';
 
+type Run = BacktestRecordCollection['backtests'][number];
+
+/** Latest runs by index. */
+export type RunsByIndex = ReadonlyMap<string, Run>;
+
 /** An index with a stored run and its newest report. */
-export interface ReportedIndex {
-  readonly id: string;
-  readonly runAt: string | null;
-  /** Reasons that the run is out of date; null if it is current. */
-  readonly stale: StaleState | null;
+interface ReportedIndex {
+  readonly run: Run;
   readonly report: RenderResult | undefined;
 }
 
+/** Reads the latest runs. */
+export function useRuns(): RunsByIndex {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  return useMemo(() => new Map((runs.data?.backtests ?? []).map((run) => [run.index_id, run])), [runs.data]);
+}
+
 /**
- * Reads the indices with a stored run, each with its newest report.
+ * Returns the indices with a stored run, each with its newest report.
  * @param renders finished reports, newest first
  */
-export function useReportedIndices(renders: readonly RenderResult[]): readonly ReportedIndex[] {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  return (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt, stale }) => ({
-    id,
-    runAt,
-    stale,
-    report: renders.find((report) => listReportIndices(report).includes(id)),
+export const listReportedIndices = (runs: RunsByIndex, renders: readonly RenderResult[]): readonly ReportedIndex[] =>
+  [...runs.values()].map((run) => ({
+    run,
+    report: renders.find((report) => listReportIndices(report).includes(run.index_id)),
   }));
-}
 
 interface ReportStatesProps {
   readonly rows: readonly ReportedIndex[];
@@ -56,7 +62,7 @@ export function ReportStates({ rows, template }: ReportStatesProps) {
         name="states"
         columns={createColumns(template)}
         rows={rows}
-        getKey={({ id }) => id}
+        getKey={({ run }) => run.index_id}
         sort={{ column: 'state', direction: 'asc' }}
         height={300}
       />
@@ -77,7 +83,7 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   if (rows.length === 0) return null;
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
   const [newest] = renders;
-  const outdatedCount = countOf('outdated') + countOf('run out of date');
+  const outdatedCount = countOf('out of date');
   return (
     <Metrics
       label="Figures of the reports"
@@ -93,10 +99,10 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
           note: `of ${formatCount(rows.length)} indices and strategies`,
         },
         {
-          term: 'Outdated',
+          term: 'Out of date',
           value: formatCount(outdatedCount),
-          kind: outdatedCount > 0 ? 'down' : '',
-          note: 'older than the latest run, or of a run that is out of date',
+          kind: outdatedCount > 0 ? 'warning' : '',
+          note: 'older than the latest run, or the run is out of date',
         },
         { term: 'Without a report', value: formatCount(countOf('none')) },
         {
@@ -108,48 +114,85 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   );
 }
 
-/** Warns if a report is older than the latest run of one of its indices, or if that run is out of date. */
+/** Renders why a report is out of date, with buttons that make it current. */
 export function ReportWarnings({ report }: { readonly report: RenderResult }) {
-  const ids = listReportIndices(report);
-  const rows = useReportedIndices([report]).filter(({ id }) => ids.includes(id));
+  const runs = useRuns();
   return (
     <>
-      {rows.flatMap((row) => {
-        const state = findState(row);
-        if (state !== 'outdated' && state !== 'run out of date') return [];
-        const link = <a href={formatIndexAddress(row.id)}>Open {row.id}</a>;
-        return [
-          state === 'outdated' ? (
-            <Banner key={row.id} kind="warning" title={`This report is older than the latest run of ${row.id}`}>
-              {link}
-            </Banner>
-          ) : (
-            <Banner key={row.id} kind="warning" title={`The latest run of ${row.id} is out of date`} action={link}>
-              <span>{row.stale?.reasons.join(' ')} Run the index again, then render the report.</span>
-            </Banner>
-          ),
-        ];
-      })}
+      {listOutdated(report, runs).map(({ run, reason }) => (
+        <Banner
+          key={run.index_id}
+          kind="warning"
+          title="This report is out of date"
+          action={
+            <>
+              <LinkButton href={formatIndexAddress(run.index_id)}>Open {run.index_id}</LinkButton>
+              {run.stale === null && may('run') && (
+                <ActionButton kind="main" act={(onRefusal) => renderAgain(report, onRefusal)}>
+                  Render again
+                </ActionButton>
+              )}
+            </>
+          }
+        >
+          <span>
+            {reason}
+            {run.stale !== null && ' Run the index again, then render the report.'}
+          </span>
+        </Banner>
+      ))}
     </>
   );
 }
 
-type ReportState = 'outdated' | 'run out of date' | 'current' | 'none';
+/** Renders the template of a report for its indices, and opens the new report. */
+async function renderAgain(report: RenderResult, onRefusal: OnRefusal): Promise<void> {
+  const [first, ...others] = listReportIndices(report);
+  const indices =
+    first === undefined ? {} : others.length === 0 ? { index_id: first } : { index_ids: [first, ...others] };
+  const body = { template_id: report.template_id, ...indices };
+  const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+  if (job !== undefined) setParameters({ render: formatJobId(job) });
+}
+
+type ReportState = 'out of date' | 'current' | 'none';
 
 const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
-  outdated: 'warning',
-  'run out of date': 'warning',
+  'out of date': 'warning',
   current: 'good',
   none: 'plain',
 };
 
-/** Order of the states. Reports before the latest run come first, then the other indices with a report. */
+/** Order of the states. Reports that are out of date come first, then the other indices with a report. */
 const STATES = Object.keys(STATE_KINDS);
 
-function findState({ runAt, stale, report }: ReportedIndex): ReportState {
-  if (report === undefined) return 'none';
-  if (runAt !== null && report.rendered_at < runAt) return 'outdated';
-  return stale === null ? 'current' : 'run out of date';
+/** Returns the runs of the indices of a report that make it out of date, each with the reason. */
+const listOutdated = (report: RenderResult, runs: RunsByIndex) =>
+  listReportIndices(report).flatMap((id) => {
+    const run = runs.get(id);
+    const reason = run === undefined ? null : findReason(report, run);
+    return run === undefined || reason === null ? [] : [{ run, reason }];
+  });
+
+/** Returns the reason why a report is out of date; null if it is current. */
+function findReason(report: RenderResult, { index_id: id, run_at: runAt, stale }: Run): string | null {
+  if (stale !== null) return `The latest run of ${id} is out of date. ${stale.reasons.join(' ')}`;
+  return runAt !== null && report.rendered_at < runAt ? `It is older than the latest run of ${id}.` : null;
+}
+
+const findState = ({ run, report }: ReportedIndex): ReportState =>
+  report === undefined ? 'none' : findReason(report, run) === null ? 'current' : 'out of date';
+
+/** Renders the state of a report, with the reason as its tooltip. Renders nothing if no index of the report has a run. */
+export function ReportBadge({ report, runs }: { readonly report: RenderResult; readonly runs: RunsByIndex }) {
+  if (!listReportIndices(report).some((id) => runs.has(id))) return null;
+  const reasons = listOutdated(report, runs).map(({ reason }) => reason);
+  const state = reasons.length === 0 ? 'current' : 'out of date';
+  return (
+    <Badge kind={STATE_KINDS[state]} title={reasons.length === 0 ? undefined : reasons.join(' ')}>
+      {state}
+    </Badge>
+  );
 }
 
 /** @param template template of new reports; undefined if there is none */
@@ -159,8 +202,8 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
     title: 'Index or strategy',
     width: 124,
     grow: 2,
-    value: ({ id }) => id,
-    show: ({ id }) => <a href={formatIndexAddress(id)}>{id}</a>,
+    value: ({ run }) => run.index_id,
+    show: ({ run: { index_id: id } }) => <a href={formatIndexAddress(id)}>{id}</a>,
   },
   {
     id: 'state',
@@ -169,19 +212,20 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
     width: 136,
     value: (row) => STATES.indexOf(findState(row)),
     copy: findState,
-    show: (row) => (
-      <Badge kind={STATE_KINDS[findState(row)]} title={row.stale?.reasons.join(' ')}>
-        {findState(row)}
-      </Badge>
-    ),
+    show: ({ run, report }) =>
+      report === undefined ? (
+        <Badge>none</Badge>
+      ) : (
+        <ReportBadge report={report} runs={new Map([[run.index_id, run]])} />
+      ),
   },
   {
     id: 'run',
     title: 'Latest run',
     width: 166,
     priority: 3,
-    value: ({ runAt }) => runAt ?? '',
-    show: ({ runAt }) => formatMoment(runAt),
+    value: ({ run }) => run.run_at ?? '',
+    show: ({ run }) => formatMoment(run.run_at),
   },
   {
     id: 'rendered',
@@ -217,7 +261,7 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
     title: '',
     width: 84,
     value: () => null,
-    show: ({ id, report }) =>
+    show: ({ run: { index_id: id }, report }) =>
       may('run') &&
       template !== undefined && (
         <ActionButton

@@ -1,4 +1,9 @@
-import type { JobStatus, RenderResult, ReportTemplateCollection } from '#clients/typescript/divisor.js';
+import type {
+  JobStatus,
+  RenderCollection,
+  RenderResult,
+  ReportTemplateCollection,
+} from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -16,65 +21,53 @@ import { service } from '../../state/service.js';
 import { formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
-import { BuiltInTemplate, formatContents, formatExtent } from './built-in-template.js';
+import { BuiltInTemplate, formatContents, formatExtent, TemplatePicture } from './built-in-template.js';
 import { Covers } from './covers.js';
 import { OpenReport } from './open-report.js';
-import { ReportFigures, ReportStates, useReportedIndices } from './report-states.js';
-import { Thumbnail } from './thumbnail.js';
+import { listReportedIndices, ReportFigures, ReportStates, useRuns, type RunsByIndex } from './report-states.js';
 import './reports.css';
 
 /** Maximum number of listed reports. */
 const LISTED_MAX = 200;
 
-/** Page that renders a report, shows earlier reports and lists the templates. */
+/** Page of the reports, or of the report in the address. */
 export function ReportsPage() {
+  const openRender = getParameter('render');
+  return openRender === null ? <AllReports /> : <OpenReport key={openRender} ident={openRender} />;
+}
+
+/** Renders a form for a new report, earlier reports and the templates. */
+function AllReports() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
-  const renders = useResource('jobs render', (signal) =>
+  const jobs = useResource('jobs render', (signal) =>
     service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
-  const openRender = getParameter('render');
-  const content = (
-    <Answered resource={templates} what="the templates">
-      {(all) => (
-        <>
-          {may('run') && (openRender === null ? <NewReport templates={all} /> : <FoldedNewReport templates={all} />)}
-          <Answered resource={renders} what="the reports">
-            {({ jobs }) => <Renders jobs={jobs} open={openRender} template={all.built_in[0]} />}
-          </Answered>
-          <Templates templates={all} />
-        </>
-      )}
-    </Answered>
+  const renders = useResource('renders', (signal) =>
+    service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
   );
-  if (openRender !== null)
-    return (
-      <OpenReport key={openRender} ident={openRender}>
-        {content}
-      </OpenReport>
-    );
   return (
     <Page
       title="Reports"
       subtitle="Rendered as PDF from stored runs"
       actions={may('write') && <LinkButton href="/console/reports/templates/new">New template</LinkButton>}
     >
-      {content}
+      <Answered resource={templates} what="the templates">
+        {(all) => (
+          <>
+            {may('run') && <NewReport templates={all} />}
+            <Answered resource={jobs} what="the reports">
+              {(listed) => <Renders jobs={listed.jobs} renders={renders.data} template={all.built_in[0]} />}
+            </Answered>
+            <Templates templates={all} renders={renders.data?.renders ?? []} />
+          </>
+        )}
+      </Answered>
     </Page>
   );
 }
 
 interface NewReportProps {
   readonly templates: ReportTemplateCollection;
-}
-
-/** Renders the form of a new report below an open report. The form is closed at first. */
-function FoldedNewReport({ templates }: NewReportProps) {
-  return (
-    <details class="report-fold">
-      <summary>Render another report</summary>
-      <NewReport templates={templates} />
-    </details>
-  );
 }
 
 function NewReport({ templates: { templates, built_in: builtIn } }: NewReportProps) {
@@ -187,38 +180,36 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
 
 interface RendersProps {
   readonly jobs: readonly JobStatus[];
-  readonly open: string | null;
+  /** Finished reports, newest first; undefined while they are loading. */
+  readonly renders: RenderCollection | undefined;
   /** Template of new reports. */
   readonly template: string | undefined;
 }
 
 /** Renders figures, reports that are not finished, finished reports, and the state of the reports of each index. */
-function Renders({ jobs, open, template }: RendersProps) {
-  const renders = useResource('renders', (signal) =>
-    service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
-  );
+function Renders({ jobs, renders, template }: RendersProps) {
+  const runs = useRuns();
   const unfinishedJobs = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
-  const renderResults = renders.data?.renders ?? [];
-  const rows = useReportedIndices(renderResults);
+  const finished = renders?.renders ?? [];
+  const rows = listReportedIndices(runs, finished);
   return (
     <>
-      {renders.data !== undefined && open === null && (
-        <ReportFigures rows={rows} renders={renderResults} total={renders.data.total} />
+      {renders !== undefined && <ReportFigures rows={rows} renders={finished} total={renders.total} />}
+      {(renders !== undefined || unfinishedJobs.length > 0) && (
+        <Finished unfinished={unfinishedJobs} finished={finished} runs={runs} />
       )}
-      {(renders.data !== undefined || unfinishedJobs.length > 0) && (
-        <Finished unfinished={unfinishedJobs} finished={renderResults} open={open} />
-      )}
-      {renders.data !== undefined && <ReportStates rows={rows} template={template} />}
+      {renders !== undefined && <ReportStates rows={rows} template={template} />}
     </>
   );
 }
 
-interface FinishedProps extends Pick<RendersProps, 'open'> {
+interface FinishedProps {
   readonly unfinished: readonly JobStatus[];
   readonly finished: readonly RenderResult[];
+  readonly runs: RunsByIndex;
 }
 
-function Finished({ unfinished, finished, open }: FinishedProps) {
+function Finished({ unfinished, finished, runs }: FinishedProps) {
   if (unfinished.length + finished.length === 0)
     return <p class="quiet">No report yet. Choose a template and an index above; each report is kept here as a PDF.</p>;
   return (
@@ -231,25 +222,30 @@ function Finished({ unfinished, finished, open }: FinishedProps) {
           isOneKind
           height={360}
           onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
-          openKey={open === null ? null : `render:${open}`}
         />
       )}
-      <Covers renders={finished} />
+      <Covers renders={finished} runs={runs} />
     </Section>
   );
 }
 
-function Templates({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
+interface TemplatesProps extends NewReportProps {
+  readonly renders: readonly RenderResult[];
+}
+
+/** Renders the templates, each with the first page of its newest report. Default: its outline. */
+function Templates({ templates: { templates, built_in: builtIn }, renders }: TemplatesProps) {
+  const findNewest = (id: string) => renders.find(({ template_id: one }) => one === id)?.render_id;
   return (
     <Section title="Templates" aside={<GuideLink page="reports">How to write a template</GuideLink>}>
       <ul class="templates-made">
         {builtIn.map((id) => (
-          <BuiltInTemplate key={id} id={id} index={getParameter('index')} />
+          <BuiltInTemplate key={id} id={id} index={getParameter('index')} report={findNewest(id)} />
         ))}
         {templates.map(({ template_id: id, name, blocks, page }) => (
           <li key={id}>
             <a href={formatTemplateAddress(id)}>
-              <Thumbnail blocks={blocks} page={page} />
+              <TemplatePicture id={id} report={findNewest(id)} blocks={blocks} page={page} />
               <span>
                 <strong>{id}</strong>
                 <span class="quiet">{name}</span>

@@ -81,12 +81,22 @@ export function Shape({ kind, x, y, w, h, columns = 1 }: ShapeProps) {
     case 'header':
       return <rect class="ink" x={x} y={y} width={w * 0.6} height={h} />;
     case 'text':
+      return (
+        <path class="rule" d={drawLines(h, (k, count) => `M${x} ${y + 1 + 2 * k}h${k === count - 1 ? w / 2 : w}`)} />
+      );
     case 'table':
       return (
-        <path
-          class="rule"
-          d={Array.from({ length: Math.ceil(h / 2) }, (_, k) => `M${x} ${y + 1 + 2 * k}h${w}`).join('')}
-        />
+        <>
+          <path class="table-head" d={`M${x} ${y + 1}h${w}`} />
+          <path
+            class="rule"
+            d={drawLines(
+              h - 3,
+              (k) =>
+                `M${x} ${y + 4 + 2 * k}h${w * 0.45}M${x + w * 0.6} ${y + 4 + 2 * k}h${w * 0.14}M${x + w * 0.86} ${y + 4 + 2 * k}h${w * 0.14}`,
+            )}
+          />
+        </>
       );
     case 'stat_grid':
       return (
@@ -107,10 +117,30 @@ export function Shape({ kind, x, y, w, h, columns = 1 }: ShapeProps) {
       );
     default:
       return (
-        <path
-          class="curve"
-          d={`M${x} ${y + h}l${w * 0.25} ${-h * 0.5} ${w * 0.2} ${h * 0.2} ${w * 0.55} ${-h * 0.7}`}
-        />
+        <>
+          <path class="rule" d={`M${x} ${y}v${h}h${w}`} />
+          <path
+            class="curve"
+            d={`M${x} ${y + h * 0.9}${CURVE_STEPS.map(([right, up]) => `l${w * right} ${-h * up}`).join('')}`}
+          />
+        </>
       );
   }
+}
+
+/** Steps of the line of a chart to the right and upwards, as shares of its width and height. */
+const CURVE_STEPS = [
+  [0.12, 0.1],
+  [0.1, 0.22],
+  [0.12, -0.12],
+  [0.16, 0.28],
+  [0.14, 0.06],
+  [0.12, -0.18],
+  [0.24, 0.44],
+] as const;
+
+/** Returns lines of text or of a table, two units apart. */
+function drawLines(height: number, drawLine: (k: number, count: number) => string): string {
+  const count = Math.max(1, Math.ceil(height / 2));
+  return Array.from({ length: count }, (_, k) => drawLine(k, count)).join('');
 }

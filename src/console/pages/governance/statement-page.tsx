@@ -3,7 +3,6 @@ import { Fragment, type ComponentChildren } from 'preact';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
-import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
@@ -16,17 +15,14 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatCount, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
+import { formatFigure } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { formatCheck } from '../schedules/step-words.js';
-import { KIND_TEXTS } from './open-work.js';
 import { DECISION_WORDS } from './registers.js';
+import { StatementFigures } from './statement-figures.js';
 import './statement.css';
-
-/** Maximum number of errors in a statement; the register contains all of them. */
-const ERRORS_MAX = 50;
 
 const MARKDOWN = 'text/markdown';
 
@@ -141,46 +137,6 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       </Section>
     </>
   );
-}
-
-/** Renders the counts of the published closes, restatements, errors and procedures. */
-function StatementFigures({ statement }: { readonly statement: BenchmarkStatement }) {
-  const { version, calendar, publication } = statement;
-  return (
-    <Metrics
-      label="Figures of the statement"
-      metrics={[
-        {
-          term: 'Published closes',
-          value: publication === null ? 'none' : formatCount(publication.closes),
-          note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
-        },
-        {
-          term: 'Restatements',
-          value: publication === null ? MISSING_TEXT : formatCount(publication.restatements),
-          note: publication === null ? undefined : 'closes published again after an error',
-        },
-        {
-          term: 'Errors',
-          value: formatCount(statement.errors.length),
-          note: describeErrorCount(statement.errors.length),
-        },
-        {
-          term: 'Procedures',
-          value: formatCount(statement.procedures.length),
-          note: `${new Set(statement.procedures.map(({ kind }) => kind)).size} of ${Object.keys(KIND_TEXTS).length} kinds`,
-        },
-        { term: 'Definition', value: `version ${version}` },
-        { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
-      ]}
-    />
-  );
-}
-
-/** Describes the number of errors. An error can concern many closes, all of which are restated. */
-function describeErrorCount(count: number): string {
-  if (count === 0) return 'in published closes';
-  return count < ERRORS_MAX ? 'each of one or more closes' : `the newest ${ERRORS_MAX}`;
 }
 
 /** Warns if a newer version of the definition than the described version is not published. */

@@ -9,6 +9,7 @@ import { subtractMonths } from '../../words/dates.js';
 import { formatChange, formatDecimal, formatMoney, MISSING_TEXT } from '../../words/numbers.js';
 import { computeDayReturn, computeReturnOver, computeYearToDate, type YearPrices } from '../names/last-year.js';
 import { YearLine } from '../names/year-line.js';
+import './watchlists.css';
 
 export type Security = IdentifierSearch['identifiers'][number];
 

@@ -28,8 +28,9 @@ export const measureCoverage: Task<'coverage'> = ({ market: handle }) => {
       dates: sessions.map(formatDate),
     })),
     gaps_total: incomplete,
-    fields: measureFieldCoverage(market).map(({ start, end, ...field }) => ({
+    fields: measureFieldCoverage(market).map(({ start, end, securitiesAtEnd, ...field }) => ({
       ...field,
+      securities_at_end: securitiesAtEnd,
       start: start === null ? null : formatDay(start),
       end: end === null ? null : formatDay(end),
     })),

@@ -4263,6 +4263,8 @@ export interface FieldCoverage {
   readonly dataset: 'market' | 'reference';
   /** Number of securities with a value on any date. */
   readonly securities: number;
+  /** Number of securities with a value on the last date; for reference data, with a value valid on it. */
+  readonly securities_at_end: number;
   /** Date of the first value. Null if there is none, or if reference values have no valid_from. */
   readonly start: string | null;
   /** Date of the last value; for reference data, the latest valid_from of a value. */

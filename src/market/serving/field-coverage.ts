@@ -7,6 +7,8 @@ export interface FieldCoverage {
   readonly dataset: 'market' | 'reference';
   /** Number of securities with a value on any date. */
   readonly securities: number;
+  /** Number of securities with a value on the last date of the market. */
+  readonly securitiesAtEnd: number;
   /** Dates of the first and of the last value. Null for reference values without a date. */
   readonly start: Day | null;
   readonly end: Day | null;
@@ -21,7 +23,7 @@ type Columns = Pick<MarketData, 'dates' | 'identifiers' | 'fields' | 'reference'
 export function measureFieldCoverage({ dates, identifiers, fields, reference }: Columns): readonly FieldCoverage[] {
   return [
     ...[...fields].map(([name, values]) => measurePanel(name, values, { dates, width: identifiers.length })),
-    ...measureReference(reference),
+    ...measureReference(reference, dates.at(-1) ?? -Infinity),
   ];
 }
 
@@ -42,18 +44,24 @@ function measurePanel(name: string, values: Float64Array, { dates, width }: Pane
     remaining = without;
   }
   const securities = width - remaining.length;
-  if (securities === 0) return { name, dataset: 'market', securities, start: null, end: null };
+  if (securities === 0) return { name, dataset: 'market', securities, securitiesAtEnd: 0, start: null, end: null };
+  const lastRow = values.subarray((dates.length - 1) * width, dates.length * width);
+  const securitiesAtEnd = lastRow.reduce((count, value) => count + Number(!Number.isNaN(value)), 0);
   let cell = 0; // the panel has a value, so that the search ends
   while (Number.isNaN(values[cell]!)) cell++;
   const start = dates[Math.floor(cell / width)]!;
-  return { name, dataset: 'market', securities, start, end: dates[last]! };
+  return { name, dataset: 'market', securities, securitiesAtEnd, start, end: dates[last]! };
 }
 
-function measureReference({ columns, rows: table }: ReferenceTable): readonly FieldCoverage[] {
+/** @param lastDay last date of the market. A reference row is valid until the next row of its security. */
+function measureReference({ columns, rows: table }: ReferenceTable, lastDay: Day): readonly FieldCoverage[] {
   const securities = new Int32Array(columns.length);
+  const securitiesAtEnd = new Int32Array(columns.length);
   const days = columns.map((): { start: Day; end: Day } => ({ start: Infinity, end: -Infinity }));
-  for (const rows of table.values())
+  for (const rows of table.values()) {
+    const latest = rows.findLast(({ validFrom }) => validFrom === null || validFrom <= lastDay);
     columns.forEach((_, k) => {
+      if ((latest?.values[k] ?? null) !== null) securitiesAtEnd[k]!++;
       const valueRows = rows.filter(({ values }) => (values[k] ?? null) !== null);
       if (valueRows.length > 0) securities[k]!++;
       for (const { validFrom } of valueRows) {
@@ -63,6 +71,7 @@ function measureReference({ columns, rows: table }: ReferenceTable): readonly Fi
         span.end = Math.max(span.end, validFrom);
       }
     });
+  }
   return columns.map((name, k) => {
     const { start, end } = days[k]!;
     const isDated = start <= end;
@@ -70,6 +79,7 @@ function measureReference({ columns, rows: table }: ReferenceTable): readonly Fi
       name,
       dataset: 'reference',
       securities: securities[k]!,
+      securitiesAtEnd: securitiesAtEnd[k]!,
       start: isDated ? start : null,
       end: isDated ? end : null,
     };

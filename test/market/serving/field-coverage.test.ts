@@ -12,9 +12,9 @@ test('the coverage of a panel counts securities with a value on any date, from t
   const fields = new Map(Object.entries({ early, full, empty }));
   const reference = { columns: [], rows: new Map() };
   expect(measureFieldCoverage({ dates, identifiers, fields, reference })).toEqual([
-    { name: 'early', dataset: 'market', securities: 2, start: 11, end: 12 },
-    { name: 'full', dataset: 'market', securities: 3, start: 10, end: 13 },
-    { name: 'empty', dataset: 'market', securities: 0, start: null, end: null },
+    { name: 'early', dataset: 'market', securities: 2, securitiesAtEnd: 0, start: 11, end: 12 },
+    { name: 'full', dataset: 'market', securities: 3, securitiesAtEnd: 3, start: 10, end: 13 },
+    { name: 'empty', dataset: 'market', securities: 0, securitiesAtEnd: 0, start: null, end: null },
   ]);
 });
 
@@ -26,13 +26,14 @@ test('the coverage of a reference column spans the days of its values', () => {
       [
         { validFrom: 5, values: ['b', 1] },
         { validFrom: 9, values: [null, 2] },
+        { validFrom: 14, values: ['later', null] },
       ],
     ],
   ]);
   const reference = { columns: ['NAME', 'RATING', 'OTHER'], rows };
   expect(measureFieldCoverage({ dates, identifiers, fields: new Map(), reference })).toEqual([
-    { name: 'NAME', dataset: 'reference', securities: 2, start: 5, end: 5 },
-    { name: 'RATING', dataset: 'reference', securities: 1, start: 5, end: 9 },
-    { name: 'OTHER', dataset: 'reference', securities: 0, start: null, end: null },
+    { name: 'NAME', dataset: 'reference', securities: 2, securitiesAtEnd: 1, start: 5, end: 14 },
+    { name: 'RATING', dataset: 'reference', securities: 1, securitiesAtEnd: 1, start: 5, end: 9 },
+    { name: 'OTHER', dataset: 'reference', securities: 0, securitiesAtEnd: 0, start: null, end: null },
   ]);
 });

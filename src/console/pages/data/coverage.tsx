@@ -89,14 +89,15 @@ interface CoverageLinesProps {
 }
 
 function CoverageLines({ view: { dates, priced, expected }, height }: CoverageLinesProps) {
-  const lines = useMemo(
-    () =>
-      layerCovered([
-        { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
-        { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2 },
-      ]),
-    [priced, expected],
-  );
+  const lines = useMemo(() => {
+    const pricedLine: Line = { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 };
+    const isComplete = priced.every((count, t) => count === expected[t]);
+    if (isComplete) return [{ ...pricedLine, label: 'Securities with a price, as expected' }];
+    return layerCovered([
+      pricedLine,
+      { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2 },
+    ]);
+  }, [priced, expected]);
   if (dates.length === 0) return <p class="quiet">The store has no prices.</p>;
   return <Chart label="Securities by session" dates={dates} lines={lines} height={height} unit={SECURITIES_UNIT} />;
 }
@@ -288,6 +289,15 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     help: 'Securities with a value on any date',
     width: 90,
     of: ({ coverage }: FieldRow) => coverage?.securities ?? null,
+    write: formatCount,
+  }),
+  createNumericColumn({
+    id: 'latest',
+    title: 'At the end',
+    help: 'Securities with a value on the last date of the store; for reference data, with a value valid on it',
+    width: 90,
+    priority: 2,
+    of: ({ coverage }: FieldRow) => coverage?.securities_at_end ?? null,
     write: formatCount,
   }),
   {

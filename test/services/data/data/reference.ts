@@ -62,10 +62,38 @@ export function describeReference(): void {
         ],
         gaps_total: 1,
         fields: expect.arrayContaining([
-          { name: 'CLOSE', dataset: 'market', securities: 2, start: '2024-01-04', end: '2024-01-09' },
-          { name: 'SCORE', dataset: 'market', securities: 1, start: '2024-01-04', end: '2024-01-09' },
-          { name: 'SECTOR', dataset: 'reference', securities: 3, start: '2024-01-05', end: '2024-01-05' },
-          { name: 'RATING', dataset: 'reference', securities: 2, start: '2024-01-05', end: '2024-01-05' },
+          {
+            name: 'CLOSE',
+            dataset: 'market',
+            securities: 2,
+            securities_at_end: 1,
+            start: '2024-01-04',
+            end: '2024-01-09',
+          },
+          {
+            name: 'SCORE',
+            dataset: 'market',
+            securities: 1,
+            securities_at_end: 1,
+            start: '2024-01-04',
+            end: '2024-01-09',
+          },
+          {
+            name: 'SECTOR',
+            dataset: 'reference',
+            securities: 3,
+            securities_at_end: 3,
+            start: '2024-01-05',
+            end: '2024-01-05',
+          },
+          {
+            name: 'RATING',
+            dataset: 'reference',
+            securities: 2,
+            securities_at_end: 2,
+            start: '2024-01-05',
+            end: '2024-01-05',
+          },
         ]),
       });
     });

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
+import { GuideLink } from '../../components/guide-link.js';
 import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
@@ -16,7 +17,9 @@ import { formatLabel } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { ConnectedStores } from './connected-stores.js';
 import { TABLES } from './import-files.js';
+import { Inspection } from './inspection.js';
 import { listUnplaced, StoreFields, useServed } from './store-fields.js';
+import { useSourceCheck } from './use-source-check.js';
 import './data.css';
 
 const FIELDS: readonly FieldSpec[] = [
@@ -168,6 +171,34 @@ const Sources = ({ value, onChange }: SourcesProps) => (
   </ul>
 );
 
+interface ActionsProps {
+  /** Labels of the required fields that are empty. */
+  readonly missing: readonly string[];
+  readonly isReading: boolean;
+  readonly isLooking: boolean;
+  onCheck(): void;
+}
+
+const Actions = ({ missing, isReading, isLooking, onCheck }: ActionsProps) => (
+  <div class="form-actions">
+    <Button disabled={isLooking || isReading || missing.includes('location')} onClick={onCheck}>
+      Check the source
+    </Button>
+    <Button kind="main" type="submit" disabled={isReading || missing.length > 0}>
+      Connect
+    </Button>
+    {missing.length > 0 && <span class="quiet">Required: {missing.join(', ')}</span>}
+    {isReading && <Wait what="the service, which reads every row" />}
+  </div>
+);
+
+const Subtitle = () => (
+  <>
+    The data stays in its place. The service reads all of it before it registers the store; a refresh reads later dates.{' '}
+    <GuideLink page="data">Tables and columns</GuideLink>
+  </>
+);
+
 /** Renders the page that registers a folder or database as a store. The service reads all data but does not copy it. */
 export function ConnectPage() {
   const { served, activate } = useServed();
@@ -175,11 +206,13 @@ export function ConnectPage() {
   const requestBody: JsonObject = { activate, ...typed };
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isReading, setReading] = useState(false);
+  const source = useSourceCheck({ location: typed['location'] ?? '', tables: typed['tables'] ?? {} });
   const send = async () => {
     setReading(true);
     setTrouble(null);
     try {
-      const body = requestBody as unknown as DataStoreCreate; // the service reports errors in the body
+      // the service reports errors in the body
+      const body = { ...requestBody, mapping: source.mapping } as unknown as DataStoreCreate;
       const store = await service.value.call('createStore', { body });
       notifyChange();
       navigate(storeAddress(store.store_id));
@@ -193,11 +226,7 @@ export function ConnectPage() {
   const otherFindings = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
   const foundTables = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
   return (
-    <Page
-      title="Connect"
-      above={[{ address: '/console/data', text: 'Data' }]}
-      subtitle="The data stays in its place. The service reads all of it before it registers the store; a refresh reads later dates."
-    >
+    <Page title="Connect" above={[{ address: '/console/data', text: 'Data' }]} subtitle={<Subtitle />}>
       {may('data') && <Sources value={requestBody} onChange={setWanted} />}
       {may('data') ? (
         <form
@@ -221,13 +250,12 @@ export function ConnectPage() {
             findings={findings.filter(isOfTables)}
             onChange={(tables) => setWanted({ ...typed, tables })}
           />
-          <div class="form-actions">
-            <Button kind="main" type="submit" disabled={isReading || missingLabels.length > 0}>
-              Connect
-            </Button>
-            {missingLabels.length > 0 && <span class="quiet">Required: {missingLabels.join(', ')}</span>}
-            {isReading && <Wait what="the service, which reads every row" />}
-          </div>
+          <Actions
+            missing={missingLabels}
+            isReading={isReading}
+            isLooking={source.isLooking}
+            onCheck={() => void source.check()}
+          />
         </form>
       ) : (
         <MayNot scope="data" what="register a store" />
@@ -235,6 +263,7 @@ export function ConnectPage() {
       {trouble !== null && (findings.length === 0 || otherFindings.length > 0) && (
         <Problem trouble={{ ...trouble, findings: otherFindings }} />
       )}
+      <Inspection {...source} findings={findings} onChange={source.setMapping} />
       <ConnectedStores />
     </Page>
   );

@@ -23,8 +23,8 @@ export interface InspectionState {
 
 interface InspectionProps {
   readonly inspected: InspectionState | null;
-  /** Number of all files. */
-  readonly files: number;
+  /** Number of all files. Absent for a source that the service reads completely. */
+  readonly files?: number;
   /** Default of each member of a mapping. Null until the defaults are loaded. */
   readonly usual: JsonObject | null;
   readonly isLooking: boolean;
@@ -53,7 +53,7 @@ const LAYOUT_OPTIONS = [
 ] as const;
 
 /**
- * Renders the preview of an import: the format of the files, the proposed mapping, its uncertainties and the first
+ * Renders the preview of an import or of a source: the format of the files, the proposed mapping, its uncertainties and the first
  * bars.
  */
 export function Inspection(props: InspectionProps) {
@@ -77,10 +77,13 @@ export function Inspection(props: InspectionProps) {
         </>
       }
     >
-      <InspectedPart inspected={inspected} files={props.files} />
+      {props.files !== undefined && <InspectedPart inspected={inspected} files={props.files} />}
       {trouble !== null && mapping === null && <Problem trouble={trouble} />}
-      {result !== null && mapping === null && result.findings.length > 0 && (
-        <FindingTable label="Findings of the inspection" findings={result.findings} />
+      {result !== null && mapping === null && (
+        <>
+          {props.files === undefined && <ReadRows result={result} />}
+          {result.findings.length > 0 && <FindingTable label="Findings of the inspection" findings={result.findings} />}
+        </>
       )}
       {mapping !== null && (
         <>
@@ -152,6 +155,16 @@ function Read({
     </div>
   );
 }
+
+/** Renders the number of bars in a source with standard tables, and the first bars. */
+const ReadRows = ({ result: { files, rows_read: rows, preview } }: { readonly result: InspectResult }) => (
+  <>
+    <p class="quiet">
+      {countValues(rows, 'bar')} read from {countValues(files, 'table')} of prices.
+    </p>
+    <Preview frame={preview} />
+  </>
+);
 
 function Preview({ frame: { columns, data } }: { readonly frame: InspectResult['preview'] }) {
   if (data.length === 0) return null;

@@ -33,7 +33,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     return () => controller.abort();
   }, [files]);
   const result = inspected?.result ?? null;
-  const usual = useMemo(() => schemas.data && readDefaults(schemas.data), [schemas.data]);
+  const usual = useMemo(() => schemas.data && readMappingDefaults(schemas.data), [schemas.data]);
   const proposedMapping = (result?.mapping ?? null) as unknown as JsonObject | null; // the mapping is a JSON object
   const isNeeded = proposedMapping !== null && usual !== undefined && needsMapping(proposedMapping, usual);
   useEffect(() => {
@@ -77,7 +77,7 @@ function findProblem({ sample, result, trouble }: InspectionState): string | nul
 }
 
 /** Returns the default of each member of a mapping. */
-const readDefaults = (schemas: Schemas): JsonObject =>
+export const readMappingDefaults = (schemas: Schemas): JsonObject =>
   Object.fromEntries(
     createFields(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
   );

@@ -10,10 +10,12 @@ const BADGE_KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 interface FindingTableProps {
   readonly label: string;
   readonly findings: readonly Finding[];
+  /** Returns the address of the security in a row; null if the row names none. Default: rows have no links. */
+  formatRowAddress?(row: string): string | null;
 }
 
 /** Renders findings about data, each with its table, row and column. */
-export function FindingTable({ label, findings }: FindingTableProps) {
+export function FindingTable({ label, findings, formatRowAddress }: FindingTableProps) {
   const hasRows = findings.some(({ path }) => /^\d+$/.test(parseLocation(path).row));
   return (
     <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
@@ -29,7 +31,11 @@ export function FindingTable({ label, findings }: FindingTableProps) {
         </thead>
         <tbody>
           {findings.map((finding) => (
-            <Row key={`${finding.code} ${finding.path} ${finding.message}`} finding={finding} />
+            <Row
+              key={`${finding.code} ${finding.path} ${finding.message}`}
+              finding={finding}
+              formatRowAddress={formatRowAddress}
+            />
           ))}
         </tbody>
       </table>
@@ -40,16 +46,22 @@ export function FindingTable({ label, findings }: FindingTableProps) {
   );
 }
 
-function Row({ finding }: { readonly finding: Finding }) {
+interface RowProps {
+  readonly finding: Finding;
+  readonly formatRowAddress: FindingTableProps['formatRowAddress'];
+}
+
+function Row({ finding, formatRowAddress }: RowProps) {
   const { severity, code, message, path, value, count = 1, places = [] } = finding;
   const { table, file, row, column } = parseLocation(path);
+  const address = formatRowAddress?.(row) ?? null;
   return (
     <tr>
       <td>
         <Badge kind={BADGE_KINDS[severity]}>{severity}</Badge>
       </td>
       <td>{file === '' ? formatTable(table) : `${formatTable(table)}, ${file}`}</td>
-      <td>{row}</td>
+      <td>{address === null ? row : <a href={address}>{row}</a>}</td>
       <td>{column}</td>
       <td>
         {message} {value !== undefined && !message.includes(formatValue(value)) && <code>{formatValue(value)}</code>}

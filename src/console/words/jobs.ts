@@ -1,4 +1,5 @@
 import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
+import { countValues } from './numbers.js';
 import { isObject, type Json, type JsonObject } from './paths.js';
 
 /** Labels of the kinds of jobs. */
@@ -38,17 +39,33 @@ export const formatJobId = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): strin
 export const formatShortId = (job: Pick<JobStatus, 'job_id'>): string => formatJobId(job).replace(/^\d{8}T\d{6}-/, '');
 
 /**
- * Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bp`. Returns an empty text for other jobs.
+ * Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bp`, or the varied parameters of a sweep, for
+ * example `3 values of cap`. Returns an empty text for other jobs.
  */
 export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   const jobRequest = request as Json;
-  if (kind !== 'backtest' || !isObject(jobRequest)) return '';
+  if (!isObject(jobRequest)) return '';
+  if (kind === 'sweep' && isObject(jobRequest['grid'])) return describeGrid(jobRequest['grid']);
+  if (kind !== 'backtest') return '';
   const { benchmark, transaction_cost_bps: costs } = jobRequest;
   return [
     isObject(benchmark) ? `benchmark ${formatReference(benchmark)}` : 'no benchmark',
     typeof costs === 'number' && costs > 0 ? `costs ${costs} bp` : 'no costs',
   ].join(', ');
 }
+
+/** Describes the grid of a sweep. A pointer, which names a varied parameter, has the name of the parameter. */
+const describeGrid = (grid: JsonObject): string =>
+  Object.entries(grid)
+    .map(([pointer, values]) => {
+      const count = Array.isArray(values) ? values.length : 1;
+      return `${countValues(count, 'value')} of ${formatPointer(pointer)}`;
+    })
+    .join(', ');
+
+/** Formats the last step of a pointer, for example `/pipeline/weighting/cap` as `cap`. */
+export const formatPointer = (pointer: string): string =>
+  (pointer.split('/').at(-1) ?? pointer).replace(/_bps$/, '').replaceAll('_', ' ');
 
 /** Formats a benchmark as its id. If its price column is not CLOSE, the column is added: `EQ, price column OPEN`. */
 export function formatReference({ id, price_column: column = 'CLOSE' }: JsonObject): string {

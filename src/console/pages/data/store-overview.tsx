@@ -2,7 +2,7 @@ import type { DataStore, DataStoreUpdate, Finding, RefreshResult } from '#client
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import { Facts } from '../../components/facts.js';
+import { Facts, type Fact } from '../../components/facts.js';
 import { FindingTable } from '../../components/finding-table.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -18,6 +18,7 @@ import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { createEndNote, findLag } from '../../words/freshness.js';
 import { formatBytes, formatCount, countValues, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
@@ -53,16 +54,14 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {store.end !== null && <CoverageChart store={store} height={170} />}
-      {findings.length > 0 && <ReadFindings findings={findings} readAt={store.last_loaded_at} />}
+      {findings.length > 0 && <ReadFindings store={store} findings={findings} />}
       <LastRefresh id={store.store_id} />
       <div class="side-by-side">
         <Section title="About">
           <Facts
             facts={[
               ['Location', store.location && <code>{store.location}</code>],
-              ['Refreshed from', store.source && <code>{store.source}</code>],
-              ['Price basis', PRICE_BASIS[store.adjustment]],
-              ['Currency', store.currency ?? 'not declared'],
+              ...(may('data') ? [] : listSettings(store)),
               ['Rows', rows && formatRows(rows)],
               ['Size on disk', formatBytes(store.size_bytes)],
               ['Created', formatMoment(store.created_at)],
@@ -87,14 +86,26 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
   );
 }
 
+/** Returns the address of the security in a row such as `XYZ 2024-03-15`; null for the number of a row. */
+function formatRowAddress(row: string, store: string): string | null {
+  const identifier = /^(\S+) \d{4}-\d\d-\d\d$/.exec(row)?.[1];
+  return identifier === undefined ? null : formatSecurityAddress(identifier, store);
+}
+
+/** Returns the settings as facts, for users who cannot change them. */
+const listSettings = (store: DataStore): readonly Fact[] => [
+  ['Refreshed from', store.source && <code>{store.source}</code>],
+  ['Price basis', PRICE_BASIS[store.adjustment]],
+  ['Currency', store.currency ?? 'not declared'],
+];
+
 interface ReadFindingsProps {
+  readonly store: DataStore;
   readonly findings: readonly Finding[];
-  /** Time of the last read; null if the store was never read. */
-  readonly readAt: string | null;
 }
 
 /** Renders the findings of the last read. */
-function ReadFindings({ findings, readAt }: ReadFindingsProps) {
+function ReadFindings({ store, findings }: ReadFindingsProps) {
   const warnings = countReadWarnings({ findings });
   const notes = findings.length - warnings;
   const counts = [
@@ -102,13 +113,20 @@ function ReadFindings({ findings, readAt }: ReadFindingsProps) {
     ...(notes === 0 ? [] : [countValues(notes, 'note')]),
   ];
   return (
-    <Section title="Warnings of the last read" aside={`${counts.join(', ')}, read ${formatMoment(readAt)}`}>
+    <Section
+      title="Warnings of the last read"
+      aside={`${counts.join(', ')}, read ${formatMoment(store.last_loaded_at)}`}
+    >
       <p class="quiet">
         A read compares each close only with the one before. The{' '}
         <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
         closes, and may be fewer.
       </p>
-      <FindingTable label="Findings about the data" findings={findings} />
+      <FindingTable
+        label="Findings about the data"
+        findings={findings}
+        formatRowAddress={(row) => formatRowAddress(row, store.store_id)}
+      />
     </Section>
   );
 }

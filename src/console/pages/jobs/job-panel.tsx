@@ -21,6 +21,7 @@ import {
   formatJobAddress,
   formatJobId,
   formatJobTitle,
+  formatPointer,
   formatReference,
   listJobFindings,
   STATUS_KINDS,
@@ -160,7 +161,12 @@ const listGiven = (request: JsonObject): readonly Fact[] =>
   });
 
 /** Labels of fields whose names repeat a heading, or are not words. */
-const FIELD_LABELS: Readonly<Record<string, string>> = { request: 'Terms of the backtest', rank_by: 'Ranked by' };
+const FIELD_LABELS: Readonly<Record<string, string>> = {
+  request: 'Terms of the backtest',
+  rank_by: 'Ranked by',
+  grid: 'Varied parameters',
+  partitions: 'Parts of the overfitting test',
+};
 
 /** Formats a field of a request with its unit. */
 function formatField(name: string, value: Json): string {
@@ -178,13 +184,9 @@ function formatGiven(value: Json): string {
   if (Array.isArray(value)) return (value as readonly Json[]).map(formatGiven).join(', ');
   return Object.entries(value as JsonObject)
     .filter(([, own]) => own !== null && own !== undefined)
-    .map(([name, own]) => `${formatMember(name)} ${formatField(name, own ?? null)}`)
+    .map(([name, own]) => `${formatPointer(name)} ${formatField(name, own ?? null)}`)
     .join(', ');
 }
-
-/** Formats the name of a member. A pointer, which names a varied parameter, has the name of the parameter. */
-const formatMember = (name: string): string =>
-  (name.split('/').at(-1) ?? name).replace(/_bps$/, '').replaceAll('_', ' ');
 
 interface CopiedCodeProps {
   readonly text: string;

@@ -14,16 +14,16 @@ const OUT = join(ROOT, 'dist/console');
 /** Modules that most pages use; other modules are loaded with the pages that use them. */
 const isCore = (id) =>
   (/node_modules\/(@?preact)\//.test(id) ||
-    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
+    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log|risk-models)/.test(
       id,
     )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select|risk-window)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
     id,
   );
 
 /** Components of most pages except the first one. */
 const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas|names)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
     id,
   );
 

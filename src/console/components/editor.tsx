@@ -10,6 +10,7 @@ import { Button } from './button.js';
 import { Conflict, type ConcurrentChange } from './conflict/conflict.js';
 import { Confirm } from './confirm.js';
 import { isFocusLost, rescueFocus } from './focus.js';
+import { withDerivedId } from './form/id-field.js';
 import { MayNot } from './may-not.js';
 import { NoteInput } from './note-input.js';
 import { Page } from './page.js';
@@ -59,7 +60,7 @@ interface EditorProps {
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
   /** Returns true if a document may be saved. If absent, every document without errors may be saved. */
   readonly isReady?: (document: JsonObject) => boolean;
-  /** Member that contains the id. The document is saved under an address that contains the id. */
+  /** Member that contains the id, which is part of the address. The id of a new document is derived from its name. */
   readonly idMember?: string;
   /** Members that must not be empty, in addition to the id and the name. */
   readonly required?: readonly string[];
@@ -186,7 +187,7 @@ interface EditorState {
   resolve(document: JsonObject): Promise<boolean>;
 }
 
-function useEdited({ opened, validate, save, reread }: EditorProps): EditorState {
+function useEdited({ opened, validate, save, reread, idMember }: EditorProps): EditorState {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
@@ -234,7 +235,8 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
     isChanged: text !== JSON.stringify(first.document),
     set(next) {
       setTrouble(null);
-      setDocument(next);
+      const isNew = opened.etag === null && idMember !== undefined;
+      setDocument(isNew ? withDerivedId(document, next, idMember) : next);
     },
     note,
     setNote,

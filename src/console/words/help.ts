@@ -18,6 +18,13 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
 
+/**
+ * Replaces names between backticks by the words of the form. Names without words are unchanged.
+ * @param words label of each field, and text of each choice, by name
+ */
+export const writeNames = (help: string, words: ReadonlyMap<string, string>): string =>
+  help.replaceAll(/`([^`]+)`/g, (code, name: string) => words.get(name) ?? code);
+
 /** Forms of a datapoint that only a request has. A form has a field for the name or the expression. */
 const DATAPOINT_FORMS =
   ', an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.';

@@ -63,8 +63,8 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([createCsv('market.csv', formatPrices())]);
     // The served market changes after an import only if the user chooses so.
-    expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
-    await page.getByLabel('Serve the store now').selectOption('true');
+    expect(await page.getByLabel('Serve the store now').isChecked()).toBe(false);
+    await page.getByLabel('Serve the store now').check();
     await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
@@ -102,7 +102,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByText('4 bars read with the current mapping').waitFor();
     await page.getByLabel('First bars').getByText('2024-01-16').first().waitFor();
     await page.getByLabel('Name *').fill('Vendor');
-    await page.getByLabel('Serve the store now').selectOption('false');
+    await page.getByLabel('Serve the store now').uncheck();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
@@ -154,7 +154,7 @@ export function describeData(desk: () => Desk): void {
     const { y, height } = (await button.boundingBox())!; // the button is on the page
     expect(y + height).toBeLessThanOrEqual(page.viewportSize()!.height);
     await page.getByLabel('Name *').fill('Archive');
-    await page.getByLabel('Serve the store now').selectOption('false');
+    await page.getByLabel('Serve the store now').uncheck();
     await button.click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     page.off('request', note);
@@ -182,7 +182,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByText(`${2 * DAYS.length} bars read with the proposed mapping`).waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
     await page.getByLabel('Name *').fill('Workbooks');
-    await page.getByLabel('Serve the store now').selectOption('false');
+    await page.getByLabel('Serve the store now').uncheck();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/workbooks');
@@ -211,7 +211,7 @@ export function describeData(desk: () => Desk): void {
         ]),
       ]);
     await page.getByLabel('Name *').fill('Columns');
-    await page.getByLabel('Serve the store now').selectOption('false');
+    await page.getByLabel('Serve the store now').uncheck();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     await expect
@@ -302,8 +302,13 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Connect' }).click();
     await page.getByLabel('Location *').fill(folder);
     await page.getByLabel('Name *').fill('Connected');
-    await page.getByLabel('Serve the store now').selectOption('true');
-    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByLabel('Serve the store now').check();
+    // The check reads the source and registers nothing.
+    await page.getByRole('button', { name: 'Check the source' }).click();
+    const format = page.getByRole('region', { name: 'Format' });
+    await format.getByText(`${3 * (DAYS.length - 3)} bars read from 1 table of prices.`).waitFor();
+    expect((await service.ask('GET', '/data/stores/connected')).status).toBe(404);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('heading', { name: 'Connected' }).waitFor();
     await write(DAYS);
     await page.getByRole('button', { name: 'Add later dates' }).click();

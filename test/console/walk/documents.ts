@@ -59,7 +59,7 @@ export function describeDocuments(desk: () => Desk): void {
       .waitFor();
     await page.getByLabel('Exposure').fill('0.98');
     await page.getByText(/follows .* 98% invested/).waitFor();
-    await page.getByLabel('Own dates').selectOption('true');
+    await page.getByLabel('Own dates').check();
     await page.getByLabel('Frequency').selectOption('annual');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'CORE-FUND' }).waitFor();
@@ -147,7 +147,7 @@ export function describeDocuments(desk: () => Desk): void {
     const readFirstLabel = () => page.getByRole('main').locator('.field label').first().textContent();
     await pollEventually(readFirstLabel).toMatch(/^Name/);
     await page.getByLabel('Name *').fill('Desk');
-    await pollEventually(() => page.getByLabel('Id', { exact: true }).inputValue()).toBe('desk');
+    await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
     await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('A B Equity is not in the store').waitFor();

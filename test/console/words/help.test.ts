@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatFormHelp, findChoiceHelp } from '#console/words/help.js';
+import { formatFormHelp, findChoiceHelp, writeNames } from '#console/words/help.js';
 
 const HELP =
   'Contents of the rows. `held`: names held, the largest first; `months`: a year a row; `literal`: the rows of `frame`.';
@@ -18,4 +18,12 @@ test('help of the API is adapted to a form', () => {
   expect(formatFormHelp('Computed even if another store is active.')).toBe('Computed even if another store is served.');
   expect(formatFormHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
   expect(formatFormHelp('True limits trades to whole shares.')).toBe('Limits trades to whole shares.');
+});
+
+test('names between backticks become the words of the form, and other names stay', () => {
+  const words = new Map([
+    ['cap', 'Cap'],
+    ['ladder_caps', 'Caps in stages'],
+  ]);
+  expect(writeNames('`cap` and `ladder_caps` of `other`.', words)).toBe('Cap and Caps in stages of `other`.');
 });

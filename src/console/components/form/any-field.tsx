@@ -7,7 +7,7 @@ import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Expression } from './expression.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { createField, isApplicable, type FieldSpec } from './field-spec.js';
+import { createField, isApplicable, withLabelledHelp, type FieldSpec } from './field-spec.js';
 
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
@@ -122,7 +122,7 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
         .map((member) => (
           <AnyField
             key={member.name}
-            spec={createField(member)}
+            spec={withLabelledHelp(createField(member), members)}
             value={object[member.name]}
             findings={findings}
             path={[...path, member.name]}

@@ -7,7 +7,8 @@ import { isObject, type Json } from '../../words/paths.js';
 import { formatTypedQuantity, isFraction, parseQuantity } from '../../words/quantities.js';
 import { formatPlainText, parseTyped, formatScalar } from '../../words/scalars.js';
 import { Toggles } from '../toggles.js';
-import type { FieldSpec } from './field-spec.js';
+import { BooleanInput } from './boolean-input.js';
+import { formatChoiceText, formatDefault, type FieldSpec } from './field-spec.js';
 import { Formula } from './formula.js';
 import { Pairs } from './pairs.js';
 import { formatReferenceText, parseReferenceText } from './references.js';
@@ -27,7 +28,7 @@ interface ControlProps {
 
 /** Renders the input element for the kind of a field. */
 export function FieldControl(props: ControlProps) {
-  const { spec, value, onChange, id, describedBy, findings, isDisabled } = props;
+  const { spec, id, describedBy, findings, isDisabled } = props;
   const isInvalid = findings.some(({ severity }) => severity === 'error');
   const common = {
     id,
@@ -38,17 +39,7 @@ export function FieldControl(props: ControlProps) {
   };
   switch (spec.kind) {
     case 'boolean':
-      return (
-        <select
-          class="control"
-          {...common}
-          value={value === undefined || value === null ? '' : String(value)}
-          onChange={(event) => onChange(BOOLEANS.find(([choice]) => String(choice) === event.currentTarget.value)?.[0])}
-        >
-          {spec.isRequired !== true && <option value="">{formatDefault(spec)}</option>}
-          <BooleanOptions spec={spec} value={value} />
-        </select>
-      );
+      return <BooleanInput {...props} common={common} />;
     case 'choice':
       return <SingleChoice {...props} common={common} />;
     case 'choices':
@@ -87,33 +78,7 @@ export function FieldControl(props: ControlProps) {
   }
 }
 
-/** Renders yes and no without the default, which is the first option. */
-const BooleanOptions = ({ spec: { isRequired, otherwise }, value }: Pick<ControlProps, 'spec' | 'value'>) =>
-  BOOLEANS.filter(([choice]) => isRequired === true || otherwise !== choice || value === choice).map(
-    ([choice, text]) => (
-      <option key={text} value={String(choice)}>
-        {text}
-      </option>
-    ),
-  );
-
-const BOOLEANS = [
-  [true, 'yes'],
-  [false, 'no'],
-] as const;
-
-/** Returns the text for the default value of a field. */
-function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
-  // If the schema has no default for an optional member, the help text may name one.
-  const defaultChoice = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
-  const otherwise = given ?? defaultChoice;
-  if (otherwise === undefined || otherwise === null) return 'none';
-  if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
-  const text = String(otherwise);
-  return `${words?.[text] ?? text.replaceAll('_', ' ')}, by default`;
-}
-
-interface CommonProps extends ControlProps {
+export interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
 }
 
@@ -134,7 +99,7 @@ function SingleChoice({ spec, value, onChange, common }: CommonProps) {
       {spec.isRequired === true && isMissing && <option value="">choose</option>}
       {(spec.choices ?? []).map((choice) => (
         <option key={choice} value={choice}>
-          {spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
+          {formatChoiceText(choice, spec.words)}
         </option>
       ))}
     </select>
@@ -149,7 +114,7 @@ function MultipleChoice({ spec, value, onChange }: ControlProps) {
       values={spec.choices ?? []}
       chosen={Array.isArray(value) ? (value as readonly Json[]).map(String) : []}
       every={spec.every}
-      formatLabel={(choice) => spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
+      formatLabel={(choice) => formatChoiceText(choice, spec.words)}
       onChoose={(chosen) => onChange(chosen.length === 0 ? undefined : chosen)}
     />
   );
@@ -237,8 +202,8 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
 
 function formatPlaceholder({ kind, otherwise, unit }: FieldSpec): string {
   if (kind === 'date') return 'YYYY-MM-DD';
-  if (typeof otherwise === 'number') return formatTypedQuantity(otherwise, unit);
-  return otherwise === undefined || otherwise === null ? '' : String(otherwise);
+  if (otherwise === undefined || otherwise === null || otherwise === '') return '';
+  return `${typeof otherwise === 'number' ? formatTypedQuantity(otherwise, unit) : String(otherwise)}, by default`;
 }
 
 const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefined : text });

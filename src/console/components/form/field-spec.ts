@@ -1,4 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
+import { writeNames } from '../../words/help.js';
 import { isObject, getValueAt, addValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
@@ -74,6 +75,27 @@ export interface FieldSpec {
    * Label of a choice that means all values. It is selected if no other choice is. If absent, there is no such choice.
    */
   readonly every?: string;
+}
+
+/** Returns the text of a choice. */
+export const formatChoiceText = (choice: string, words: FieldSpec['words']): string =>
+  words?.[choice] ?? choice.replaceAll('_', ' ');
+
+/** Returns the text for the default value of a field. */
+export function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
+  // If the schema has no default for an optional member, the help text may name one.
+  const defaultChoice = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
+  const otherwise = given ?? defaultChoice;
+  if (otherwise === undefined || otherwise === null) return 'none';
+  const text = String(otherwise);
+  return `${formatChoiceText(text, words)}, by default`;
+}
+
+/** Writes the names of other fields in the help of a field as their labels. */
+export function withLabelledHelp(spec: FieldSpec, fields: readonly Pick<FieldSpec, 'name' | 'label'>[]): FieldSpec {
+  if (typeof spec.help !== 'string') return spec;
+  const labels = new Map(fields.filter(({ name }) => name !== spec.name).map(({ name, label }) => [name, label]));
+  return { ...spec, help: writeNames(spec.help, labels) };
 }
 
 /** Creates a field from a parameter of a catalogue. */

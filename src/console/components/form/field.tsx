@@ -4,11 +4,12 @@ import { useId, useState } from 'preact/hooks';
 import { useFindingField } from '../../state/finding-fields.js';
 import type { Json } from '../../words/paths.js';
 import { isMissing, formatMessageAt, listNearest } from '../../words/findings.js';
-import { formatFormHelp, findChoiceHelp } from '../../words/help.js';
+import { formatFormHelp, findChoiceHelp, writeNames } from '../../words/help.js';
 import { isFraction } from '../../words/quantities.js';
 import { Button } from '../button.js';
+import { isCheckbox } from './boolean-input.js';
 import { FieldControl } from './field-control.js';
-import type { FieldSpec } from './field-spec.js';
+import { formatChoiceText, type FieldSpec } from './field-spec.js';
 import '../control.css';
 import './form.css';
 
@@ -47,7 +48,7 @@ export function Field({
   return (
     <div
       id={`${id}-field`}
-      class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : spec.isDouble === true ? ' is-double' : ''}`}
+      class={`field kind-${kind}${listClasses(spec, value)}`}
       onFocusOut={() => setTouched(true)}
       onChange={() => setTouched(true)}
     >
@@ -83,6 +84,12 @@ export function Field({
   );
 }
 
+const listClasses = (spec: FieldSpec, value: Json | undefined): string =>
+  [
+    spec.isWide === true ? ' is-wide' : spec.isDouble === true ? ' is-double' : '',
+    isCheckbox(spec, value) ? ' is-checkbox' : '',
+  ].join('');
+
 const RequiredMark = () => (
   <span class="field-required" title="required">
     {' '}
@@ -93,10 +100,12 @@ const RequiredMark = () => (
 /**
  * Returns the help text of a field for its current value. A unit that is too long for the label is added at its end.
  */
-function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
+function formatHelp({ kind, help, unit, otherwise, choices, words }: FieldSpec, value: Json | undefined): string {
   const chosenValue = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosenValue) : help;
-  return [meaning, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  const texts = new Map((choices ?? []).map((choice) => [choice, `“${formatChoiceText(choice, words)}”`]));
+  const text = typeof meaning === 'string' ? writeNames(meaning, texts) : meaning;
+  return [text, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
 interface FieldFindingsProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {

@@ -5,7 +5,7 @@ import { formatSummary } from '../../words/row-summaries.js';
 import { AddSelect } from '../add-select.js';
 import { AnyField } from './any-field.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { createField } from './field-spec.js';
+import { createField, withLabelledHelp } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
 import './row-list.css';
 
@@ -140,7 +140,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
   const fieldFor = (parameter: ParameterSpec) => (
     <AnyField
       key={parameter.name}
-      spec={createField(parameter)}
+      spec={withLabelledHelp(createField(parameter), parameters)}
       value={params[parameter.name]}
       findings={findings}
       path={[...path, 'params', parameter.name]}

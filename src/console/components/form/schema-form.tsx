@@ -4,7 +4,7 @@ import { formatPath, type JsonObject, type Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
 import { createLazyComponent } from '../lazy.js';
 import { Field, FieldGrid } from './field.js';
-import type { FieldSpec } from './field-spec.js';
+import { withLabelledHelp, type FieldSpec } from './field-spec.js';
 import { NamedField } from './named-field.js';
 import { createFields } from './schema-fields.js';
 
@@ -48,7 +48,7 @@ export function SchemaForm(props: SchemaFormProps) {
             .filter(({ name }) => !except.includes(name))
             .map((spec) => {
               const form = {
-                spec: { ...spec, ...changes[spec.name] },
+                spec: withLabelledHelp({ ...spec, ...changes[spec.name] }, createFields(all, schema)),
                 value: value[spec.name],
                 findings: selectFindings(findings, formatPath([...path, spec.name])),
                 datapoints,

@@ -24,7 +24,7 @@ const COMMON_FIELDS: readonly FieldSpec[] = [
     kind: 'text',
     help: 'Currency of securities without a CURRENCY value; three letters.',
   },
-  { name: 'activate', label: 'Serve the store now', kind: 'boolean' },
+  { name: 'activate', label: 'Serve the store now', kind: 'boolean', otherwise: false },
 ];
 
 interface StoreFieldsProps {

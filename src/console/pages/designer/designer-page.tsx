@@ -21,7 +21,6 @@ import { getChosenStore, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict } from '../../components/conflict/conflict.js';
-import { Derivation } from './derivation.js';
 import {
   createBody,
   formatChanges,
@@ -34,19 +33,16 @@ import {
   DesignerContext,
   getTerms,
   type Draft,
-  useWorkshop,
   isSame,
 } from './draft.js';
+import { Forms } from './forms.js';
 import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
-import { Overlay, createOverlayDocument } from './overlay.js';
-import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
+import { createOverlayDocument } from './overlay.js';
 import { PendingChanges } from './pending-changes.js';
 import { getId, loadIndex, useSaving, type OpenedIndex, type SaveState } from './saving.js';
-import { Selection } from './selection.js';
 import { useStoreNames } from './store-names.js';
 import { listTakenIdFindings } from './taken-id.js';
-import { Weighting } from './weighting.js';
 import './designer.css';
 
 /** Page with a form editor of an index definition and a live preview. */
@@ -277,33 +273,6 @@ function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
       )}
       {trouble !== null && pending === null && <Problem trouble={trouble} />}
     </>
-  );
-}
-
-function Forms({ document }: { readonly document: JsonObject }) {
-  const { isStored } = useWorkshop();
-  const isDerived = document['derivation'] !== null && document['derivation'] !== undefined;
-  return (
-    <div class="designer-forms">
-      {/* The id and the base date of a stored index rarely change, so its rules come first. */}
-      {!isStored && <Identity />}
-      {document['overlay'] !== undefined ? (
-        <Overlay />
-      ) : isDerived ? (
-        <Derivation />
-      ) : (
-        <>
-          <Universe />
-          <Selection />
-          <Weighting />
-          <Schedule />
-          <Treatment />
-          <Changes />
-        </>
-      )}
-      {isStored && <Identity />}
-      <Precision />
-    </div>
   );
 }
 

@@ -4,7 +4,13 @@ import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { rescueFocus } from '../../components/focus.js';
 import { FieldGrid } from '../../components/form/field.js';
-import { createField, isApplicable, removeInapplicable, type FieldSpec } from '../../components/form/field-spec.js';
+import {
+  createField,
+  isApplicable,
+  removeInapplicable,
+  withLabelledHelp,
+  type FieldSpec,
+} from '../../components/form/field-spec.js';
 import { Icon } from '../../components/icon.js';
 import { formatMessageAt } from '../../words/findings.js';
 import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -62,7 +68,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
   const createSpec = (parameter: ParameterSpec): FieldSpec => {
-    const spec = createField(parameter);
+    const spec = withLabelledHelp(createField(parameter), fields);
     switch (parameter.format) {
       case 'calendar':
         return {
@@ -201,21 +207,21 @@ const RARE_FIELDS: ReadonlySet<string> = new Set(['base_market_value', 'rounding
 /** Fields that are folded, because they do not affect the level. */
 const FOLDED_FIELDS: ReadonlySet<string> = new Set(['description', 'tags']);
 
-/** Renders the fields of the index. The data store is the first of them if there are several. */
+/**
+ * Renders the fields of the index: the data store if there are several, the name, and the others in the order of the
+ * catalogue.
+ */
 export function Identity() {
   const { isStored, types, known } = useWorkshop();
   const isStore = ({ name }: ParameterSpec) => name === 'store_id';
   const isStoreFirst = known.stores.size > 1;
+  const rank = (field: ParameterSpec) => (isStore(field) ? 0 : field.name === 'name' ? 1 : 2);
   const fields = types.fields.index.filter(({ name }) => !RARE_FIELDS.has(name));
   const isFolded = (field: ParameterSpec) => FOLDED_FIELDS.has(field.name) || (isStore(field) && !isStoreFirst);
-  const shownFields = fields.filter((field) => !isFolded(field));
+  const shownFields = fields.filter((field) => !isFolded(field)).toSorted((a, b) => rank(a) - rank(b));
   return (
     <Part title="Index" isRoomy>
-      <Fields
-        fields={[...shownFields.filter(isStore), ...shownFields.filter((field) => !isStore(field))]}
-        within={[]}
-        fixed={isStored ? ['id'] : []}
-      />
+      <Fields fields={shownFields} within={[]} fixed={isStored ? ['id'] : []} />
       <details class="field-more">
         <summary>{isStoreFirst ? 'Description and tags' : 'Description, tags and data store'}</summary>
         <Fields fields={fields.filter(isFolded)} within={[]} />
@@ -224,17 +230,22 @@ export function Identity() {
   );
 }
 
+/** Renders a section of the definition that is closed at first. */
+const FoldedPart = ({ title, children }: Pick<PartProps, 'title' | 'children'>) => (
+  <details class="designer-part">
+    <summary>
+      <h2>{title}</h2>
+    </summary>
+    {children}
+  </details>
+);
+
 /** Renders the fields for the base market value and the rounding. */
-export function Precision() {
-  return (
-    <details class="designer-part">
-      <summary>
-        <h2>Base market value and rounding</h2>
-      </summary>
-      <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />
-    </details>
-  );
-}
+export const Precision = () => (
+  <FoldedPart title="Base market value and rounding">
+    <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />
+  </FoldedPart>
+);
 
 export function Universe() {
   return (
@@ -244,27 +255,17 @@ export function Universe() {
   );
 }
 
-export function Treatment() {
-  return (
-    <details class="designer-part">
-      <summary>
-        <h2>Events and gaps</h2>
-      </summary>
-      <Fields fields={useWorkshop().types.fields.treatment} within={['pipeline', 'treatment']} />
-    </details>
-  );
-}
+export const Treatment = () => (
+  <FoldedPart title="Events and gaps">
+    <Fields fields={useWorkshop().types.fields.treatment} within={['pipeline', 'treatment']} />
+  </FoldedPart>
+);
 
-export function Changes() {
-  return (
-    <details class="designer-part">
-      <summary>
-        <h2>Changes between rebalances</h2>
-      </summary>
-      <Fields fields={useWorkshop().types.fields.events} within={['events']} />
-    </details>
-  );
-}
+export const Changes = () => (
+  <FoldedPart title="Changes between rebalances">
+    <Fields fields={useWorkshop().types.fields.events} within={['events']} />
+  </FoldedPart>
+);
 
 export function Schedule() {
   const { types, draft } = useWorkshop();

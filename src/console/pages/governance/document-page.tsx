@@ -1,6 +1,6 @@
 import { Badge } from '../../components/badge.js';
 import { Editor, type EditedDocument } from '../../components/editor.js';
-import { Field } from '../../components/form/field.js';
+import { IdField } from '../../components/form/id-field.js';
 import { KindList } from '../../components/form/kind-list.js';
 import { ReadOnly } from '../../components/form/read-only.js';
 import { createLazyComponent } from '../../components/lazy.js';
@@ -145,46 +145,39 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const tables = listTables(useSchemas().data);
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
-    <div class="document-form">
+    <div class="form-card">
       {hasListsFirst && <Lists edited={edited} family={family} />}
-      <div class="form-card">
-        <div class="field-grid is-joined">
-          <Field
-            spec={{ name: idMember, label: 'Id', kind: 'text', isRequired: true }}
-            value={document[idMember]}
-            findings={findings.filter(({ path }) => path === idMember)}
-            isDisabled={isStored}
-            onChange={(value) => set({ ...document, [idMember]: value ?? '' })}
-          />
-          <SchemaForm
-            schema={schema}
-            except={lists.map(({ name }) => name)}
-            changes={{
-              description: { rows: 2, help: null },
-              enabled: { help: 'Files are delivered only to enabled clients.' },
-              indices: { ...choice, isWide: true, every: 'every index' },
-              entitlements: {
-                help:
-                  listRows(document['entitlements']).length === 0
-                    ? 'The client receives nothing yet. Add the indices and tables of its files.'
-                    : 'The client receives the files that one of these entries covers.',
-              },
-              'entitlements.indices': { ...choice, isWide: true, every: 'every index', help: null },
-              'entitlements.tables': {
-                kind: 'choices',
-                choices: tables,
-                isWide: true,
-                every: 'every table',
-                help: '`report` is a rendered report.',
-              },
-              kind: { help: KIND_TEXTS[document['kind'] as keyof typeof KIND_TEXTS] },
-              text: { isWide: true, rows: 12 },
-            }}
-            value={document}
-            findings={findings}
-            onChange={set}
-          />
-        </div>
+      <div class="field-grid is-joined">
+        <SchemaForm schema={schema} names={['name']} value={document} findings={findings} onChange={set} />
+        <IdField edited={edited} member={idMember} isFixed={isStored} />
+        <SchemaForm
+          schema={schema}
+          except={['name', ...lists.map(({ name }) => name)]}
+          changes={{
+            description: { rows: 2, help: null },
+            enabled: { help: 'Files are delivered only to enabled clients.' },
+            indices: { ...choice, isWide: true, every: 'every index' },
+            entitlements: {
+              help:
+                listRows(document['entitlements']).length === 0
+                  ? 'The client receives nothing yet. Add the indices and tables of its files.'
+                  : 'The client receives the files that one of these entries covers.',
+            },
+            'entitlements.indices': { ...choice, isWide: true, every: 'every index', help: null },
+            'entitlements.tables': {
+              kind: 'choices',
+              choices: tables,
+              isWide: true,
+              every: 'every table',
+              help: '`report` is a rendered report.',
+            },
+            kind: { help: KIND_TEXTS[document['kind'] as keyof typeof KIND_TEXTS] },
+            text: { isWide: true, rows: 12 },
+          }}
+          value={document}
+          findings={findings}
+          onChange={set}
+        />
       </div>
       {!hasListsFirst && <Lists edited={edited} family={family} />}
     </div>
@@ -197,7 +190,9 @@ function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' |
   return (
     <>
       {lists.map(({ name, what, brief }) => (
-        <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`} aside={brief}>
+        <fieldset key={name} class="field-group">
+          <legend>{`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}</legend>
+          <p class="field-help">{brief}</p>
           <KindList
             what={what}
             rows={listRows(document[name])}
@@ -210,7 +205,7 @@ function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' |
             fresh={() => ({})}
             onChange={(rows) => set({ ...document, [name]: rows })}
           />
-        </Section>
+        </fieldset>
       ))}
     </>
   );

@@ -26,7 +26,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     scope: 'publish',
     idMember: 'client_id',
     schema: 'ClientBody',
-    lists: [{ name: 'targets', what: 'target', brief: 'folders, buckets and servers that receive the files' }],
+    lists: [{ name: 'targets', what: 'target', brief: 'Folders, buckets and servers that receive the files.' }],
     fresh: { client_id: '', name: '', entitlements: [], targets: [] },
     async read(id, signal) {
       const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });

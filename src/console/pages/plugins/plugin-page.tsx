@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
+import { IdField } from '../../components/form/id-field.js';
 import { NamedRows } from '../../components/form/named-rows.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { GuideLink } from '../../components/guide-link.js';
@@ -145,14 +146,9 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   return (
     <div class="form-card">
       <div class="field-grid is-joined plugin-identity">
-        <Field
-          spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
-          value={document['id']}
-          findings={findings.filter(({ path }) => path === 'id' || path === 'plugin_id')}
-          isDisabled={isStored || isFixed}
-          onChange={(value) => set({ ...document, id: value })}
-        />
-        {renderFields(['name', 'kind'])}
+        {renderFields(['name'])}
+        <IdField edited={edited} member="id" alias="plugin_id" isFixed={isStored || isFixed} />
+        {renderFields(['kind'])}
       </div>
       <div class="plugin-parts">
         <div class="plugin-form">

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { ActionButton } from '../../components/action-button.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { ReadOnly } from '../../components/form/read-only.js';
+import { IdField } from '../../components/form/id-field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { listVersions } from '../../components/versions/families.js';
@@ -226,15 +227,17 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   return (
     <>
       <div class="form-card">
-        <SchemaForm
-          schema="ReportTemplateDocument"
-          names={['template_id', 'name']}
-          changes={{ template_id: { label: 'Id' }, name: { help: 'Title of what is rendered.' } }}
-          fixed={isStored ? ['template_id'] : []}
-          value={document}
-          findings={findings}
-          onChange={set}
-        />
+        <div class="field-grid is-joined">
+          <SchemaForm
+            schema="ReportTemplateDocument"
+            names={['name']}
+            changes={{ name: { help: 'Title of what is rendered.' } }}
+            value={document}
+            findings={findings}
+            onChange={set}
+          />
+          <IdField edited={edited} member="template_id" isFixed={isStored} />
+        </div>
         <SchemaForm
           schema="ReportPage"
           value={isObject(page) ? page : {}}

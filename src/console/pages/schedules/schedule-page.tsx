@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Field } from '../../components/form/field.js';
+import { IdField } from '../../components/form/id-field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { ReadOnly } from '../../components/form/read-only.js';
@@ -108,7 +108,7 @@ function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
 
 /** Maximum number of indices that are shown as choices. If there are more, ids are typed. */
 const CHOICES_MAX = 40;
-const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'starts_on', 'indices'];
+const FIRST_FIELDS = ['calendar', 'at', 'enabled', 'starts_on', 'indices'];
 const OTHER_FIELDS = [
   'description',
   'time_zone',
@@ -154,13 +154,8 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
       <ScheduleSentence document={document} zone={typeof zone === 'string' ? zone : undefined} />
       <div class="form-card">
         <div class="field-grid is-joined">
-          <Field
-            spec={{ name: 'schedule_id', label: 'Id', kind: 'text', isRequired: true }}
-            value={document['schedule_id']}
-            findings={findings.filter(({ path }) => path === 'schedule_id')}
-            isDisabled={isStored}
-            onChange={(value) => set({ ...document, schedule_id: value ?? '' })}
-          />
+          {renderFields(['name'])}
+          <IdField edited={edited} member="schedule_id" isFixed={isStored} />
           {renderFields(FIRST_FIELDS)}
         </div>
         <details>

@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Field } from '../../components/form/field.js';
+import { IdField } from '../../components/form/id-field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
@@ -39,14 +39,14 @@ export function WatchlistPage({ params }: PageProps) {
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
           ]}
-          {...(id !== null && { idMember: 'id' })}
+          idMember="id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'watchlist', id }}
           reread={() => readList(id)}
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
-            navigate(formatWatchlistAddress(getId(document), getChosenStore()));
+            navigate(formatWatchlistAddress(String(document['id']), getChosenStore()));
             openedList.reload();
           }}
           onRemoved={() => navigate('/console/watchlists')}
@@ -79,7 +79,7 @@ type WatchlistBody = Operations['putWatchlist']['request']['body'];
 function put(document: JsonObject, write: WriteTerms) {
   const { id: _, ...body } = document;
   return service.value.callWithEtag('putWatchlist', {
-    params: { watchlist_id: getId(document) },
+    params: { watchlist_id: String(document['id']) },
     body: body as unknown as WatchlistBody, // the service validates the document
     ...write,
   });
@@ -91,45 +91,18 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     schema: 'WatchlistUpsert',
     value: document,
     findings,
-    onChange: (next: JsonObject) => set(isStored ? next : withDerivedId(document, next)),
+    onChange: set,
   };
   return (
     <div class="form-card">
       <div class="field-grid is-joined">
         <SchemaForm {...form} names={['name']} />
-        <Field
-          spec={{
-            name: 'id',
-            label: 'Id',
-            kind: 'text',
-            isRequired: isStored,
-            ...(!isStored && { help: 'Default: derived from the name. Letters, digits, dashes and underscores.' }),
-          }}
-          value={document['id']}
-          findings={findings.filter(({ path }) => path === 'id' || path === 'watchlist_id')}
-          isDisabled={isStored}
-          onChange={(value) => set({ ...document, id: value })}
-        />
+        <IdField edited={edited} member="id" alias="watchlist_id" isFixed={isStored} />
         <SchemaForm {...form} except={isStored ? ['name'] : ['name', 'identifiers']} />
       </div>
     </div>
   );
 }
-
-/** Derives the id of a new list from its name. Stops when the user enters another id. */
-function withDerivedId(before: JsonObject, next: JsonObject): JsonObject {
-  const isDerived = before['id'] === '' || before['id'] === deriveId(before['name']);
-  return isDerived ? { ...next, id: deriveId(next['name']) } : next;
-}
-
-/** Returns the id of a list. Default: derived from its name. */
-const getId = ({ id, name }: JsonObject): string => (typeof id === 'string' && id !== '' ? id : deriveId(name));
-
-const deriveId = (name: unknown): string =>
-  String(name ?? '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '');
 
 interface SecuritiesProps {
   readonly edited: EditedDocument;

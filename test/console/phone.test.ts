@@ -61,6 +61,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     // The first line has the close, the return of the day and that of the year.
     const columns = page.getByRole('grid', { name: 'names' }).getByRole('columnheader');
     expect((await columns.allTextContents()).slice(0, 4)).toEqual(['Security', 'Last close', '1 day', '1 year']);
+    expect(await row.textContent()).not.toContain('month');
     expect((await readBox(row)).y).toBeLessThan((2 / 3) * 844);
     // The reason is asked for after the first change.
     const reason = page.getByLabel('Reason for the change');

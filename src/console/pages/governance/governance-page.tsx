@@ -121,7 +121,7 @@ function Overview() {
             <Table
               label="benchmark statements"
               name="statements"
-              columns={COLUMNS}
+              columns={createColumns([...stateByIndex.values()].some((state) => listGaps(state).length > 1))}
               rows={rows.map((index): Statement => ({ index, state: stateByIndex.get(index.id) }))}
               getKey={({ index: { id } }) => id}
               formatAddress={({ index: { id } }) => formatGovernanceAddress('statements', id)}
@@ -202,6 +202,20 @@ function StatementState({ state }: { readonly state: NonNullable<Statement['stat
   );
 }
 
+/** Position of the column of gaps, after the last published date. */
+const STATE_POSITION = 3;
+
+/** @param hasTwoGaps true if a statement has two gaps, for which their column is wider */
+const createColumns = (hasTwoGaps: boolean): readonly Column<Statement>[] =>
+  COLUMNS.toSpliced(STATE_POSITION, 0, {
+    id: 'state',
+    title: 'Statement',
+    help: 'Open work on the statement: a newer version of the definition, and empty sections',
+    width: hasTwoGaps ? 320 : 190,
+    value: ({ state }) => (state === undefined ? '' : listGaps(state).join(', ') || 'complete'),
+    show: ({ state }) => state && <StatementState state={state} />,
+  });
+
 const COLUMNS: readonly Column<Statement>[] = [
   {
     id: 'id',
@@ -219,14 +233,6 @@ const COLUMNS: readonly Column<Statement>[] = [
     width: 176,
     value: ({ state }) => state?.published_through ?? '',
     show: ({ state }) => state && <PublishedThrough state={state} />,
-  },
-  {
-    id: 'state',
-    title: 'Statement',
-    help: 'Open work on the statement: a newer version of the definition, and empty sections',
-    width: 190,
-    value: ({ state }) => (state === undefined ? '' : listGaps(state).join(', ') || 'complete'),
-    show: ({ state }) => state && <StatementState state={state} />,
   },
   createNumericColumn({
     id: 'version',

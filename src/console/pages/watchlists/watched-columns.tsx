@@ -59,6 +59,7 @@ export const createColumns = (terms: ColumnsTerms): readonly Column<Row>[] => [
     id: 'month',
     title: '1 month',
     priority: 6,
+    below: 'nothing',
     of: ({ year }) => computeReturnOver(year, 1),
   }),
   createReturnColumn(terms, {

@@ -264,7 +264,7 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     expect(await countRows()).toBe(2);
     await page.getByRole('application', { name: /^Missing prices/ }).waitFor();
     const fields = page.getByRole('grid', { name: 'fields', exact: true });
-    await fields.getByRole('row', { name: /^CLOSE .* 3 2024-01-01 2024-01-07/ }).waitFor();
+    await fields.getByRole('row', { name: /^CLOSE .* 3 2 2024-01-01 2024-01-07/ }).waitFor();
     const figures = page.getByLabel('Coverage of prices');
     await figures.getByRole('link', { name: 'of 2 securities' }).waitFor();
     expect(await figures.textContent()).toContain('Session with most missing2024-01-042 prices missing');

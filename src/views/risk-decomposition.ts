@@ -15,6 +15,8 @@ export interface MeasuredFactors extends FactorSplit {
   readonly riskModel: string | null;
   /** Estimator selected by name; null if none was selected. */
   readonly estimator: FactorEstimator | null;
+  /** Number of sessions whose returns the model is estimated from; null for a stored model. */
+  readonly observations: number | null;
   readonly window: { readonly window_start: string; readonly window_end: string };
   readonly findings: readonly Finding[];
 }
@@ -45,6 +47,7 @@ export function decomposeRisk(
     risk_estimator: risk.estimator,
     uncovered: [...risk.uncovered],
     ...window,
+    observations: risk.observations,
     findings: risk.findings,
     ...decompositionOf,
   };

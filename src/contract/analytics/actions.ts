@@ -105,6 +105,10 @@ export const ActionsView = defineObject(() => ({
             'Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends.',
           ),
           net_dividend_return: defineFigure('Part of `dividend_return` that the net return variant reinvests.'),
+          dividend_points: defineFigure(
+            'Ordinary dividend before tax in index points: `dividend_return` times the level before it. If the return variants share index shares and divisor, this is the amount per share times the index shares over the divisor. Null where `dividend_return` is null.',
+          ),
+          net_dividend_points: defineFigure('Part of `dividend_points` after withholding tax.'),
           proceeds: defineFigure(
             'Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.',
           ),

@@ -31,6 +31,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatCsvTable } from '../csv-table.js';
+import { readLevels } from '../dividends/dividend-points-view.js';
 import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
@@ -84,6 +85,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const level = computeMarketValues(columns, days);
+  const pointLevel = readLevels(columns);
   const hasFixedDivisor = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = readRunGrowthTerms(columns.header, variant);
@@ -163,7 +165,10 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       shares_after: toFinite(after.shares),
       divisor_before: divisor?.[previousSession] ?? null,
       divisor_after: after.divisor,
-      ...computeDividendReturns(computeFraction(action, { t, column, price: state.price }), state),
+      ...computeDividend(computeFraction(action, { t, column, price: state.price }), {
+        ...state,
+        level: pointLevel[previousSession]!,
+      }),
       proceeds: after.proceeds,
       received: after.received,
     };
@@ -209,15 +214,25 @@ function createFractionReader(days: Int32Array, { sm, rates, splits, isTotal }: 
   };
 }
 
+/** Position before a dividend, and the level of the index in points. */
+interface PositionInPoints extends PositionBeforeAction {
+  readonly level: number;
+}
+
 /**
- * Returns a dividend as a fraction of the level, before tax and as a net return index reinvests it.
+ * Returns a dividend as a fraction of the level and in index points, before tax and as a net return index reinvests it.
+ * The index points are the amount times the index shares over the divisor, because the level is the market value over
+ * the divisor.
  * @param fraction dividend divided by the price before it; null for another action
  */
-function computeDividendReturns(fraction: number | null, state: PositionBeforeAction) {
-  const dividendReturn = fraction === null ? null : toFinite(state.weight * fraction);
+function computeDividend(fraction: number | null, state: PositionInPoints) {
+  const total = fraction === null ? null : toFinite(state.weight * fraction);
+  const net = total === null ? null : total * computeReinvestment('net', state);
   return {
-    dividend_return: dividendReturn,
-    net_dividend_return: dividendReturn === null ? null : dividendReturn * computeReinvestment('net', state),
+    dividend_return: total,
+    net_dividend_return: net,
+    dividend_points: total === null ? null : total * state.level,
+    net_dividend_points: net === null ? null : net * state.level,
   };
 }
 

@@ -124,5 +124,7 @@ const NO_ELECTION = {
   choices: [],
   dividend_return: null,
   net_dividend_return: null,
+  dividend_points: null,
+  net_dividend_points: null,
   received: null,
 } satisfies Partial<ActionRow>;

@@ -102,6 +102,7 @@ function selectStoredFactors(
     model: estimator,
     riskModel: modelId,
     estimator: null,
+    observations: null,
     window,
     findings: createLackFindings(modelId, risk.uncovered),
   };

@@ -44,6 +44,7 @@ export function measureByModel(
       risk_estimator: null,
       window_start: model.isImported === true ? modelDate : measuring.observedStart,
       window_end: modelDate,
+      observations: null,
     },
   });
 }
@@ -83,7 +84,12 @@ export function measureByEstimate(
     return measureWithModel(model, {
       weights,
       benchmark,
-      span: { risk_model: null, risk_estimator: estimator, ...formatWindowDates(runHoldings) },
+      span: {
+        risk_model: null,
+        risk_estimator: estimator,
+        observations: coverage.sessions.length,
+        ...formatWindowDates(runHoldings),
+      },
     });
   });
 }
@@ -104,7 +110,10 @@ function measureWithModel(
 interface ActiveInput {
   readonly weights: ReadonlyMap<string, number>;
   readonly benchmark: ComparedWeights;
-  readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'risk_estimator' | 'window_start' | 'window_end'>;
+  readonly span: Pick<
+    ActiveRisk['payload'],
+    'risk_model' | 'risk_estimator' | 'window_start' | 'window_end' | 'observations'
+  >;
 }
 
 function computeActiveRisk(

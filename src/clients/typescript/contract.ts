@@ -448,6 +448,8 @@ export interface ActiveRiskPayload {
   readonly window_start: string | null;
   /** Last date of the levels of the run. */
   readonly window_end: string | null;
+  /** Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model. */
+  readonly observations: number | null;
 }
 
 /** The active share (half the sum of absolute active weights) is at most a limit. */
@@ -5433,6 +5435,10 @@ export interface IndexAction {
   readonly dividend_return: number | null;
   /** Part of `dividend_return` that the net return variant reinvests. */
   readonly net_dividend_return: number | null;
+  /** Ordinary dividend before tax in index points: `dividend_return` times the level before it. If the return variants share index shares and divisor, this is the amount per share times the index shares over the divisor. Null where `dividend_return` is null. */
+  readonly dividend_points: number | null;
+  /** Part of `dividend_points` after withholding tax. */
+  readonly net_dividend_points: number | null;
   /** Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null. */
   readonly proceeds: number | null;
   /** Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null. */
@@ -10021,6 +10027,8 @@ export interface RiskDecomposition {
   readonly window_start: string | null;
   /** Last date of the levels of the run. */
   readonly window_end: string | null;
+  /** Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model. */
+  readonly observations: number | null;
   /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`. */
   readonly findings: readonly Finding[];
 }
@@ -10303,6 +10311,8 @@ export interface RiskPayload {
   readonly window_start: string | null;
   /** Last date of the levels of the run. */
   readonly window_end: string | null;
+  /** Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model. */
+  readonly observations: number | null;
 }
 
 export interface RiskValidationJobStatus {

@@ -31,6 +31,10 @@ const riskWindow = {
   uncovered: z.array(z.string()),
   window_start: z.string().nullable(),
   window_end: z.string().nullable(),
+  observations: z.int().nullable().meta({
+    description:
+      'Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model.',
+  }),
 };
 const measuredFields = {
   risk_model: z

@@ -38,6 +38,8 @@ export interface FactorRisk extends FactorSplit {
   readonly coveredWeight: number;
   /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
+  /** Number of sessions whose returns the model is estimated from. */
+  readonly observations: number;
 }
 
 export interface FactorRiskRequest {
@@ -114,6 +116,7 @@ export function computeFactorRisk(
     ...split,
     coveredWeight: computeCoveredShare(activePositions, columns),
     uncovered: [...excluded.keys()],
+    observations: sessions.length,
   };
 }
 

@@ -25,6 +25,8 @@ export interface RiskShares {
   readonly contributions: ReadonlyMap<number, number>;
   /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
+  /** Number of sessions whose returns the covariance is estimated from; 0 without positions. */
+  readonly observations: number;
 }
 
 /**
@@ -103,7 +105,7 @@ const cacheMoments = createMeasureCache<SampleMoments>();
 
 /** Decomposes several positions in the same columns with a single covariance. */
 function computeShares(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
-  if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
+  if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [], observations: 0 }));
   const coverage = findCoverage(window, [...several[0].keys()]);
   assertEstimable(window, coverage);
   const { columns } = coverage;
@@ -125,6 +127,7 @@ function computeShares(engine: Engine, window: ReturnWindow, several: readonly [
         volatility,
         contributions: new Map(Array.from(columns, (column, k) => [column, shares[k]!])),
         uncovered: [...coverage.excluded.keys()],
+        observations: coverage.sessions.length,
       };
     });
   });

@@ -499,6 +499,8 @@ class ActiveRiskPayload(t.TypedDict):
     window_start: t.Optional[str]
     #: Last date of the levels of the run.
     window_end: t.Optional[str]
+    #: Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model.
+    observations: t.Optional[int]
 
 
 class _ActiveShareParams(t.TypedDict):
@@ -6117,6 +6119,10 @@ class IndexAction(t.TypedDict):
     dividend_return: t.Optional[float]
     #: Part of `dividend_return` that the net return variant reinvests.
     net_dividend_return: t.Optional[float]
+    #: Ordinary dividend before tax in index points: `dividend_return` times the level before it. If the return variants share index shares and divisor, this is the amount per share times the index shares over the divisor. Null where `dividend_return` is null.
+    dividend_points: t.Optional[float]
+    #: Part of `dividend_points` after withholding tax.
+    net_dividend_points: t.Optional[float]
     #: Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.
     proceeds: t.Optional[float]
     #: Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null.
@@ -11122,6 +11128,8 @@ class RiskDecomposition(t.TypedDict):
     window_start: t.Optional[str]
     #: Last date of the levels of the run.
     window_end: t.Optional[str]
+    #: Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model.
+    observations: t.Optional[int]
     #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.
     findings: t.Sequence[Finding]
 
@@ -11419,6 +11427,8 @@ class RiskPayload(t.TypedDict):
     window_start: t.Optional[str]
     #: Last date of the levels of the run.
     window_end: t.Optional[str]
+    #: Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model.
+    observations: t.Optional[int]
 
 
 class RiskValidationJobStatus(t.TypedDict):

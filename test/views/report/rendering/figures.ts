@@ -143,6 +143,7 @@ export function describeFigures(): void {
           risk_estimator: null,
           window_start: null,
           window_end: null,
+          observations: null,
         },
         findContribution: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
       };
@@ -184,6 +185,7 @@ export function describeFigures(): void {
         risk_estimator: null,
         window_start: null,
         window_end: null,
+        observations: null,
       },
       findContribution: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
     };

@@ -85,7 +85,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const level = computeMarketValues(columns, days);
-  const pointLevel = readLevels(columns);
+  const levels = readLevels(columns);
   const hasFixedDivisor = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = readRunGrowthTerms(columns.header, variant);
@@ -112,6 +112,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       return Number.isFinite(ratio) ? ratio : null;
     };
   const computeFraction = createFractionReader(days, { sm, rates, splits: treatment.splits, isTotal });
+  const runTerms = { variant, treatment, growth, isTotal };
   return (action: CorporateAction): ActionRow | null => {
     const columnOfAction = columnByName.get(action.identifier);
     const column = sm.columnOf(action.identifier);
@@ -125,7 +126,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const split =
       isComing && ACTION_KINDS[action.type] !== 'ratio' ? computeShares(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
-    const state = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
+    const state = { ...runTerms, weight, price: close / split, withheld, level: levels[t - 1]! };
     // A security that leaves by a merger keeps its last price.
     const readWorth: WorthReader =
       outside?.isComing(action) === true ? () => null : createExchangeRatio(action, previousSession);
@@ -165,10 +166,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       shares_after: toFinite(after.shares),
       divisor_before: divisor?.[previousSession] ?? null,
       divisor_after: after.divisor,
-      ...computeDividend(computeFraction(action, { t, column, price: state.price }), {
-        ...state,
-        level: pointLevel[previousSession]!,
-      }),
+      ...computeDividend(computeFraction(action, { t, column, price: state.price }), state),
       proceeds: after.proceeds,
       received: after.received,
     };

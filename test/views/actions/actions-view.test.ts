@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
 import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
@@ -10,22 +9,10 @@ import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { exportEvents } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
-import { buildMarket, createWeekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
+import { buildMarket, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
 import { createOverlayIndex } from '../../domain/overlays/overlay-case.js';
-
-const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-const calendars = createWeekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
-
-const createDocument = (base_date: string, treatment: object = {}): IndexDocument =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date,
-    rebalance: { frequency: 'none' },
-    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
-  });
+import { calendars, createDocument, DATES, showWholeIndexUntil } from './index-case.js';
 
 /**
  * Returns the only action of a run that ends before or after its ex-date. A is at 50 before the action and moves only
@@ -87,50 +74,6 @@ test('a dividend states the part of the level that the total and the net return 
   }
   expect(showActionUntil(4, { type: 'SPECIAL_DIVIDEND', value: 2 }, terms).dividend_return).toBeNull();
 });
-
-test('a dividend has the index points of its amount times the index shares over the divisor', () => {
-  // Of the level of 100, half is 1 share of A at 50, and half is 0.5 shares of B at 100. The special dividend of 10
-  // takes 5 of the market value of 100: the divisor is 0.95 from then on. The dividend of 2 on 1 share is 2 / 0.95.
-  const close = { A: [50, 50, 48, 48], B: [100, 90, 90, 90] };
-  const actions = [
-    { name: 'B', ex: DATES[1]!, type: 'SPECIAL_DIVIDEND' as const, value: 10 },
-    { name: 'A', ex: DATES[2]!, type: 'DIVIDEND' as const, value: 2 },
-  ];
-  for (const [rows, stored] of [
-    [2, undefined],
-    [4, 2 / 0.95],
-  ] as const) {
-    const { shown, columns } = showWholeIndexUntil(rows, close, actions, { withholding_tax: 0.3 });
-    const [special, dividend] = shown;
-    expect(special).toMatchObject({ dividend_points: null, net_dividend_points: null });
-    expect(dividend!.shares_before).toBeCloseTo(1, 12);
-    expect(dividend!.divisor_before).toBeCloseTo(0.95, 12);
-    expect(dividend!.dividend_points).toBeCloseTo(2 / 0.95, 12);
-    expect(dividend!.net_dividend_points).toBeCloseTo((0.7 * 2) / 0.95, 12);
-    // The run adds up the same points when it reinvests them.
-    if (stored !== undefined) expect(columns.f64('dividendPoints')[2]).toBeCloseTo(stored, 12);
-  }
-});
-
-/** Returns the actions of a run over the first dates, and the index with its holdings at the end of the run. */
-function showWholeIndexUntil(
-  rows: number,
-  close: Readonly<Record<string, readonly (number | null)[]>>,
-  actions: Parameters<typeof buildMarket>[0]['actions'],
-  treatment: object = {},
-) {
-  const dates = DATES.slice(0, rows);
-  const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
-  const market = buildMarket({ dates, close: until, actions: actions! });
-  const columns = openExtended(
-    createRunColumns(runOn(calendars, market, createDocument(DATES[0]!, treatment)), { contentHash: 's' }),
-  );
-  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
-  const terms = { sm, rates: createExchangeRates(sm, 'USD') };
-  const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
-  const index = readHoldingsAtEnd(columns, terms);
-  return { shown, index, columns, held: index.holdings };
-}
 
 test.each([
   ['an acquisition for 60', [{ name: 'A', ex: DATES[2]!, type: 'ACQUISITION' as const, value: 60 }], [50, 50, 50]],

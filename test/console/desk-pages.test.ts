@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type {
   CalendarClosures,
-  DeskAction,
-  DeskActions,
   EventsView,
   IdentifierSearch,
   IndexDocument,
@@ -14,7 +12,6 @@ import type {
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
-import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -77,54 +74,6 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => list.getAttribute('aria-rowcount')).toBe(String(sameDayEvents.length + 1));
     await page.getByRole('button', { name: 'Whole month' }).click();
     await page.getByRole('table', { name: 'events of the month' }).waitFor();
-  });
-
-  test('a corporate action is compared with other sources side by side, and a decision is recorded with their values', async () => {
-    const { page, service } = desk;
-    const { body } = await service.ask<DeskActions>('GET', '/actions?from=2020-01-01&limit=1');
-    const [action] = body.actions;
-    const id = action!.action_id;
-    await follow(page, `/console/actions?from=2020-01-01&action=${id}`);
-    await page.getByText('Values of other sources', { exact: true }).click();
-    expect(await listNameViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Add to Other sources' }).click();
-    await page.getByLabel('Source *').fill('Notice of the issuer');
-    await page.getByLabel('Value').fill(String(2 * action!.value));
-    await page.getByRole('button', { name: 'Confirm', exact: true }).click();
-    const comparedSources = page.getByRole('region', { name: 'Sources compared' });
-    await comparedSources.getByRole('row', { name: /^Notice of the issuer .* differs –$/ }).waitFor();
-    const { body: decided } = await service.ask<DeskAction>('GET', `/actions/${id}`);
-    expect(decided.decisions[0]?.sources).toMatchObject([{ name: 'Notice of the issuer', value: 2 * action!.value }]);
-    await page.keyboard.press('Escape');
-  });
-
-  test('corporate actions are listed from ten days before the last session, and the next undecided one is first', async () => {
-    const { page, service } = desk;
-    const { body: usual } = await service.ask<DeskActions>('GET', '/actions');
-    await follow(page, '/console/actions');
-    const rows = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row');
-    const undecidedActions = usual.actions.filter(({ state }) => state === 'new' || state === 'amended');
-    const [first] = (undecidedActions.length > 0 ? undecidedActions : usual.actions)
-      .map((action) => action.ex_date)
-      .toSorted();
-    if (first === undefined) {
-      await page.getByText('those of the last year are shown, the latest first').waitFor();
-      expect(await rows.nth(0).textContent()).toMatch(/Ex-date.*Security/); // A year of days has no use.
-      expect(await rows.nth(0).textContent()).not.toContain('When');
-    } else {
-      await rows.nth(1).getByText(first).waitFor();
-      expect(await rows.nth(1).textContent()).toMatch(/\d{4}-\d\d-\d\d(in \d+ days?|\d+ days? (ago|overdue)|today)/);
-    }
-  });
-
-  test('a list of corporate actions shows the indices that each action affects', async () => {
-    const { page, service } = desk;
-    const { body } = await service.ask<DeskActions>('GET', '/actions?from=2022-01-01&to=2022-12-31&indices=true');
-    const { identifier, ex_date: date, indices } = body.actions.find((action) => action.indices!.length === 2)!;
-    const weight = (100 * indices![0]!.weight).toFixed(2);
-    await follow(page, `/console/actions?from=2022-01-01&actions.q=${identifier}`);
-    const row = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row').filter({ hasText: date });
-    await row.getByText(`${indices![0]!.index_id} ${weight}%, ${indices![1]!.index_id} `).waitFor();
   });
 
   test('a closure is stored only after its effect is shown', async () => {

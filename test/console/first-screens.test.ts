@@ -101,16 +101,16 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     const contributions = { MARKET: 0.6, Energy: 0.5, Utilities: -0.1 };
     await page.route('**/factor-risk?**', async (route) => {
       const response = await route.fetch();
-      const json = { ...(await response.json()), contributions, factors: Object.keys(contributions) };
+      const json = { ...(await response.json()), contributions, factors: Object.keys(contributions), factor_share: 1 };
       await route.fulfill({ response, json });
     });
     await follow(page, '/console/indices/CORE?tab=risk');
-    const bars = page.getByRole('table', { name: 'Share of each factor in the factor variance' });
+    const bars = page.getByRole('table', { name: 'Share of each factor in the active variance' });
     const readBox = async (name: RegExp) => {
       const box = await bars.getByRole('row', { name }).locator('.bar').boundingBox();
       return box!; // the bar is visible
     };
-    const [added, reduced] = [await readBox(/\+50\.0%$/), await readBox(/\u221210\.0%$/)];
+    const [added, reduced] = [await readBox(/^Energy 50\.0%/), await readBox(/^Utilities \u221210\.0%/)];
     expect(reduced.x + reduced.width).toBeLessThanOrEqual(added.x + 1);
     const colours = await page.evaluate<readonly string[]>(LAST_BAR_COLOURS);
     expect(colours).toEqual([colours[0], colours[0], expect.not.stringContaining(colours[0]!)]);

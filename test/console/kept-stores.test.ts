@@ -101,12 +101,12 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     const { page } = desk;
     await follow(page, '/console/indices/CORE?tab=risk');
     const options = page.getByLabel('Estimated from').locator('option');
-    await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-CORE']);
+    await pollEventually(() => options.allTextContents()).toEqual(['the returns of the run', 'model of-CORE']);
     const factors = page.getByRole('group', { name: 'Model', exact: true });
     await factors.getByText('of-CORE').waitFor();
     expect(await factors.getByText('of-REST').count()).toBe(0);
     await follow(page, '/console/indices/REST?tab=risk');
-    await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-REST']);
+    await pollEventually(() => options.allTextContents()).toEqual(['the returns of the run', 'model of-REST']);
   });
 
   test('a new batch offers only risk models of the data store of its parent index', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { JobStatus, RiskDecomposition } from '#clients/typescript/divisor.js';
+import type { JobStatus, RiskDecomposition, WeightsView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -126,11 +126,53 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     );
     const share = `${(100 * body.factor_share).toFixed(2)}%`;
     await follow(page, '/console/indices/CORE?tab=risk');
+    // The shares of the factors add up to the share of all factors; the rest is specific.
+    const bars = page.getByRole('table', { name: 'Share of each factor in the active variance' });
+    const specific = `${(100 * (1 - body.factor_share)).toFixed(1)}%`;
+    await bars.getByRole('row', { name: `Specific ${specific}` }).waitFor();
+    const cells = await bars.locator('tbody tr:not(.bar-total) td:nth-of-type(2)').allTextContents();
+    const shares = cells.map((text) => Number.parseFloat(text.replace('\u2212', '-')));
+    expect(shares.reduce((sum, one) => sum + one, 0)).toBeCloseTo(100, 0);
     await page
-      .getByText(`The shares add up to 100%, which is ${share} of the active variance.`, { exact: false })
+      .getByText(`Estimated from ${body.observations!.toLocaleString('en-GB')} daily returns`)
+      .last()
       .waitFor();
     const figures = page.getByLabel('Active risk against BROAD', { exact: true });
     expect(await figures.textContent()).toContain(`By factors${share}of the active variance`);
+  });
+
+  test('contributions to volatility state share and weight, and the sum of the others has no bar', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<WeightsView>('GET', '/analytics/BROAD/weights?risk=true');
+    const { weights, risk } = body;
+    const covered = weights
+      .filter(({ risk_contribution: part }) => part !== null)
+      .toSorted((a, b) => b.risk_contribution! - a.risk_contribution!);
+    const [largest] = covered;
+    await follow(page, '/console/indices/BROAD?tab=risk');
+    await page
+      .getByLabel(/^Risk from/)
+      .getByText('CVaR 95%')
+      .waitFor();
+    const bars = page.getByRole('table', { name: 'Contributions to volatility' });
+    const formatPart = (value: number) => `${(100 * value).toFixed(2)}%`;
+    const cells = [largest!.risk_contribution! / risk!.volatility, largest!.weight].map(formatPart).join(' ');
+    const row = bars.getByRole('row', { name: new RegExp(`^${largest!.identifier} .* pp ${cells}$`) });
+    await row.waitFor();
+    const others = bars.getByRole('row', { name: /^\d+ others / });
+    expect([await others.count(), await others.locator('.bar').count()]).toEqual([1, 0]);
+    // The largest contribution sets the scale, although the others contribute more together.
+    const ground = (await row.locator('.bar-ground').boundingBox())!; // the row is visible
+    const bar = (await row.locator('.bar').boundingBox())!; // the row is visible
+    expect(bar.x + bar.width).toBeCloseTo(ground.x + ground.width, 0);
+    await page
+      .getByText(
+        `Estimated from ${risk!.observations!.toLocaleString('en-GB')} daily returns, ${risk!.window_start} to ${risk!.window_end}`,
+      )
+      .waitFor();
+    const active = page.getByRole('region', { name: /^Active risk/ });
+    await active.getByLabel('Relative to').selectOption('CORE');
+    await active.getByRole('heading', { name: 'Active risk against CORE by factor' }).waitFor();
   });
 
   test('an invalid value in the address is an error in the address', async () => {

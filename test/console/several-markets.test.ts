@@ -113,7 +113,7 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     expect(text).not.toContain(OTHER_END);
     const { body } = await service.ask<DeskActions>('GET', '/actions?store_id=market&from=2014-01-01&limit=1');
     const { identifier, ex_date: date } = body.actions[0]!; // the market has actions
-    await follow(page, `/console/actions?store=market&from=${date}`);
+    await follow(page, `/console/actions?store=market&scope=all&from=${date}`);
     await page
       .getByRole('grid', { name: 'corporate actions' })
       .getByRole('row', { name: new RegExp(identifier) })

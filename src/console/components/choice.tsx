@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks';
+import { formatCount } from '../words/numbers.js';
 import './control.css';
 import './choice.css';
 
@@ -6,6 +7,8 @@ export interface Option<V extends string> {
   readonly value: V;
   readonly text: string;
   readonly help?: string;
+  /** Number of rows of the option. */
+  readonly count?: number;
 }
 
 interface ChoiceProps<V extends string> {
@@ -30,7 +33,10 @@ export function Choice<V extends string>({ label, options, value, onChoose }: Ch
             checked={option.value === value}
             onChange={() => onChoose(option.value)}
           />
-          <span>{option.text}</span>
+          <span>
+            {option.text}
+            {option.count !== undefined && <small class="quiet">{formatCount(option.count)}</small>}
+          </span>
         </label>
       ))}
     </fieldset>

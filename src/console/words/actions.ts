@@ -8,6 +8,9 @@ const CASH_TYPES: ReadonlySet<string> = new Set([...PAID_TYPES, 'DELISTING', 'SI
 /** Types of actions that distribute additional shares. */
 export const SHARE_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
+/** Types of actions whose value is a number of shares of another security for each share. */
+const EXCHANGE_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
+
 /** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
 /** Minimum number of decimals of an amount. The amounts of a column are then aligned. */
@@ -26,8 +29,13 @@ export function formatActionValue(
   if (value === null) return formatFigure(value);
   if (CASH_TYPES.has(type)) return `${formatMoney(formatAtMost(value, DIGITS, AMOUNT_DIGITS), currency)} a share`;
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
+  if (EXCHANGE_TYPES.has(type)) return `${formatAtMost(value, DIGITS)} shares for 1`;
   return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }
+
+/** Formats a type of action, for example `Special dividend` for SPECIAL_DIVIDEND. */
+export const formatType = (type: IndexAction['type']): string =>
+  `${type.charAt(0)}${type.slice(1).toLowerCase().replaceAll('_', ' ')}`;
 
 /** Returns the status of an action in words. Only a payment is paid; another action is in effect. */
 export const formatStatus = ({ type, status }: Pick<CorporateAction, 'type' | 'status'>): string | null =>

@@ -1,3 +1,4 @@
+import type { WeightsView } from '#clients/typescript/divisor.js';
 import { formatCount } from './numbers.js';
 import { getValueAt, isObject, type Json } from './paths.js';
 
@@ -15,6 +16,14 @@ export function formatRiskWindow(model: Json | undefined, schemas: SchemaDefault
   if (typeof model === 'string') return `stored model ${model}`;
   const sessions = (isObject(model) ? model['sessions'] : undefined) ?? findDefaultSessions(schemas);
   return typeof sessions === 'number' ? `last ${formatCount(sessions)} returns` : null;
+}
+
+type Estimate = Pick<NonNullable<WeightsView['risk']>, 'observations' | 'risk_model' | 'window_start' | 'window_end'>;
+
+/** Describes the returns from which a forecast is estimated, for example `504 daily returns, 2020-01-02 to 2021-12-31`. */
+export function formatEstimation({ observations, risk_model: model, window_start: start, window_end: end }: Estimate) {
+  const dates = start === end ? `of ${end}` : `${start} to ${end}`;
+  return model === null ? `${formatCount(observations ?? 0)} daily returns, ${dates}` : `model ${model}, ${dates}`;
 }
 
 /** Returns the default number of returns of the risk model of a derived index. */

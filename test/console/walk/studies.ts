@@ -144,7 +144,8 @@ export function describeStudies(desk: () => Desk): void {
     const contributions = page.getByRole('region', { name: 'Contributions to volatility' });
     await contributions.getByRole('combobox').selectOption('daily');
     const { body: heldWeights } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights?risk_model=daily');
-    await contributions.getByText(`the volatility of ${(100 * heldWeights.risk!.volatility).toFixed(2)}%`).waitFor();
+    await contributions.getByText(`Forecast volatility ${(100 * heldWeights.risk!.volatility).toFixed(2)}%`).waitFor();
+    await contributions.getByText('Estimated from model daily,').waitFor();
     expect(complaints).toEqual([]);
   });
 

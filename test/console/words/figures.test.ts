@@ -158,7 +158,7 @@ test('a dividend is money per share, a split is new shares per share', () => {
     '0.7008 a share',
     '2 for 1',
     '0.25 new for 1',
-    '0.250000',
+    '0.25 shares for 1',
   ]);
   expect(formatActionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4000 EUR a share');
   expect(formatActionValue('ACQUISITION', 12.5)).toBe('12.5000 a share');

@@ -4,10 +4,10 @@ import { Badge } from '../../components/badge.js';
 import { listCompanyColumns } from '../../components/name-column.js';
 import type { Column } from '../../components/table/columns.js';
 import type { NameFacts } from '../../state/names.js';
-import { formatActionValue, isOverdue } from '../../words/actions.js';
+import { formatActionValue, formatType, isOverdue } from '../../words/actions.js';
 import { countDaysTo, formatDaysTo } from '../../words/dates.js';
 import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
-import { STATE_KINDS, formatType } from './action-states.js';
+import { STATE_KINDS } from './action-states.js';
 import type { AffectedIndex, AffectedIndices } from './affected-indices.js';
 
 interface ListedActions {
@@ -42,8 +42,8 @@ export function createColumns({ rows, names, indices, today, isComing }: ListedA
 const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
   id: 'company',
   title: 'Company',
-  width: 130,
-  grow: 1,
+  width: 150,
+  grow: 4,
   priority: 4,
   value: ({ identifier }) => names.get(identifier)?.name ?? null,
 });
@@ -51,8 +51,8 @@ const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<Desk
 const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
   id: 'value',
   title: 'Terms',
-  width: 150,
-  grow: 1,
+  width: 142,
+  grow: 0.5,
   priority: 2,
   value: ({ value }) => value,
   below: 'titled',
@@ -63,13 +63,17 @@ const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> 
 const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskAction> => ({
   id: 'indices',
   title: 'Indices',
-  help: 'Indices that hold the security, with the largest weight before the ex-date',
+  help: 'Indices that hold the security, with their weights before the ex-date. Sorts by the largest weight.',
   width: 150,
   ideal: 264,
-  grow: 5,
+  grow: 7,
   priority: 3,
-  value: ({ action_id: id }) => indices?.get(id)?.[0]?.weight ?? null,
+  value: ({ action_id: id }) => indices?.get(id)?.reduce((largest, { weight }) => Math.max(largest, weight), 0) ?? null,
   show: ({ action_id: id }) => formatIndices(indices?.get(id)),
+  showBelow: ({ action_id: id }) => {
+    const affected = indices?.get(id) ?? [];
+    return affected.length === 1 ? affected[0]?.index_id : countValues(affected.length, 'index', 'indices');
+  },
   copy: ({ action_id: id }) =>
     indices
       ?.get(id)
@@ -78,9 +82,9 @@ const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskA
 });
 
 /** Maximum number of indices that are named in a row. */
-const NAMED_MAX = 2;
+const NAMED_MAX = 3;
 
-/** Formats the indices with the largest weights, and the number of the others. */
+/** Formats the first indices with their weights, and the number of the others. */
 function formatIndices(indices: readonly AffectedIndex[] | undefined): ComponentChildren {
   if (indices === undefined) return MISSING_TEXT;
   if (indices.length === 0) return <span class="quiet">none</span>;
@@ -98,8 +102,9 @@ const createTimeColumn = (today: string): Column<DeskAction> => ({
   id: 'when',
   title: 'When',
   help: `Days from today, ${today}`,
-  width: 104,
-  priority: 3,
+  width: 122,
+  grow: 0,
+  priority: 4,
   value: (row) => countDaysTo(row.ex_date, today),
   below: 'titled',
   showBelow: (row) =>
@@ -116,24 +121,34 @@ const createTimeColumn = (today: string): Column<DeskAction> => ({
 });
 
 const COLUMNS: readonly Column<DeskAction>[] = [
-  { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
-  { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
+  { id: 'date', title: 'Ex-date', width: 98, grow: 0, value: (row) => row.ex_date },
+  { id: 'security', title: 'Security', width: 84, grow: 0, value: ({ identifier }) => identifier },
   { id: 'type', title: 'Type', width: 118, grow: 0, priority: 2, value: ({ type }) => formatType(type) },
   { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
   { id: 'paid', title: 'Pay date', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
   {
     id: 'state',
     title: 'State',
-    width: 104,
+    width: 130,
+    grow: 0,
     value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
+    show: ({ state, flags }) => (
+      <>
+        <Badge kind={STATE_KINDS[state]}>{state}</Badge>{' '}
+        {flags.length > 0 && (
+          <Badge kind="bad" title={flags.join(' ')}>
+            flagged
+          </Badge>
+        )}
+      </>
+    ),
   },
   {
     id: 'flags',
     title: 'Flags',
     width: 180,
     grow: 3,
-    priority: 4,
+    priority: 5,
     value: ({ flags }) => flags.join(' '),
     show: ({ flags }) => <span title={flags.join(' ')}>{flags.join(' ')}</span>,
   },

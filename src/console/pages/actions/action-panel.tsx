@@ -18,13 +18,13 @@ import { useAsking } from '../../state/refusals.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { getChosenStore } from '../../state/stores.js';
-import { formatActionValue } from '../../words/actions.js';
+import { formatActionValue, formatType } from '../../words/actions.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatFigure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { STATE_KINDS, formatType } from './action-states.js';
+import { STATE_KINDS } from './action-states.js';
 import { Effects } from './effects.js';
 import { listLatestSources, Sources } from './sources.js';
 

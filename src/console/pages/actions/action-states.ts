@@ -8,7 +8,3 @@ export const STATE_KINDS: Readonly<Record<DeskAction['state'], BadgeKind>> = {
   confirmed: 'good',
   rejected: 'plain',
 };
-
-/** Formats a type of action, for example `Special dividend` for SPECIAL_DIVIDEND. */
-export const formatType = (type: DeskAction['type']): string =>
-  `${type.charAt(0)}${type.slice(1).toLowerCase().replaceAll('_', ' ')}`;

@@ -1,49 +1,25 @@
-import type { DeskAction } from '#clients/typescript/divisor.js';
-import { useMemo, useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { Choice } from '../../components/choice.js';
-import { DecideMany } from '../../components/decide-many.js';
-import { EmptyState } from '../../components/empty-state.js';
 import { GuideLink } from '../../components/guide-link.js';
-import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
-import { DateInput } from '../../components/range-bar.js';
-import { StoreSelect } from '../../components/store-select.js';
-import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
-import { NamesStore, useNames } from '../../state/names.js';
+import { NamesStore } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { findStore, getChosenStore } from '../../state/stores.js';
-import { isOverdue, isUndecided } from '../../words/actions.js';
 import { formatToday, subtractDays } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
-import { createColumns } from './action-columns.js';
 import { ActionPanel } from './action-panel.js';
-import { STATE_KINDS, formatType } from './action-states.js';
-import { isHeld, useAffectedIndices } from './affected-indices.js';
+import { FilteredActions } from './filtered-actions.js';
+import { LISTED_MAX, YEAR_DAYS } from './listed-actions.js';
 import './actions.css';
-
-type State = DeskAction['state'];
-const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
-
-/** Filter for actions of securities that an index holds. */
-const HELD = 'held';
-const FILTER_TEXTS: Readonly<Record<string, string>> = { [HELD]: 'in an index' };
-
-const LISTED_MAX = 1000;
 
 /** Page of the corporate actions around the last session or from a selected date, and of the decisions on them. */
 export function ActionsPage() {
-  const chosenState = getParameter('state') ?? 'all';
   const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const store = getChosenStore();
   const servedEnd = health.value?.store?.end ?? null;
-  const today = formatToday();
   const actionList = useResource(
     `actions ${store} ${requestedStart} ${store === undefined ? servedEnd : ''}`,
     (signal) => load({ store, from: requestedStart, servedEnd }, signal),
@@ -55,29 +31,6 @@ export function ActionsPage() {
         <Answered resource={actionList} what="the corporate actions">
           {({ actions, total, span, last }) => (
             <>
-              <Counts actions={actions} today={today} />
-              <div class="action-filters">
-                <Choice
-                  label="State"
-                  options={['all', HELD, 'flagged', ...STATES].map((value) => ({
-                    value,
-                    text: FILTER_TEXTS[value] ?? value,
-                  }))}
-                  value={chosenState}
-                  onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
-                />
-                <label class="select">
-                  <span class="quiet">Ex-date from</span>
-                  <DateInput
-                    label="Ex-date from"
-                    value={requestedStart ?? findFirstDate(span, last)}
-                    least="1900-01-01"
-                    most="2999-12-31"
-                    onChange={(date) => setParameters({ from: date, action: null })}
-                  />
-                </label>
-                <StoreSelect />
-              </div>
               {(span === 'next' || span === 'year') && actions.length > 0 && (
                 <p class="quiet">
                   {span === 'next'
@@ -85,13 +38,12 @@ export function ActionsPage() {
                     : `The store has no action after ${last}: those of the last year are shown, the latest first.`}
                 </p>
               )}
-              <ActionList
+              <FilteredActions
                 key={span}
                 actions={actions}
-                chosen={chosenState}
                 open={openAction}
                 last={last}
-                today={today}
+                today={formatToday()}
                 from={requestedStart ?? findFirstDate(span, last)}
                 isComing={span === 'usual' || span === 'next'}
               />
@@ -114,7 +66,6 @@ export function ActionsPage() {
 /** Default range of the contract in days before and after the last session, and the length of the fallback range. */
 const RECENT_DAYS = 10;
 const COMING_DAYS = 90;
-const YEAR_DAYS = 365;
 
 /** Returns the first ex-date of a default range. Returns an empty text if no store is served. */
 function findFirstDate(span: Span | 'asked', last: string | null): string {
@@ -160,141 +111,3 @@ async function readEnd(store: string, signal: AbortSignal): Promise<string | nul
   const { stores } = await service.value.call('listStores', { signal });
   return findStore(stores, store)?.end ?? null;
 }
-
-interface CountsProps {
-  readonly actions: readonly DeskAction[];
-  /** Current UTC date. */
-  readonly today: string;
-}
-
-function Counts({ actions, today }: CountsProps) {
-  const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
-  const coming = actions.filter(({ ex_date: date }) => date > today).length;
-  const flaggedCount = actions.filter(({ flags }) => flags.length > 0).length;
-  const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, today)).length;
-  const affected = useAffectedIndices(actions, LISTED_MAX);
-  const heldCount = affected && actions.filter((action) => action.state === 'new' && isHeld(action, affected)).length;
-  const notes = [
-    overdue > 0 ? `${formatCount(overdue)} past the ex-date` : 'no decision yet',
-    ...(heldCount === undefined ? [] : [`${formatCount(heldCount)} in an index`]),
-  ];
-  return (
-    <Metrics
-      label="Corporate actions by state"
-      metrics={[
-        {
-          term: 'To confirm',
-          value: formatStateCount('new'),
-          kind: overdue > 0 ? 'down' : '',
-          note: notes.join(', '),
-        },
-        {
-          term: 'Amended',
-          value: formatStateCount('amended'),
-          help: 'The terms changed after the decision',
-          note: 'decide again',
-        },
-        {
-          term: 'Flagged',
-          value: formatCount(flaggedCount),
-          kind: flaggedCount > 0 ? 'down' : '',
-          note: 'with a reason to review',
-        },
-        { term: 'Confirmed', value: formatStateCount('confirmed') },
-        { term: 'Rejected', value: formatStateCount('rejected') },
-        { term: 'Coming', value: formatCount(coming), note: `after ${today}` },
-      ]}
-    />
-  );
-}
-
-interface ActionListProps extends CountsProps {
-  /** Last session of the store. */
-  readonly last: string | null;
-  readonly chosen: string;
-  readonly open: string | null;
-  /** First listed ex-date. */
-  readonly from: string;
-  /** True if future actions are listed first. */
-  readonly isComing: boolean;
-}
-
-function ActionList({ actions, chosen, open, last, today, from, isComing }: ActionListProps) {
-  const [selected, setSelected] = useState<readonly string[]>([]);
-  const affected = useAffectedIndices(actions, LISTED_MAX);
-  const rows = actions.filter((action) => {
-    if (chosen === HELD) return affected === undefined || isHeld(action, affected);
-    return chosen === 'all' || (chosen === 'flagged' ? action.flags.length > 0 : action.state === chosen);
-  });
-  const identifiers = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
-  const names = useNames(identifiers, last ?? undefined);
-  if (rows.length === 0)
-    return (
-      <EmptyState
-        title={actions.length === 0 ? `No corporate action from ${from} on` : 'No action in this state'}
-        action={
-          last !== null &&
-          from > subtractDays(last, YEAR_DAYS) && (
-            <Button onClick={() => setParameters({ from: subtractDays(last, YEAR_DAYS), state: null })}>
-              Show the last year
-            </Button>
-          )
-        }
-      >
-        Actions come with the files of the data store. Confirm or reject each of them here. A schedule can require the
-        confirmation before it publishes a close.
-      </EmptyState>
-    );
-  const keys = selected.filter((key) => rows.some(({ action_id: id }) => id === key));
-  return (
-    <>
-      <Table
-        label="corporate actions"
-        name="actions"
-        columns={createColumns({ rows, names, indices: affected?.indices, today, isComing })}
-        rows={sortByUrgency(rows, isComing)}
-        getKey={({ action_id: id }) => id}
-        searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}
-        onOpen={({ action_id: id }) => setParameters({ action: id })}
-        openKey={open}
-        height={620}
-        {...(may('data') ? { selection: { keys, onChange: setSelected } } : {})}
-      />
-      {affected !== undefined && affected.unread > 0 && (
-        <p class="quiet">
-          The column Indices covers the newest runs; the runs of {formatCount(affected.unread)} other indices were not
-          read.
-        </p>
-      )}
-      {keys.length > 0 && (
-        <DecideMany
-          keys={keys}
-          noun="action"
-          decisions={DECISIONS}
-          decide={(key, decision, comment) =>
-            service.value.call('decideAction', {
-              params: { action_id: key },
-              query: { store_id: getChosenStore() },
-              body: { decision, comment },
-            })
-          }
-          onDone={setSelected}
-        />
-      )}
-    </>
-  );
-}
-
-/** Sorts undecided actions before decided ones, then by ex-date: the earliest first if future actions are listed. */
-const sortByUrgency = (actions: readonly DeskAction[], isComing: boolean): readonly DeskAction[] =>
-  actions.toSorted(
-    (a, b) =>
-      Number(isUndecided(b)) - Number(isUndecided(a)) ||
-      (isComing ? 1 : -1) * a.ex_date.localeCompare(b.ex_date) ||
-      a.identifier.localeCompare(b.identifier),
-  );
-
-const DECISIONS = [
-  { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
-  { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
-] as const;

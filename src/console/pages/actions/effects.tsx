@@ -15,7 +15,10 @@ export function Effects({ effects }: { readonly effects: readonly DeskActionEffe
       {effects.length === 0 ? (
         <p class="quiet">No index with a run holds the security on this date.</p>
       ) : (
-        <Entries label="Effect on indices" entries={effects.map(createEffectEntry)} />
+        <Entries
+          label="Effect on indices"
+          entries={effects.toSorted((a, b) => a.index_id.localeCompare(b.index_id)).map(createEffectEntry)}
+        />
       )}
     </>
   );

@@ -5,7 +5,7 @@ import { Entries } from '../../components/entries.js';
 import { Facts, type Fact } from '../../components/facts.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { useNames } from '../../state/names.js';
-import { formatActionValue } from '../../words/actions.js';
+import { formatActionValue, formatType } from '../../words/actions.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import {
   formatChange,
@@ -15,7 +15,6 @@ import {
   formatMoney,
   formatPercent,
 } from '../../words/numbers.js';
-import { formatType } from '../actions/action-states.js';
 import { Effects } from '../actions/effects.js';
 import { Sources } from '../actions/sources.js';
 import { formatCheck } from '../schedules/step-words.js';

@@ -1,26 +1,23 @@
 import type { ActionsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Choice } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { nameColumn } from '../../components/name-column.js';
-import { useNames, type NameFacts } from '../../state/names.js';
+import { Metrics } from '../../components/metrics.js';
+import { useNames } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { parseDayNumber, subtractMonths } from '../../words/dates.js';
-import { Kinds } from './action-kinds.js';
-import { DividendYears, useDividendPoints } from './dividends.js';
+import { createActionColumns } from './action-columns.js';
+import { DividendYears, listDividendFigures, useDividendPoints } from './dividends.js';
 import { Exits } from './exits.js';
-import { formatActionValue } from '../../words/actions.js';
 import {
   formatCount,
   countValues,
@@ -61,7 +58,7 @@ export function Actions({ id, run }: ActionsProps) {
       <Answered resource={view} what="the corporate actions">
         {(found) => <ActionTable id={id} view={found} />}
       </Answered>
-      <Exits id={id} />
+      <Exits id={id} actions={view.data?.actions ?? []} />
       <DividendYears id={id} />
     </div>
   );
@@ -91,7 +88,8 @@ function ActionTable({
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
   const formatNameAddress = useNameAddress();
-  const columns = useMemo(() => createColumns(facts), [facts]);
+  const rows = useMemo(() => actions.filter(KIND_TESTS[kind]), [actions, kind]);
+  const columns = useMemo(() => createActionColumns(rows, facts), [rows, facts]);
   return (
     <Section
       title="Corporate actions"
@@ -108,10 +106,13 @@ function ActionTable({
       {total > actions.length && (
         <p class="quiet">The latest {formatCount(actions.length)} are shown; a range of dates shows others.</p>
       )}
-      {actions.length > 0 && <Kinds actions={actions} dividends={dividends} />}
+      {dividends !== undefined && <Metrics label="Dividends of the index" metrics={listDividendFigures(dividends)} />}
       <Choice
         label="Actions shown"
-        options={KIND_FILTERS}
+        options={KIND_FILTERS.map((filter) => ({
+          ...filter,
+          count: actions.filter(KIND_TESTS[filter.value]).length,
+        }))}
         value={kind}
         onChoose={(value) => setParameters({ kind: value === 'all' ? null : value })}
       />
@@ -120,7 +121,7 @@ function ActionTable({
         label={`corporate actions of ${id}`}
         name="actions"
         columns={columns}
-        rows={actions.filter(KIND_TESTS[kind])}
+        rows={rows}
         getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
         formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) =>
@@ -219,105 +220,3 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
     </>
   );
 }
-
-const DATE_COLUMN: Column<IndexAction> = {
-  id: 'date',
-  title: 'Ex-date',
-  width: 100,
-  value: ({ ex_date: date }) => date,
-};
-
-const ACTION_COLUMNS: readonly Column<IndexAction>[] = [
-  {
-    id: 'type',
-    title: 'Action',
-    width: 116,
-    grow: 1,
-    value: ({ type }) => type,
-    show: ({ type, related, state, awaits_decision: awaits }) => (
-      <>
-        {type.toLowerCase().replaceAll('_', ' ')}
-        {related !== null && ` (${related})`}{' '}
-        {awaits ? <Badge kind="warning">to decide</Badge> : state === 'coming' && <Badge kind="info">coming</Badge>}
-      </>
-    ),
-  },
-];
-
-const formatShares = (shares: number | null): string => formatDecimal(shares, 4);
-
-/** Renders a value before and after an action. If it did not change, it is rendered once. */
-function renderEffect(
-  before: number | null,
-  after: number | null,
-  write: (value: number | null) => string = formatFigure,
-) {
-  const [from, to] = [write(before), write(after)];
-  return from === to ? <span class="quiet">{to}</span> : `${from} → ${to}`;
-}
-
-const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
-  {
-    id: 'announced',
-    title: 'Announced',
-    width: 96,
-    priority: 6,
-    value: ({ announced }) => announced,
-  },
-  createNumericColumn({
-    id: 'before',
-    title: 'Weight before ex-date',
-    help: 'At the previous close; for announced actions on the last date of the run',
-    width: 150,
-    priority: 4,
-    of: (row) => row.weight_before,
-    write: (value) => formatPercent(value, 4),
-  }),
-  createNumericColumn({
-    id: 'after',
-    title: 'Weight at ex-date close',
-    help: 'At the close of its session, with the price move of the day; pro forma for announced actions',
-    width: 156,
-    priority: 2,
-    of: (row) => row.weight_after,
-    write: (value) => formatPercent(value, 4),
-  }),
-  {
-    id: 'shares',
-    title: 'Index shares',
-    help: 'Weight times level over price, before and after',
-    width: 150,
-    priority: 7,
-    align: 'right',
-    value: (row) => row.shares_before,
-    show: (row) => renderEffect(row.shares_before, row.shares_after, formatShares),
-  },
-  {
-    id: 'divisor',
-    title: 'Divisor',
-    help: 'Before the action, and after all actions of its session',
-    width: 170,
-    priority: 5,
-    align: 'right',
-    value: (row) => row.divisor_after,
-    show: (row) => renderEffect(row.divisor_before, row.divisor_after),
-  },
-];
-
-const createColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<IndexAction>[] => [
-  DATE_COLUMN,
-  { ...nameColumn(facts), width: 110, grow: 3 },
-  ...ACTION_COLUMNS,
-  {
-    id: 'value',
-    title: 'Value',
-    help: 'By type of action: cash in the currency of the security, shares per share held, or a ratio',
-    width: 160,
-    priority: 2,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ identifier, type, value }) => formatActionValue(type, value, facts.get(identifier)?.currency ?? null),
-    showBelow: ({ identifier, type, value }) => formatActionValue(type, value, facts.get(identifier)?.currency ?? null),
-  },
-  ...EFFECT_COLUMNS,
-];

@@ -26,7 +26,7 @@ export function useDividendPoints(id: string) {
 /** Returns the dividends of twelve months, their yield, and the announced dividends, in index points. */
 export function listDividendFigures(view: DividendPointsView): readonly Metric[] {
   const { trailing, announced, as_of: asOf, withholding_tax: tax } = view;
-  const formatNet = (points: number): string => (tax === 0 ? '' : `, ${formatDecimal(points)} net`);
+  const formatNet = (points: number): string => (tax === 0 ? '' : `, ${formatDecimal(points)} after tax`);
   return [
     {
       term: 'Dividends, 12 months',
@@ -55,12 +55,20 @@ export function DividendYears({ id }: { readonly id: string }) {
   const view = useDividendPoints(id);
   if (view.data === undefined && view.trouble?.code === 'VARIANT_NOT_AVAILABLE') return null;
   return (
-    <Section title="Dividends in index points" aside="before tax unless they are net">
+    <Section
+      title="Dividends in index points"
+      aside={`ordinary dividends by ex-date${view.data?.withholding_tax === 0 ? ', no withholding tax' : ''}`}
+    >
       <Answered resource={view} what="the dividend points">
-        {({ years }) => (
+        {({ years, withholding_tax: tax }) => (
           <Bars
             label="Dividends by year, index points"
-            bars={years.map(({ year, points }) => ({ label: String(year), value: points }))}
+            {...(tax === 0 ? {} : { heads: ['Before withholding tax', 'After tax'] })}
+            bars={years.map(({ year, points, net_points: net }) => ({
+              label: String(year),
+              value: points,
+              ...(tax === 0 ? {} : { cells: [formatDecimal(net)] }),
+            }))}
             isPlain
             format={(value) => formatDecimal(value)}
           />

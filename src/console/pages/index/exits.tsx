@@ -1,3 +1,4 @@
+import type { IndexAction } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { nameColumn } from '../../components/name-column.js';
 import { Table } from '../../components/table/table.js';
@@ -8,6 +9,7 @@ import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { formatType } from '../../words/actions.js';
 import { formatChange, formatFigure } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -21,8 +23,14 @@ interface Exit {
   readonly isSilent: boolean;
 }
 
+interface ExitsProps {
+  readonly id: string;
+  /** Listed corporate actions, which are the reasons of exits. */
+  readonly actions: readonly IndexAction[];
+}
+
 /** Renders the securities that left between rebalances, with or without a corporate action. */
-export function Exits({ id }: { readonly id: string }) {
+export function Exits({ id, actions }: ExitsProps) {
   const range = findChosenRange();
   const view = useResource(
     `exits of ${formatRunKey(id)} ${range?.from} ${range?.to}`,
@@ -33,15 +41,15 @@ export function Exits({ id }: { readonly id: string }) {
   );
   if (view.data?.length === 0) return null;
   return (
-    <Section title="Left between rebalances" aside="the divisor was adjusted">
+    <Section title="Constituents that left between rebalances" aside="with the change of the divisor">
       <Answered resource={view} what="the securities that left">
-        {(exits) => <ExitTable id={id} exits={exits} />}
+        {(exits) => <ExitTable id={id} exits={exits} actions={actions} />}
       </Answered>
     </Section>
   );
 }
 
-function ExitTable({ id, exits }: { readonly id: string; readonly exits: readonly Exit[] }) {
+function ExitTable({ id, exits, actions }: ExitsProps & { readonly exits: readonly Exit[] }) {
   const formatNameAddress = useNameAddress();
   const facts = useNames(
     exits.map(({ identifier }) => identifier),
@@ -50,7 +58,7 @@ function ExitTable({ id, exits }: { readonly id: string; readonly exits: readonl
   return (
     <Table
       label={`securities that left ${id}`}
-      columns={createExitColumns(facts)}
+      columns={createExitColumns(facts, actions)}
       rows={exits}
       getKey={({ date, identifier }) => `${date} ${identifier}`}
       formatAddress={({ identifier }) => formatNameAddress(identifier)}
@@ -90,7 +98,18 @@ async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit
     });
 }
 
-const createExitColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Exit>[] => [
+/** Returns the reason of an exit: the corporate action that ended the holding, if it is listed. */
+function formatReason({ date, identifier, isSilent }: Exit, actions: readonly IndexAction[]): string {
+  if (isSilent) return 'No price for too long';
+  const action = actions.find((one) => one.ex_date === date && one.identifier === identifier && one.weight_after === 0);
+  if (action === undefined) return 'Corporate action, such as a delisting or a merger';
+  return action.related === null ? formatType(action.type) : `${formatType(action.type)} (${action.related})`;
+}
+
+const createExitColumns = (
+  facts: ReadonlyMap<string, NameFacts>,
+  actions: readonly IndexAction[],
+): readonly Column<Exit>[] => [
   { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
   { ...nameColumn(facts), width: 110, grow: 2 },
   {
@@ -98,7 +117,7 @@ const createExitColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Colu
     title: 'Reason',
     width: 150,
     grow: 2,
-    value: ({ isSilent }) => (isSilent ? 'no price for too long' : 'corporate action, such as a delisting or a merger'),
+    value: (exit) => formatReason(exit, actions),
   },
   createNumericColumn({
     id: 'effect',
@@ -116,6 +135,9 @@ const createExitColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Colu
     priority: 2,
     align: 'right',
     value: (row) => row.divisorAfter,
-    show: (row) => `${formatFigure(row.divisorBefore)} → ${formatFigure(row.divisorAfter)}`,
+    show: ({ divisorBefore: before, divisorAfter: after }) =>
+      formatFigure(before) === formatFigure(after)
+        ? formatFigure(after)
+        : `${formatFigure(before)} → ${formatFigure(after)}`,
   },
 ];

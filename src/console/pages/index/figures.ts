@@ -216,7 +216,7 @@ export function createStatistics({ statistics }: PerformanceView): readonly Figu
     {
       term: 'CVaR 95%, one day',
       value: formatPercent(statistics.cvar_95),
-      help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
+      help: 'Conditional value at risk: mean loss of the worst twentieth of the sessions, positive for a loss',
     },
     { term: 'Skewness', value: formatDecimal(statistics.skewness), help: 'Of daily returns' },
     {

@@ -76,10 +76,10 @@ function listMetrics({ metrics, statistics, level }: PerformanceView): readonly 
       help: 'Loss that was exceeded on one session in twenty: positive for a loss',
     },
     {
-      term: 'Expected shortfall 95%',
+      term: 'CVaR 95%',
       value: formatPercent(statistics.cvar_95),
       note: 'one day, historical',
-      help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
+      help: 'Conditional value at risk: mean loss of the worst twentieth of the sessions, positive for a loss',
     },
     { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown), help: 'Against the highest level before' },
   ];

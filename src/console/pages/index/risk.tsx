@@ -1,12 +1,11 @@
-import type { OverviewView, RollingRiskView } from '#clients/typescript/divisor.js';
+import type { OverviewView, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
-import { Metrics } from '../../components/metrics.js';
+import { keepWordsWhole, Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -15,8 +14,9 @@ import { useResource } from '../../state/resource.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { formatFactor } from '../../words/labels.js';
-import { formatChange, formatPercent } from '../../words/numbers.js';
+import { formatPercent } from '../../words/numbers.js';
+import { formatEstimation } from '../../words/risk-window.js';
+import { FactorBars } from './factor-bars.js';
 import { Reconciliation } from './reconciliation.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
@@ -57,24 +57,18 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
         title="Rolling risk"
         aside={
           <>
-            {others.length > 0 && (
-              <Select
-                label="Relative to"
-                isLabelShown
-                options={[
-                  ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
-                  ...others.map((other) => ({ value: other, text: other })),
-                ]}
-                value={against ?? ''}
-                onChoose={(other) => setParameters({ against: other })}
+            <ReferenceSelect against={against} others={others} />
+            <span class="select">
+              <span class="quiet" aria-hidden="true">
+                Window
+              </span>
+              <Choice
+                label="Window"
+                options={WINDOWS}
+                value={window}
+                onChoose={(chosen) => setParameters({ window: chosen })}
               />
-            )}
-            <Choice
-              label="Window"
-              options={WINDOWS}
-              value={window}
-              onChoose={(chosen) => setParameters({ window: chosen })}
-            />
+            </span>
             <ExportMenu id={id} table="risk" />
           </>
         }
@@ -84,7 +78,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
         </Answered>
       </Section>
       <Contributions id={id} />
-      {others.length > 0 && <Factors id={id} against={against} />}
+      {others.length > 0 && <Factors id={id} against={against} others={others} />}
       <Reconciliation id={id} />
     </div>
   );
@@ -113,6 +107,32 @@ function useReference(id: string): Reference {
   };
 }
 
+/** Renders a selector of the reference index. The sections that show relative risk have one each, with one value. */
+function ReferenceSelect({ against, others }: Pick<Reference, 'against' | 'others'>) {
+  if (others.length === 0) return null;
+  return (
+    <Select
+      label="Relative to"
+      isLabelShown
+      options={[
+        ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
+        ...others.map((other) => ({ value: other, text: other })),
+      ]}
+      value={against ?? ''}
+      onChoose={(other) => setParameters({ against: other })}
+    />
+  );
+}
+
+/** Describes the forecast: its date, the returns behind it, and the securities without an estimate. */
+function describeForecast(risk: NonNullable<WeightsView['risk']>, asOf: string): string {
+  const forecast = `Forecast volatility ${formatPercent(risk.volatility)}, annualised, with the weights of ${asOf}.`;
+  const estimate = `Estimated from ${formatEstimation(risk)}`;
+  if (risk.uncovered.length === 0) return `${forecast} ${estimate}.`;
+  const covered = `for ${formatPercent(risk.covered_weight)} of the weight`;
+  return `${forecast} ${estimate}, ${covered}; without an estimate: ${risk.uncovered.join(', ')}.`;
+}
+
 /** Renders the securities with the largest contributions to volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const storedModels = useModelsOfStore().map(({ model_id: model }) => model);
@@ -127,36 +147,30 @@ function Contributions({ id }: { readonly id: string }) {
     <Section
       title="Contributions to volatility"
       aside={
-        <>
-          {holdings.data?.risk != null &&
-            `forecast volatility ${formatPercent(holdings.data.risk.volatility)} on ${holdings.data.as_of}, in percentage points`}
-          <Select
-            label="Estimated from"
-            isLabelShown
-            options={[
-              { value: '', text: 'the window of the run' },
-              ...[...new Set([...storedModels, ...(chosenModel === null ? [] : [chosenModel])])].map((model) => ({
-                value: model,
-                text: `model ${model}`,
-              })),
-            ]}
-            value={chosenModel ?? ''}
-            onChoose={(model) => setParameters({ risk_model: model === '' ? null : model })}
-          />
-        </>
+        <Select
+          label="Estimated from"
+          isLabelShown
+          options={[
+            { value: '', text: 'the returns of the run' },
+            ...[...new Set([...storedModels, ...(chosenModel === null ? [] : [chosenModel])])].map((model) => ({
+              value: model,
+              text: `model ${model}`,
+            })),
+          ]}
+          value={chosenModel ?? ''}
+          onChoose={(model) => setParameters({ risk_model: model === '' ? null : model })}
+        />
       }
     >
       <Answered resource={holdings} what="the risk contributions">
-        {({ weights, risk, as_of: asOf }) => (
-          <>
-            <RiskBars weights={weights} asOf={asOf} />
-            <p class="quiet">
-              The contributions of all securities add up to the volatility of {formatPercent(risk?.volatility)},
-              estimated for {formatPercent(risk?.covered_weight)} of the weight
-              {risk !== null && risk.uncovered.length > 0 && <>; without an estimate: {risk.uncovered.join(', ')}</>}.
-            </p>
-          </>
-        )}
+        {({ weights, risk, as_of: asOf }) =>
+          risk !== null && (
+            <>
+              <p class="quiet">{keepWordsWhole(describeForecast(risk, asOf))}</p>
+              <RiskBars weights={weights} risk={risk} asOf={asOf} />
+            </>
+          )
+        }
       </Answered>
     </Section>
   );
@@ -196,14 +210,12 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   );
 }
 
-interface FactorsProps {
+interface FactorsProps extends Pick<Reference, 'against' | 'others'> {
   readonly id: string;
-  /** Reference index for the active risk; null until one is selected. */
-  readonly against: string | null;
 }
 
 /** Renders the active risk relative to the reference index, split by factor. */
-function Factors({ id, against }: FactorsProps) {
+function Factors({ id, against, others }: FactorsProps) {
   const storedModels = useModelsOfStore();
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
@@ -229,10 +241,18 @@ function Factors({ id, against }: FactorsProps) {
     <Section
       title={against === null ? 'Active risk by factor' : `Active risk against ${against} by factor`}
       aside={
-        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
+        <>
+          <ReferenceSelect against={against} others={others} />
+          <Choice
+            label="Model"
+            options={models}
+            value={model}
+            onChoose={(chosen) => setParameters({ model: chosen })}
+          />
+        </>
       }
     >
-      {against === null && <p class="quiet">Choose an index above: the active risk is measured against it.</p>}
+      {against === null && <p class="quiet">Choose the index relative to which the active risk is measured.</p>}
       <Answered resource={risk} what="the active risk">
         {(view) => (
           <>
@@ -262,19 +282,8 @@ function Factors({ id, against }: FactorsProps) {
                 },
               ]}
             />
-            <p class="quiet">
-              Share of each factor in the factor variance. The shares add up to 100%, which is{' '}
-              {formatPercent(view.factor_share)} of the active variance.
-            </p>
-            <Bars
-              isPlain
-              label="Share of each factor in the factor variance"
-              bars={view.factors.map((factor) => ({
-                label: formatFactor(factor),
-                value: view.contributions[factor] ?? 0,
-              }))}
-              format={(value) => formatChange(value, 1)}
-            />
+            <p class="quiet">{keepWordsWhole(`Estimated from ${formatEstimation(view)}.`)}</p>
+            <FactorBars view={view} />
           </>
         )}
       </Answered>

@@ -105,7 +105,8 @@ const cacheMoments = createMeasureCache<SampleMoments>();
 
 /** Decomposes several positions in the same columns with a single covariance. */
 function computeShares(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
-  if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [], observations: 0 }));
+  if (several[0].size === 0)
+    return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [], observations: 0 }));
   const coverage = findCoverage(window, [...several[0].keys()]);
   assertEstimable(window, coverage);
   const { columns } = coverage;

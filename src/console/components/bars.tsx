@@ -51,9 +51,9 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format, 
           <tr>
             <td colSpan={2} />
             {heads.map((head) => (
-              <th key={head} scope="col">
+              <td key={head} role="columnheader" class="bar-value quiet">
                 {head}
-              </th>
+              </td>
             ))}
           </tr>
         </thead>

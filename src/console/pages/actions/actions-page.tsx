@@ -12,7 +12,6 @@ import { formatCount } from '../../words/numbers.js';
 import { ActionPanel } from './action-panel.js';
 import { FilteredActions } from './filtered-actions.js';
 import { LISTED_MAX, YEAR_DAYS } from './listed-actions.js';
-import './actions.css';
 
 /** Page of the corporate actions around the last session or from a selected date, and of the decisions on them. */
 export function ActionsPage() {

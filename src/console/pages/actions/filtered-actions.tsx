@@ -43,7 +43,7 @@ export function FilteredActions(listed: ListedActions) {
       ) : (
         <FiguresSkeleton />
       )}
-      <div class="action-filters">
+      <div class="filter-bar">
         <Choice
           label="Scope"
           options={[

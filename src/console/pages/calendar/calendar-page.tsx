@@ -220,7 +220,7 @@ interface FiltersProps {
 function Filters({ view, kinds, index, from }: FiltersProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   return (
-    <div class="calendar-filters">
+    <div class="filter-bar">
       <Choice
         label="View"
         options={VIEWS}

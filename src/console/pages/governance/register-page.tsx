@@ -87,7 +87,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   return (
     <>
       {hasRange && (
-        <div class="register-filters">
+        <div class="filter-bar">
           <RangeInputs {...range} />
           {rows.data && renderKinds(rows.data)}
         </div>

@@ -16,12 +16,18 @@ interface FindingsInput {
 export function groupFindings({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
   const { sm } = index;
   const listExits = ({ silent }: Book): Finding[] =>
-    silent.map(({ session, column }) => ({
-      severity: 'warning',
-      code: 'SILENT_DELISTING',
-      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}, because it had no price bar for ${sm.barAge(session, column)} sessions of its exchange and no corporate action ended it.`,
-      path: '',
-    }));
+    silent.map(({ session, column }) => {
+      const [identifier, date] = [sm.identifiers[column]!, formatDay(sm.sessions[session]!)];
+      return {
+        severity: 'warning',
+        code: 'SILENT_DELISTING',
+        message: `${identifier} left on ${date}, because it had no price bar for ${sm.barAge(session, column)} sessions of its exchange and no corporate action ended it.`,
+        path: '',
+        places: [identifier],
+        first_date: date,
+        last_date: date,
+      };
+    });
   const rights = findUnadjustedRights(index).map(({ session, column }): Finding => ({
     severity: 'warning',
     code: 'RIGHTS_NOT_ADJUSTED',

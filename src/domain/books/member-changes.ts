@@ -321,7 +321,7 @@ function warnOfMissingReplacement(
     [
       {
         severity: 'warning',
-        code: 'REBALANCE_HELD',
+        code: 'NO_REPLACEMENT',
         message: `No security was available to replace ${namesText}; the weight was distributed over the other constituents.`,
         path: 'events.replacement',
       },

@@ -19,7 +19,7 @@ export interface Finding {
   readonly count?: number;
   /** Locations of the first of these problems. */
   readonly places?: readonly string[];
-  /** First and last affected rebalance of a run, YYYY-MM-DD. */
+  /** First and last affected date of a run, YYYY-MM-DD. */
   readonly first_date?: string;
   readonly last_date?: string;
   /** Affected characters of an expression sent as text; `end` is exclusive. */
@@ -74,6 +74,7 @@ export const FINDING_CODES = [
   'PARENT_CHANGED',
   'NO_WEIGHT_DATA',
   'REBALANCE_HELD',
+  'NO_REPLACEMENT',
   'CONSTRAINT_RELAXED',
   'LIMIT_NOT_KEPT',
   'SILENT_DELISTING',

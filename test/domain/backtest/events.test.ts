@@ -139,6 +139,10 @@ describe('a security whose bars stop without an action', () => {
     expect(Object.keys(readWeights(run, 2))).toEqual(['A', 'B']);
     expect(readWeights(run, 3)).toEqual({ B: 1 });
     expect(listCodes(run)).toEqual(['SILENT_DELISTING']);
+    expect(run.findings.find(({ code }) => code === 'SILENT_DELISTING')).toMatchObject({
+      places: ['A'],
+      first_date: '2024-03-07',
+    });
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
     const methodologyText = createMethodology(createDefinition(sketch)).join(' ');
     expect(methodologyText).toContain(

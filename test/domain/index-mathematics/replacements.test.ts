@@ -102,7 +102,7 @@ describe('a constituent that leaves between reviews', () => {
     expect(readHeldAt(runReplacement({ events: {} }), 2)).toEqual({ B: 1 });
     const run = runReplacement({ events: { replacement: 'reserve', reserve: ['B'] } });
     expect(readHeldAt(run, 2)).toEqual({ B: 1 });
-    expect(run.findings.map(({ code }) => code)).toContain('REBALANCE_HELD');
+    expect(run.findings.map(({ code }) => code)).toContain('NO_REPLACEMENT');
   });
 
   test('is replaced where it turned into another constituent, and not where it turned into what takes its place', () => {

@@ -92,7 +92,8 @@ async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit
         divisorBefore: findNumber(row, 'divisor_before'),
         divisorAfter: findNumber(row, 'divisor_after'),
         isSilent: findings.some(
-          ({ code, message }) => code === 'SILENT_DELISTING' && message.startsWith(`${identifier} left on ${date}`),
+          ({ code, places, first_date: leftOn }) =>
+            code === 'SILENT_DELISTING' && leftOn === date && places?.includes(identifier),
         ),
       };
     });

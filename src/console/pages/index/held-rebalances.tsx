@@ -4,7 +4,7 @@ import { countValues } from '../../words/numbers.js';
 
 /** Returns the warnings about rebalances that were not executed. Their first date is that of the rebalance. */
 export const listHeldRebalances = (findings: readonly Finding[]): readonly Finding[] =>
-  findings.filter(({ code, message }) => code === 'REBALANCE_HELD' && message.includes('was not executed'));
+  findings.filter(({ code }) => code === 'REBALANCE_HELD');
 
 /** Returns the date of the last rebalance of the run, executed or not. */
 export const findLastScheduled = (

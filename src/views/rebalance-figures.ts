@@ -42,11 +42,11 @@ export interface RebalanceFigures {
   readonly constituents: number;
   readonly grossConstituents: number;
   /**
-   * Number of securities that were not held before the rebalance. At the first rebalance, these are all securities. The
-   * next field is the number of securities that are not held any more.
+   * Positions of the securities that were not held before the rebalance, the largest weight first. At the first
+   * rebalance, these are all securities. The next field has the securities that are not held any more.
    */
-  readonly added: number;
-  readonly removed: number;
+  readonly added: readonly number[];
+  readonly removed: readonly number[];
   readonly largest: number;
   readonly cap: number | null;
   readonly capped: number;
@@ -67,17 +67,12 @@ export function computeRebalanceFigures(
 ): RebalanceFigures {
   let constituents = 0;
   let grossConstituents = 0;
-  let addedCount = 0;
-  let removedCount = 0;
   let largest = 0;
   let cappedCount = 0;
   for (let i = 0; i < target.length; i++) {
     const isHeld = target[i] !== 0;
-    const wasHeld = before !== null && before[i] !== 0;
     if (target[i]! > 0) constituents++;
     if (isHeld) grossConstituents++;
-    if (isHeld && !wasHeld) addedCount++;
-    if (wasHeld && !isHeld) removedCount++;
     largest = Math.max(largest, target[i]!);
     cappedCount += capped[i]!;
   }
@@ -86,12 +81,29 @@ export function computeRebalanceFigures(
     cause: cause ?? 'schedule',
     constituents,
     grossConstituents,
-    added: addedCount,
-    removed: removedCount,
+    ...findMemberChanges({ target, before }),
     largest,
     cap,
     capped: cappedCount,
     redistributed,
     turnover: before === null || at <= 0 ? null : measureDrift(after, before).turnover,
   };
+}
+
+/** Returns the positions of the added and of the removed securities, the largest absolute weight first. */
+function findMemberChanges({
+  target,
+  before,
+}: Pick<WeightsAround, 'target' | 'before'>): Pick<RebalanceFigures, 'added' | 'removed'> {
+  const added: number[] = [];
+  const removed: number[] = [];
+  for (let i = 0; i < target.length; i++) {
+    const isHeld = target[i] !== 0;
+    const wasHeld = before !== null && before[i] !== 0;
+    if (isHeld && !wasHeld) added.push(i);
+    if (wasHeld && !isHeld) removed.push(i);
+  }
+  const sortBySize = (positions: readonly number[], weights: Float64Array) =>
+    positions.toSorted((a, b) => Math.abs(weights[b]!) - Math.abs(weights[a]!));
+  return { added: sortBySize(added, target), removed: before === null ? [] : sortBySize(removed, before) };
 }

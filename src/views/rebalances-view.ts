@@ -1,4 +1,5 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
+import { LARGEST_CHANGES_MAX } from '#domain/backtest/largest-changes.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openRecordParts } from '#domain/backtest/run-file/record.js';
@@ -92,6 +93,8 @@ function createRow(
   const { date, at } = storedRebalance;
   const figures = computeRebalanceFigures(around, storedRebalance);
   const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
+  const listLargest = (positions: readonly number[]): string[] =>
+    positions.slice(0, LARGEST_CHANGES_MAX).map((position) => columns.header.names[position]!);
   const decisionDay = decisions?.decidedOn(parseValidDay(date));
   const snapshot = decisions?.snapshot(parseValidDay(date));
   return {
@@ -105,8 +108,10 @@ function createRow(
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents,
     gross_constituents: figures.grossConstituents,
-    added,
-    removed,
+    added: added.length,
+    largest_added: listLargest(added),
+    removed: removed.length,
+    largest_removed: listLargest(removed),
     cap,
     capped,
     redistributed,

@@ -153,7 +153,12 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await page.getByLabel('Means of the rebalances').getByText('not modelled').waitFor();
     expect(await page.getByRole('columnheader', { name: 'Cost' }).count()).toBe(0);
     // A column with one value in all rows is stated once.
-    await page.getByText(/^decided on the same day, called by the schedule/).waitFor();
+    const [construction, ...later] = body.rebalances;
+    await page
+      .getByText(
+        `${later.length} after the initial construction of ${construction!.date}, decided on the same day, called by the schedule`,
+      )
+      .waitFor();
     for (const name of ['Called by', 'Decided', 'Review'])
       expect(await page.getByRole('columnheader', { name }).count()).toBe(0);
     const grid = page.getByRole('grid', { name: 'rebalances of BROAD' });
@@ -163,6 +168,23 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     };
     const isLeft = body.rebalances.some((_, r) => r > 0 && countLeft(r) > 0);
     expect(await grid.getByRole('columnheader', { name: 'Left between' }).count()).toBe(isLeft ? 1 : 0);
+    // A row names the largest securities that entered and left.
+    const { date } = body.rebalances.findLast(({ added, removed }) => added > 0 && removed > 0)!;
+    const { body: view } = await service.ask<RebalanceView>('GET', `/analytics/BROAD/rebalances/${date}`);
+    const formatLargest = (changes: readonly { readonly identifier: string; readonly weight: number }[]) => {
+      const names = changes.toSorted((a, b) => b.weight - a.weight).map(({ identifier }) => identifier);
+      return names.slice(0, 2).join(', ') + (names.length > 2 ? ` +${names.length - 2}` : '');
+    };
+    const entered = view.names.filter(({ before, target }) => before === 0 && target > 0);
+    const removed = view.names.filter(({ before, target }) => before! > 0 && target === 0);
+    const row = grid.getByRole('row').filter({ has: page.getByRole('link', { name: date, exact: true }) });
+    expect(await row.locator('[data-column="added"]').textContent()).toBe(
+      formatLargest(entered.map(({ identifier, target }) => ({ identifier, weight: target }))),
+    );
+    expect(await row.locator('[data-column="removed"]').textContent()).toBe(
+      formatLargest(removed.map(({ identifier, before }) => ({ identifier, weight: before! }))),
+    );
+
     await follow(page, `/console/indices/CORE/rebalances/${body.rebalances.at(-1)!.date}`);
     await figures.getByText(/^\d+\.\d\d bp$/).waitFor();
   });

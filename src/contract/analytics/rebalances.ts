@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LARGEST_CHANGES_MAX } from '#domain/backtest/largest-changes.js';
 import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { Finding } from '../common.js';
@@ -35,7 +36,19 @@ const figures = {
   added: z.int().meta({
     description: 'Number of constituents that were not held before; at the first rebalance, all constituents.',
   }),
+  largest_added: z
+    .array(z.string())
+    .max(LARGEST_CHANGES_MAX)
+    .meta({
+      description: `The added securities with the largest weights, at most ${LARGEST_CHANGES_MAX}.`,
+    }),
   removed: z.int().meta({ description: 'Number of securities that were held before and not afterwards.' }),
+  largest_removed: z
+    .array(z.string())
+    .max(LARGEST_CHANGES_MAX)
+    .meta({
+      description: `The removed securities with the largest weights before, at most ${LARGEST_CHANGES_MAX}.`,
+    }),
   cap: z.number().nullable(),
   capped: z.int().meta({ description: 'Number of securities held at the cap.' }),
   redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
@@ -58,7 +71,7 @@ export const RebalanceList = defineObject(() => ({
     .meta({ description: 'Rebalances by date, beginning with the composition in force at the start.' }),
   findings: z.array(Finding).meta({
     description:
-      'Warnings of the run about rebalances that were not executed, and about securities that left without a corporate action. Empty if the run does not store its warnings.',
+      'Warnings of the run about rebalances that were not executed (`REBALANCE_HELD`), and about securities that left without a corporate action (`SILENT_DELISTING`). Empty if the run does not store its warnings.',
   }),
 })).meta({ id: 'RebalanceList' });
 export type RebalanceList = WithoutRunState<z.infer<typeof RebalanceList>>;

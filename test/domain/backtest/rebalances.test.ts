@@ -50,6 +50,14 @@ describe('the schedule', () => {
       [1, 2],
     ]);
     close(run.rebalances[2]!.weights, [0.5, 0.5]);
+    // A had left before the last rebalance, which therefore removes nothing.
+    expect(
+      listRebalances(createColumns(run)).rebalances.map((row) => [row.largest_added, row.largest_removed]),
+    ).toEqual([
+      [['A', 'B'], []],
+      [[], []],
+      [['C'], []],
+    ]);
   });
 
   test('unadjusted keeps the date and takes effect at the close before', () => {

@@ -1,6 +1,5 @@
 import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT } from '../../components/chart/series.js';
 import { Findings } from '../../components/findings.js';
@@ -9,18 +8,18 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
 import { findLastScheduled, listHeldRebalances } from './held-rebalances.js';
+import { addLeft, createRebalanceColumns, isFirst, type Row } from './rebalance-columns.js';
 import { NO_COST_NOTE } from '../rebalance/rebalance-figures.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { computeYearlySum } from '../../words/turnover.js';
-import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatBps, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it. Most visits of an index page do not. */
 const Orders = createLazyComponent<OrdersProps>(
@@ -47,6 +46,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
         {({ rebalances, findings }) => {
           const rows = addLeft(rebalances);
           const constants = findConstants(rebalances);
+          const formatAddress = ({ date }: RebalanceRow) => formatShownRunPath(formatRebalanceAddress(id, date));
           const hiddenColumns = new Set([...constants.keys(), ...listEmptyColumns(rows)]);
           return (
             <>
@@ -59,10 +59,9 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 title="Rebalances"
                 aside={
                   <>
-                    {[...constants.values()].filter((text) => text !== null).join(', ')}
+                    {[formatConstruction(rebalances), ...constants.values()].filter((text) => text !== null).join(', ')}
                     <ExportMenu id={id} table="rebalances" />
                     <ExportMenu id={id} table="trades" text="trades" />
-                    <ExportMenu id={id} table="events" text="events" />
                   </>
                 }
               >
@@ -70,10 +69,10 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 <Table
                   label={`rebalances of ${id}`}
                   name="rebalances"
-                  columns={COLUMNS.filter(({ id: column }) => !hiddenColumns.has(column))}
+                  columns={createRebalanceColumns(formatAddress).filter(({ id: column }) => !hiddenColumns.has(column))}
                   rows={rows}
                   getKey={({ date }) => date}
-                  formatAddress={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
+                  formatAddress={formatAddress}
                   sort={{ column: 'date', direction: 'desc' }}
                   height={620}
                 />
@@ -95,18 +94,6 @@ export function Rebalances({ id, run }: RebalancesProps) {
     </div>
   );
 }
-
-/** Rebalance with the number of constituents that left after the rebalance before it. */
-interface Row extends RebalanceRow {
-  readonly left: number;
-}
-
-/** Adds to each rebalance how many constituents left between the rebalance before it and its session. */
-const addLeft = (rebalances: readonly RebalanceRow[]): readonly Row[] =>
-  rebalances.map((row, r) => {
-    const heldBefore = row.gross_constituents - row.added + row.removed;
-    return { ...row, left: r === 0 ? 0 : Math.max(0, rebalances[r - 1]!.gross_constituents - heldBefore) };
-  });
 
 /** Returns the optional columns without content. */
 const listEmptyColumns = (rows: readonly Row[]): readonly string[] => [
@@ -135,11 +122,18 @@ function findConstants(rebalances: readonly RebalanceRow[]): ReadonlyMap<string,
   return constants;
 }
 
+/** States the date of the initial construction, which has no turnover; null if the run does not contain it. */
+function formatConstruction([first, ...later]: readonly RebalanceRow[]): string | null {
+  return first !== undefined && isFirst(first)
+    ? `${formatCount(later.length)} after the initial construction of ${first.date}`
+    : null;
+}
+
 interface RebalancesOf {
   readonly rebalances: readonly RebalanceRow[];
 }
 
-/** Renders the means of the rebalances. The first composition is left out, because it buys the whole index. */
+/** Renders the means of the rebalances. The initial construction is left out, because it buys the whole index. */
 function Figures({ rebalances }: RebalancesOf) {
   const later = rebalances.filter((row) => !isFirst(row));
   const [first, last] = [rebalances[0], rebalances.at(-1)];
@@ -152,15 +146,28 @@ function Figures({ rebalances }: RebalancesOf) {
     <Metrics
       label="Means of the rebalances"
       metrics={[
-        { term: 'Rebalances', value: formatCount(rebalances.length), note: `${first.date} to ${last.date}` },
+        {
+          term: 'Rebalances',
+          value: formatCount(rebalances.length),
+          note: `${first.date} to ${last.date}`,
+        },
         {
           term: 'Turnover a year',
           value: formatPercent(computeYearlySum(rebalances, (row) => row.turnover)),
-          help: 'One-way, after the first',
+          note: 'one-way',
+          help: 'Without the initial construction',
         },
         { term: 'Largest turnover', value: formatPercent(largestRebalance.turnover), note: largestRebalance.date },
-        { term: 'Added each time', value: formatMean((row) => row.added), help: 'Mean after the first' },
-        { term: 'Removed each time', value: formatMean((row) => row.removed), help: 'Mean after the first' },
+        {
+          term: 'Added each time',
+          value: formatMean((row) => row.added),
+          help: 'Mean without the initial construction',
+        },
+        {
+          term: 'Removed each time',
+          value: formatMean((row) => row.removed),
+          help: 'Mean without the initial construction',
+        },
         hasCosts(rebalances)
           ? {
               term: 'Costs a year',
@@ -173,12 +180,20 @@ function Figures({ rebalances }: RebalancesOf) {
   );
 }
 
-/** Renders the turnover of each rebalance. The first composition is left out. */
+/** Renders the turnover of each rebalance. The initial construction is left out. */
 function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string }) {
   const later = useMemo(() => rebalances.filter((row) => !isFirst(row)), [rebalances]);
   const dates = useMemo(() => later.map(({ date }) => date), [later]);
   const lines = useMemo(
-    () => [{ id: 'turnover', label: 'Turnover', colour: 1, isBars: true, values: later.map((row) => row.turnover) }],
+    () => [
+      {
+        id: 'turnover',
+        label: 'One-way turnover',
+        colour: 1,
+        isBars: true,
+        values: later.map((row) => row.turnover),
+      },
+    ],
     [later],
   );
   if (later.length < 2) return null;
@@ -253,93 +268,3 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
 /** Returns true if the run has a transaction cost. */
 const hasCosts = (rebalances: readonly RebalanceRow[]): boolean =>
   rebalances.some(({ cost_fraction: cost }) => cost !== null && cost > 0);
-
-/** Returns true for the first composition. It has no cost, and all its positions are new. */
-const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
-  cost === null && added === constituents;
-
-const COLUMNS: readonly Column<Row>[] = [
-  { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },
-  {
-    id: 'decided',
-    title: 'Decided',
-    help: 'Session whose data decided the weights',
-    width: 100,
-    grow: 1,
-    priority: 3,
-    value: (row) => row.decision_date,
-  },
-  {
-    id: 'cause',
-    title: 'Called by',
-    help: 'The schedule, or a breach of a rule of the definition',
-    width: 92,
-    priority: 6,
-    value: ({ cause }) => cause,
-    show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
-  },
-  {
-    id: 'review',
-    title: 'Review',
-    help: 'Review of the definition that decided it',
-    width: 92,
-    priority: 7,
-    value: ({ review }) => review,
-  },
-  createNumericColumn({
-    id: 'names',
-    title: 'Constituents',
-    width: 72,
-    of: (row) => row.constituents,
-    write: formatCount,
-  }),
-  createNumericColumn({ id: 'added', title: 'Added', width: 72, of: (row) => row.added, write: formatCount }),
-  createNumericColumn({
-    id: 'removed',
-    title: 'Removed',
-    width: 80,
-    priority: 2,
-    of: (row) => row.removed,
-    write: formatCount,
-  }),
-  createNumericColumn({
-    id: 'left',
-    title: 'Left between',
-    help: 'Constituents that left after the rebalance before, for example because they were delisted',
-    width: 96,
-    priority: 2,
-    of: (row) => row.left,
-    write: formatCount,
-  }),
-  {
-    id: 'turnover',
-    title: 'Turnover',
-    help: 'One-way',
-    width: 90,
-    align: 'right',
-    value: (row) => row.turnover,
-    show: (row) =>
-      isFirst(row) ? (
-        <span title="First composition: nothing was held before">first</span>
-      ) : (
-        formatPercent(row.turnover)
-      ),
-  },
-  createNumericColumn({
-    id: 'cost',
-    title: 'Cost',
-    help: 'Basis points of the value at the previous close',
-    width: 92,
-    priority: 4,
-    of: (row) => row.cost_fraction,
-    write: formatCost,
-  }),
-  createNumericColumn({
-    id: 'capped',
-    title: 'At cap',
-    width: 72,
-    priority: 5,
-    of: (row) => row.capped,
-    write: formatCount,
-  }),
-];

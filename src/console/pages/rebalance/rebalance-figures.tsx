@@ -40,9 +40,13 @@ export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
           note: formatNames(view.names.filter(isRemoved)),
         },
         ...(previous === null
-          ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
+          ? [{ term: 'One-way turnover', value: 'initial construction', help: 'Nothing was held before' }]
           : [
-              { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
+              {
+                term: 'One-way turnover',
+                value: formatPercent(turnover),
+                help: 'Half the sum of the absolute weight changes',
+              },
               turnover !== 0 && cost === 0
                 ? { term: 'Cost', value: 'not modelled', note: NO_COST_NOTE }
                 : { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },

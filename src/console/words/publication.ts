@@ -49,3 +49,64 @@ const PERCENT_MIN = 100;
 /** Formats the change of a published level: small changes in basis points, such as `2.50 bp`, others in percent. */
 export const formatLevelChange = (bps: number): string =>
   Math.abs(bps) < PERCENT_MIN ? `${formatDecimal(bps)} bp` : formatChange(bps / 10_000);
+
+/** Members of an entry of a published log that its publications need. */
+interface LogEntry {
+  readonly seq: number;
+  readonly date: string;
+  readonly kind: string;
+  readonly at: string;
+  readonly price: number | null;
+  readonly total: number | null;
+  readonly net: number | null;
+}
+
+/** Entry of a log with the relative change to the level that it replaces; null for a first publication. */
+export type ChangedEntry<E> = E & { readonly change: number | null };
+
+/** Closes that were published together: either first publications or restatements. */
+export interface LoggedPublication<E> {
+  /** Entries in the order of the log; there is at least one. */
+  readonly entries: readonly ChangedEntry<E>[];
+  /** First date of the closes. The next field is the last date. */
+  readonly from: string;
+  readonly to: string;
+  /** Entry with the largest absolute change; null for first publications. */
+  readonly largest: ChangedEntry<E> | null;
+}
+
+/** Returns the publications of a log in their order. */
+export function listPublications<E extends LogEntry>(entries: readonly E[]): readonly LoggedPublication<E>[] {
+  const groups = new Map<string, ChangedEntry<E>[]>();
+  for (const entry of addChanges(entries)) {
+    const key = `${entry.at} ${entry.kind}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [entry]);
+    else group.push(entry);
+  }
+  return [...groups.values()].map((group) => {
+    const dates = group.map(({ date }) => date).toSorted();
+    return { entries: group, from: dates[0]!, to: dates.at(-1)!, largest: findLargestChange(group) };
+  });
+}
+
+/** Adds to each restatement the change to the entry that it replaces. */
+function addChanges<E extends LogEntry>(entries: readonly E[]): readonly ChangedEntry<E>[] {
+  const replaced = new Map<string, E>();
+  return entries.map((entry) => {
+    const before = replaced.get(entry.date);
+    replaced.set(entry.date, entry);
+    const variant = LOGGED_VARIANTS.find((name) => entry[name] !== null && before?.[name] != null);
+    return { ...entry, change: variant === undefined ? null : entry[variant]! / before![variant]! - 1 };
+  });
+}
+
+/** Return variants of a published level, the first one preferred. */
+const LOGGED_VARIANTS = ['price', 'total', 'net'] as const;
+
+const findLargestChange = <E>(entries: readonly ChangedEntry<E>[]): ChangedEntry<E> | null =>
+  entries.reduce<ChangedEntry<E> | null>(
+    (largest, entry) =>
+      entry.change !== null && Math.abs(entry.change) > Math.abs(largest?.change ?? 0) ? entry : largest,
+    null,
+  );

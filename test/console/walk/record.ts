@@ -17,12 +17,18 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     // A published close is permanent.
     await page.getByRole('dialog').getByText('are signed and permanent').waitFor();
-    expect(await page.getByRole('table', { name: 'published closes of CORE' }).count()).toBe(0);
+    expect(await page.getByRole('grid', { name: 'publications of CORE' }).count()).toBe(0);
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
-    const grid = page.getByRole('table', { name: 'published closes of CORE' });
-    await grid.waitFor();
+    const log = page.getByRole('grid', { name: 'publications of CORE' });
+    await log.waitFor();
     const closes = (await readPublished()).length;
+    const closesText = closes.toLocaleString('en-GB');
+    // The closes of one publication are one row, which opens their list.
+    await log.getByRole('row', { name: new RegExp(`1–${closesText} close ${closesText} `) }).click();
+    const grid = page.getByRole('table', { name: 'published closes of CORE' });
     expect(await grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
+    await page.getByRole('button', { name: 'Copy the command' }).click();
+    await page.getByText('Copied the command.').waitFor();
     const findEntryCount = (count: number) =>
       page.getByText(`${count.toLocaleString('en-GB')} entries: hashes and signatures`);
     await page.getByRole('button', { name: 'Verify here' }).click();
@@ -48,10 +54,14 @@ export function describeRecord(desk: () => Desk): void {
     const sizeText = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
     await asking.getByText(`${sizeText} bp, `).waitFor();
-    expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
+    expect(await asking.locator('dl').textContent()).toContain(`Closes${closesText}`);
     expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();
-    await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
+    const restatement = log.getByRole('row', { name: new RegExp(`restatement ${closesText} .*The base was wrong`) });
+    await restatement.getByText('+100.00%').waitFor();
+    expect(await log.getAttribute('aria-rowcount')).toBe('3');
+    await restatement.click();
+    await page.getByRole('heading', { name: `–${(2 * closes).toLocaleString('en-GB')}` }).waitFor();
     await page.getByRole('button', { name: 'Verify here' }).click();
     await findEntryCount(2 * closes).waitFor();
     expect((await readPublished()).at(-1)).toMatchObject({ kind: 'restatement', reason: 'The base was wrong' });

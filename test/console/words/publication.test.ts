@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listFirstTimes, findLatestClose, findThroughProblem } from '#console/words/publication.js';
+import { listFirstTimes, findLatestClose, findThroughProblem, listPublications } from '#console/words/publication.js';
 
 const run = { start: '2024-01-02', end: '2024-01-31', last: '2024-01-15', isRestated: false };
 
@@ -27,4 +27,30 @@ test('the latest close is that of the last date, not the last entry of the log',
   expect(findLatestClose(log)).toEqual(createEntry('2024-01-15', 101));
   expect(findLatestClose([...log, createEntry('2024-01-15', 102)])).toEqual(createEntry('2024-01-15', 102));
   expect(findLatestClose([])).toBeUndefined();
+});
+
+test('the closes of a publication are one item, with the largest change of a restatement', () => {
+  const log = [
+    ['2024-01-12', 'close', '2024-01-15T18:00Z', 100],
+    ['2024-01-15', 'close', '2024-01-15T18:00Z', 100],
+    ['2024-01-12', 'restatement', '2024-01-16T18:00Z', 101],
+    ['2024-01-15', 'restatement', '2024-01-16T18:00Z', 95],
+    ['2024-01-16', 'close', '2024-01-16T18:00Z', 96],
+    ['2024-01-15', 'restatement', '2024-01-17T18:00Z', 190],
+  ] as const;
+  const entries = log.map(([date, kind, at, price], k) => {
+    return { seq: k + 1, date, kind, at, price, total: null, net: null };
+  });
+  const publications = listPublications(entries).map(({ entries: closes, from, to, largest }) => ({
+    seqs: closes.map(({ seq }) => seq),
+    dates: [from, to],
+    largest: largest && [largest.date, Number(largest.change!.toFixed(12))],
+  }));
+  expect(publications).toEqual([
+    { seqs: [1, 2], dates: ['2024-01-12', '2024-01-15'], largest: null },
+    { seqs: [3, 4], dates: ['2024-01-12', '2024-01-15'], largest: ['2024-01-15', -0.05] },
+    { seqs: [5], dates: ['2024-01-16', '2024-01-16'], largest: null },
+    // The change is relative to the last restatement of the close.
+    { seqs: [6], dates: ['2024-01-15', '2024-01-15'], largest: ['2024-01-15', 1] },
+  ]);
 });

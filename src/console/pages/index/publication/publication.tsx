@@ -1,7 +1,5 @@
 import type { OverviewView, PublicationEntry, PublishedLog } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../../components/badge.js';
-import { Button } from '../../../components/button.js';
 import { Chart } from '../../../components/chart/chart.js';
 import { layerCovered, type Line } from '../../../components/chart/series.js';
 import { GuideLink } from '../../../components/guide-link.js';
@@ -10,20 +8,17 @@ import { MayNot } from '../../../components/may-not.js';
 import { Metrics } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
 import { Problem } from '../../../components/problem.js';
-import { Table } from '../../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../../components/table/columns.js';
 import { Answered } from '../../../components/wait.js';
-import { attempt } from '../../../state/actions.js';
-import { saveFile } from '../../../state/files.js';
 import { formatAddress } from '../../../state/location.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
 import { formatGovernanceAddress } from '../../../words/addresses.js';
-import { formatMoment, createMomentFigure } from '../../../words/dates.js';
-import { formatChange, formatCount, formatDecimal, formatFigure } from '../../../words/numbers.js';
+import { createMomentFigure } from '../../../words/dates.js';
+import { countValues, formatCount, formatDecimal } from '../../../words/numbers.js';
 import { findLatestClose } from '../../../words/publication.js';
 import { returnText } from '../../../words/returns.js';
+import { Log } from './log.js';
 import { Publish } from './publish.js';
 import { Unpublished, UnpublishedLevels } from './unpublished.js';
 import { Verification } from './verification.js';
@@ -39,7 +34,6 @@ export function Publication({ id, run }: PublicationProps) {
   const log = useResource(`published ${id}`, (signal) => readLog(id, signal));
   const isEmpty = log.data === null;
   const entries = log.data?.entries ?? [];
-  const rows = useMemo(() => addChanges(log.data?.entries ?? []), [log.data]);
   return (
     <div class="index-part">
       {log.data === null ? (
@@ -63,18 +57,7 @@ export function Publication({ id, run }: PublicationProps) {
       {entries.length > 0 && (
         <>
           <Verification id={id} entries={entries} />
-          <Section title="Published log" aside={<Files id={id} />}>
-            <Table
-              label={`published closes of ${id}`}
-              name="published"
-              columns={COLUMNS}
-              rows={rows}
-              getKey={({ seq }) => String(seq)}
-              searchIn={({ date, kind, author, reason }) => `${date} ${kind} ${author} ${reason ?? ''}`}
-              sort={{ column: 'seq', direction: 'desc' }}
-              height={420}
-            />
-          </Section>
+          <Log id={id} entries={entries} />
         </>
       )}
       {isEmpty && <LinkCards label="More about publication" cards={createCards(id)} />}
@@ -173,7 +156,8 @@ function Figures({ entries, run }: FiguresProps) {
   const ownPublication =
     VARIANTS.find(({ id }) => id === run.return_variant && latest?.[id] != null) ??
     VARIANTS.find(({ id }) => latest?.[id] != null);
-  const restatedCount = entries.filter(({ kind }) => kind === 'restatement').length;
+  const restated = entries.filter(({ kind }) => kind === 'restatement');
+  const restatementCount = new Set(restated.map(({ at }) => at)).size;
   return (
     <Metrics
       label="Figures of the published log"
@@ -184,8 +168,13 @@ function Figures({ entries, run }: FiguresProps) {
           value: formatDecimal((ownPublication && latest?.[ownPublication.id]) ?? null, 2),
           note: latest && ownPublication && `${returnText(ownPublication.id)}, ${latest.date}`,
         },
-        { term: 'Closes', value: formatCount(entries.length - restatedCount) },
-        { term: 'Restatements', value: formatCount(restatedCount), kind: restatedCount > 0 ? 'down' : '' },
+        { term: 'Closes', value: formatCount(entries.length - restated.length) },
+        {
+          term: 'Restatements',
+          value: formatCount(restatementCount),
+          kind: restatementCount > 0 ? 'down' : '',
+          note: restatementCount > 0 ? `of ${countValues(restated.length, 'close')}` : undefined,
+        },
         {
           term: 'Last published',
           value: last === undefined ? '–' : createMomentFigure(last.at).value,
@@ -195,93 +184,3 @@ function Figures({ entries, run }: FiguresProps) {
     />
   );
 }
-
-/** Media type of the downloaded log. The command that verifies logs reads it. */
-const LOG_MEDIA = 'application/x-ndjson';
-
-/** Renders downloads of the two files that a verification needs. */
-function Files({ id }: { readonly id: string }) {
-  const params = { index_id: id };
-  const save = (name: string, read: () => Promise<Uint8Array>) => () =>
-    void attempt(async () => saveFile(`${id}-${name}`, await read()));
-  return (
-    <>
-      <Button onClick={save('log.ndjson', () => service.value.download('getPublished', LOG_MEDIA, { params }))}>
-        Download the log
-      </Button>
-      <Button
-        onClick={save('keys.json', () => service.value.download('getPublishedKeys', 'application/json', { params }))}
-      >
-        Public keys
-      </Button>
-    </>
-  );
-}
-
-const formatLevel = (value: number | null) => formatDecimal(value, 4);
-
-interface LogRow extends PublicationEntry {
-  /** Relative change of a restated level to the level that it replaces; null for a first publication. */
-  readonly change: number | null;
-}
-
-/** Adds to each restatement the change to the entry that it replaces. */
-function addChanges(entries: readonly PublicationEntry[]): readonly LogRow[] {
-  const replaced = new Map<string, PublicationEntry>();
-  return entries.map((entry) => {
-    const before = replaced.get(entry.date);
-    replaced.set(entry.date, entry);
-    const variant = VARIANTS.find(({ id }) => entry[id] !== null && before?.[id] != null)?.id;
-    return { ...entry, change: variant === undefined ? null : entry[variant]! / before![variant]! - 1 };
-  });
-}
-
-const COLUMNS: readonly Column<LogRow>[] = [
-  { id: 'seq', title: 'No.', width: 64, align: 'right', value: ({ seq }) => seq, show: ({ seq }) => formatCount(seq) },
-  { id: 'date', title: 'Close of', width: 96, value: ({ date }) => date },
-  {
-    id: 'kind',
-    title: 'Kind',
-    width: 104,
-    priority: 4,
-    value: ({ kind }) => kind,
-    show: ({ kind }) => <Badge kind={kind === 'restatement' ? 'warning' : 'plain'}>{kind}</Badge>,
-  },
-  createNumericColumn({
-    id: 'price',
-    title: 'Price',
-    width: 100,
-    priority: 3,
-    of: (row) => row.price,
-    write: formatLevel,
-  }),
-  createNumericColumn({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: formatLevel }),
-  createNumericColumn({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: formatLevel }),
-  createNumericColumn({
-    id: 'change',
-    title: 'Against earlier level',
-    help: 'Relative change of a restated level to the level that it replaces',
-    width: 140,
-    priority: 4,
-    of: ({ change }) => change,
-    write: formatChange,
-  }),
-  createNumericColumn({
-    id: 'divisor',
-    title: 'Divisor',
-    width: 120,
-    priority: 7,
-    of: ({ divisor }) => divisor,
-    write: formatFigure,
-  }),
-  { id: 'at', title: 'Published', width: 176, priority: 6, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
-  {
-    id: 'reason',
-    title: 'Reason for the restatement',
-    width: 110,
-    grow: 2,
-    priority: 2,
-    value: ({ reason }) => reason,
-    show: ({ reason }) => <span title={reason ?? undefined}>{reason}</span>,
-  },
-];

@@ -114,30 +114,25 @@ interface NotCurrentProps {
   readonly first: readonly string[] | null;
 }
 
-/** Renders the steps that are needed before an outdated run can be published. */
+/** States what an outdated run leaves to publish, and how. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
   <Section title="Publish" aside="only a current run is published">
-    <Facts
-      isWide
-      facts={[
-        [
-          'To publish',
-          first &&
-            (first.length === 0 ? (
-              'nothing: every close has a published level'
-            ) : (
-              <>
-                {countValues(first.length, 'close')}, <Dated from={first[0]!} to={first.at(-1)!} />
-              </>
-            )),
-        ],
-        ['Next step', 'run the index again, with the button above, then publish'],
-        [
-          'An earlier run',
-          <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>open it from the tab Runs</a>,
-        ],
-      ]}
-    />
+    {first !== null &&
+      (first.length === 0 ? (
+        <p>
+          Every close of this run has a published level, but the run is out of date. Run again, with the button above,
+          to compare a current run with the log.
+        </p>
+      ) : (
+        <p>
+          {countValues(first.length, 'close')} to publish, <Dated from={first[0]!} to={first.at(-1)!} />, but the run is
+          out of date. Run again, with the button above, then publish.
+        </p>
+      ))}
+    <p class="quiet">
+      An earlier run is published from the tab <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>Runs</a>
+      .
+    </p>
   </Section>
 );
 

@@ -3,10 +3,12 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
 import { Facts } from '../../../components/facts.js';
-import { keepWordsWhole } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
 import { Wait } from '../../../components/wait.js';
+import '../../../components/json-document.css';
 import { attempt } from '../../../state/actions.js';
+import { copyText } from '../../../state/clipboard.js';
+import { saveFile } from '../../../state/files.js';
 import { service } from '../../../state/service.js';
 import { countValues } from '../../../words/numbers.js';
 import { canVerify, verifyEntries, type Verdict } from './verify-entries.js';
@@ -49,18 +51,49 @@ export function Verification({ id, entries }: VerificationProps) {
       }
     >
       {isBusy && <Wait what="the chain of hashes and its signatures" />}
-      <Facts
-        facts={[
-          ['State', <State verdict={found?.head === last.hash ? found.verdict : null} />],
-          ['Head', <code class="hash">{last.hash}</code>],
-          ['Signed by', <code>{last.key_id}</code>],
-          [
-            'Without a browser',
-            <code>{keepWordsWhole(`divisor verify-published ${id}-log.ndjson --key ${id}-keys.json`)}</code>,
-          ],
-        ]}
-      />
+      <div class="verification">
+        <Facts
+          facts={[
+            ['State', <State verdict={found?.head === last.hash ? found.verdict : null} />],
+            ['Head', <code class="hash">{last.hash}</code>],
+            ['Signed by', <code>{last.key_id}</code>],
+          ]}
+        />
+        <CommandLine id={id} />
+      </div>
     </Section>
+  );
+}
+
+/** Media type of the downloaded log. The command that verifies logs reads it. */
+const LOG_MEDIA = 'application/x-ndjson';
+
+/** Renders the two files that a verification without a browser needs, and its command. */
+function CommandLine({ id }: { readonly id: string }) {
+  const params = { index_id: id };
+  const save = (name: string, read: () => Promise<Uint8Array>) => () =>
+    void attempt(async () => saveFile(`${id}-${name}`, await read()));
+  const command = `divisor verify-published ${id}-log.ndjson --key ${id}-keys.json`;
+  return (
+    <div class="section">
+      <p>To verify without a browser, download both files and run the command in their folder.</p>
+      <pre class="json-document" tabIndex={0} aria-label="Command of the verification" role="group">
+        {command}
+      </pre>
+      <div class="form-actions">
+        <Button aria-label="Copy the command" onClick={() => void copyText(command, 'the command')}>
+          Copy
+        </Button>
+        <Button onClick={save('log.ndjson', () => service.value.download('getPublished', LOG_MEDIA, { params }))}>
+          Download the log
+        </Button>
+        <Button
+          onClick={save('keys.json', () => service.value.download('getPublishedKeys', 'application/json', { params }))}
+        >
+          Public keys
+        </Button>
+      </div>
+    </div>
   );
 }
 

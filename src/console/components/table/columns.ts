@@ -77,6 +77,8 @@ export interface Sort {
 
 export interface Selection {
   readonly keys: readonly string[];
+  /** Maximum number of selected rows; a further row replaces the first of them. Default: no maximum. */
+  readonly max?: number;
   onChange(keys: readonly string[]): void;
 }
 

@@ -31,7 +31,9 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
       <p>
         {formatTerms(run.request as Json, 'BacktestRequest', schemas.data)}
         {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
-        <a href={addQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>compare with the newest</a>
+        <a href={addQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: list.data?.runs[0]?.run_id ?? null })}>
+          compare with the newest
+        </a>
       </p>
     </Banner>
   );

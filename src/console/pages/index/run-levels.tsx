@@ -8,6 +8,9 @@ import { service } from '../../state/service.js';
 import { formatDecimal, formatFigure } from '../../words/numbers.js';
 import { rebase } from './relative-pane.js';
 
+/** Numbers of the colours of the lines. */
+export const LINE_COLOURS = { later: 1, earlier: 2 } as const;
+
 interface RunLevelsProps {
   readonly id: string;
   /** Id of the earlier run. The next field is the id of the later run. */
@@ -122,8 +125,8 @@ function draw(first: Levels, second: Levels) {
   );
   const [from, to] = [rebase(earlier, firstSharedPosition), rebase(later, firstSharedPosition)];
   const levels: readonly Line[] = [
-    { id: 'later', label: 'Later run', values: to, colour: 1 },
-    { id: 'earlier', label: 'Earlier run', values: from, colour: 2 },
+    { id: 'later', label: 'Later run', values: to, colour: LINE_COLOURS.later },
+    { id: 'earlier', label: 'Earlier run', values: from, colour: LINE_COLOURS.earlier },
   ];
   const values = to.map((value, t) => {
     const base = from[t] ?? null;

@@ -1,13 +1,12 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Select } from '../../components/choice.js';
 import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress, getParameter, setParameters } from '../../state/location.js';
+import { formatAddress, getParameter } from '../../state/location.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -15,12 +14,18 @@ import { formatIndexAddress, storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
-import { RunDifference } from './run-difference.js';
-import { RunLevels } from './run-levels.js';
+import {
+  ComparedRuns,
+  createComparedColumn,
+  createSelection,
+  findComparedRuns,
+  formatRun,
+  ID_CHARACTERS,
+} from './compared-runs.js';
 import { formatRunChange, IDENTICAL } from './run-change.js';
 import { formatTerms } from './run-terms.js';
 
-/** Renders the stored runs, newest first. Also renders a comparison of two runs: their levels, and why they differ. */
+/** Renders the stored runs, newest first, a comparison of the two ticked runs, and the run that the page shows. */
 export function Runs({ id }: { readonly id: string }) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),
@@ -29,72 +34,60 @@ export function Runs({ id }: { readonly id: string }) {
   return (
     <div class="index-part">
       <Answered resource={list} what="the runs">
-        {({ runs }) => (
-          <>
-            <Section
-              title="Runs"
-              aside={`a row opens the index at that run${runs.length > 1 ? '; two selected runs are compared below' : ''}`}
-            >
-              <Table
-                label={`runs of ${id}`}
-                name="runs"
-                columns={createColumns({ id, runs, schemas: schemas.data }).filter(
-                  ({ id: column }) =>
-                    (column !== 'published' || runs.some(({ published }) => published)) &&
-                    (column !== 'change' || runs.length > 1),
-                )}
-                rows={runs}
-                getKey={({ run_id: run }) => run}
-                formatAddress={({ run_id: run }) =>
-                  formatAddress(formatIndexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
-                }
-                openKey={getParameter('run_id') ?? runs[0]?.run_id ?? null}
-                sort={{ column: 'at', direction: 'desc' }}
-                height={420}
-                {...(runs.length > 1 ? { selection: { keys: listComparedKeys(runs), onChange: compare(runs) } } : {})}
-              />
-            </Section>
-            <Open
-              run={runs.find(({ run_id: run }) => run === getParameter('run_id')) ?? runs[0]}
-              schemas={schemas.data}
-            />
-            {runs.length > 1 ? (
-              <ComparedRuns id={id} runs={runs} />
-            ) : (
-              <p class="quiet">A comparison is available after the second run.</p>
-            )}
-          </>
-        )}
+        {({ runs }) => {
+          const compared = findComparedRuns(runs);
+          const shown = runs.find(({ run_id: run }) => run === getParameter('run_id')) ?? runs[0];
+          return (
+            <>
+              <Section
+                title="Runs"
+                aside={`a row opens the index at that run${runs.length > 1 ? '; the two ticked runs are compared' : ''}`}
+              >
+                <Table
+                  label={`runs of ${id}`}
+                  name="runs"
+                  columns={createColumns({ id, runs, compared, shown, schemas: schemas.data }).filter(
+                    ({ id: column }) =>
+                      (column !== 'published' || runs.some(({ published }) => published)) &&
+                      (runs.length > 1 || (column !== 'change' && column !== 'compared')),
+                  )}
+                  rows={runs}
+                  getKey={({ run_id: run }) => run}
+                  formatAddress={({ run_id: run }) => formatRunAddress(id, run, runs)}
+                  sort={{ column: 'at', direction: 'desc' }}
+                  height={420}
+                  {...(runs.length > 1 && { selection: createSelection(compared) })}
+                />
+              </Section>
+              {runs.length > 1 ? (
+                <ComparedRuns id={id} compared={compared} />
+              ) : (
+                <p class="quiet">A comparison is available after the second run.</p>
+              )}
+              <Open run={shown} schemas={schemas.data} />
+            </>
+          );
+        }}
       </Answered>
     </div>
   );
 }
 
-/** Returns the ids of the two runs in the address that are compared. */
-const listComparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
-  ['run_from', 'run_to'].map(getParameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
-
-/** Stores in the address the two runs that were selected last: the earlier run and the later run. */
-const compare =
-  (runs: readonly StoredRun[]) =>
-  (keys: readonly string[]): void => {
-    const [first = null, second = null] = keys.slice(-2);
-    const findPosition = (key: string | null) => runs.findIndex(({ run_id: run }) => run === key);
-    const isLatestFirst = second !== null && findPosition(first) < findPosition(second);
-    setParameters(isLatestFirst ? { run_from: second, run_to: first } : { run_from: first, run_to: second });
-  };
+/** Returns the address of the index at a run. The newest run is shown without its id. */
+const formatRunAddress = (id: string, run: string, runs: readonly StoredRun[]): string =>
+  formatAddress(formatIndexAddress(id), { run_id: run === runs[0]?.run_id ? null : run });
 
 interface OpenProps {
   readonly run: StoredRun | undefined;
   readonly schemas: Schemas | undefined;
 }
 
-/** Renders the figures, terms, data version and definition version of a run. */
+/** Renders the figures, terms, data version and definition version of the run that the page shows. */
 function Open({ run, schemas }: OpenProps) {
   if (run === undefined) return null;
   const { metrics, start, end, store_id: store, store_version: data, index_version: version } = run;
   return (
-    <Section title="This run" aside={`${start} to ${end}, the portfolio after costs`}>
+    <Section title={`Shown run, ${formatRun(run)}`} aside={`${start} to ${end}, the portfolio after costs`}>
       {metrics !== null && (
         <Metrics
           label="Figures of the run"
@@ -117,57 +110,6 @@ function Open({ run, schemas }: OpenProps) {
           ['Id', <code key="id">{run.run_id}</code>],
         ]}
       />
-    </Section>
-  );
-}
-
-/** Number of characters of an id that are shown. They distinguish runs that were started in the same minute. */
-const ID_CHARACTERS = 4;
-
-interface ComparedRunsProps {
-  readonly id: string;
-  /** At least two runs, newest first. */
-  readonly runs: readonly StoredRun[];
-}
-
-/** Renders the comparison of two runs. If none are selected, these are the latest run and the run before it. */
-function ComparedRuns({ id, runs }: ComparedRunsProps) {
-  const findRun = (name: string) => runs.find(({ run_id: run }) => run === getParameter(name));
-  const later = findRun('run_to') ?? runs[0]!; // there are at least two runs
-  const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
-  const options = runs.map(({ run_id: value, run_at: runAt }) => ({
-    value,
-    text: `${formatMoment(runAt)}, ${value.slice(0, ID_CHARACTERS)}`,
-  }));
-  return (
-    <Section
-      title="Two runs compared"
-      aside={
-        <>
-          <Select
-            label="Earlier"
-            isLabelShown
-            options={options}
-            value={earlier.run_id}
-            onChoose={(run) => setParameters({ run_from: run })}
-          />
-          <Select
-            label="Later"
-            isLabelShown
-            options={options}
-            value={later.run_id}
-            onChoose={(run) => setParameters({ run_to: run })}
-          />
-        </>
-      }
-    >
-      {earlier === later ? (
-        <p class="quiet">Choose two runs.</p>
-      ) : (
-        <RunLevels id={id} earlier={earlier.run_id} later={later.run_id}>
-          <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
-        </RunLevels>
-      )}
     </Section>
   );
 }
@@ -205,10 +147,13 @@ interface ColumnTerms {
   readonly id: string;
   /** All stored runs, newest first. */
   readonly runs: readonly StoredRun[];
+  readonly compared: ReturnType<typeof findComparedRuns>;
+  /** Run that the page shows. */
+  readonly shown: StoredRun | undefined;
   readonly schemas: Schemas | undefined;
 }
 
-const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<StoredRun>[] => [
+const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
@@ -218,10 +163,14 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
     value: ({ run_at: runAt }) => runAt,
     show: ({ run_at: runAt, run_id: run }) => (
       <>
-        {formatMoment(runAt, true)} <span class="quiet">{run.slice(0, ID_CHARACTERS)}</span>
+        <a href={formatRunAddress(id, run, runs)} tabIndex={-1}>
+          {formatMoment(runAt, true)}
+        </a>{' '}
+        <span class="quiet">{run.slice(0, ID_CHARACTERS)}</span>
       </>
     ),
   },
+  createComparedColumn(compared, shown),
   PUBLISHED_COLUMN,
   createChangeColumn(runs),
   {

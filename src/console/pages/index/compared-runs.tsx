@@ -1,0 +1,120 @@
+import type { StoredRun } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import type { Column, Selection } from '../../components/table/columns.js';
+import { getParameter, setParameters } from '../../state/location.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
+import { RunDifference } from './run-difference.js';
+import { LINE_COLOURS, RunLevels } from './run-levels.js';
+
+/** Runs that are ticked. If only one is ticked, it is the earlier one. */
+interface ComparedPair {
+  readonly earlier: StoredRun | undefined;
+  readonly later: StoredRun | undefined;
+}
+
+/**
+ * Returns the runs in the address. If the address has none, returns the latest run and the run before it.
+ * @param runs all stored runs, newest first
+ */
+export function findComparedRuns(runs: readonly StoredRun[]): ComparedPair {
+  const chosenIds = [getParameter('run_from'), getParameter('run_to')];
+  const chosenRuns = runs.filter(({ run_id: run }) => chosenIds.includes(run));
+  const [later, earlier] = chosenRuns.length === 0 ? runs : chosenRuns;
+  return earlier === undefined ? { earlier: later, later: undefined } : { earlier, later };
+}
+
+/** Returns the ticks of the compared runs. The address keeps them. */
+export const createSelection = ({ earlier, later }: ComparedPair): Selection => ({
+  keys: [earlier, later].flatMap((run) => run?.run_id ?? []),
+  max: 2,
+  onChange: ([from = null, to = null]) => setParameters({ run_from: from, run_to: to }),
+});
+
+/** Number of characters of an id that are shown. They distinguish runs that were started in the same minute. */
+export const ID_CHARACTERS = 4;
+
+export const formatRun = ({ run_at: runAt, run_id: run }: StoredRun): string =>
+  `${formatMoment(runAt)}, ${run.slice(0, ID_CHARACTERS)}`;
+
+/** Creates a column that marks the compared runs in the colours of their lines, and the run that the page shows. */
+export function createComparedColumn(
+  { earlier, later }: ComparedPair,
+  shown: StoredRun | undefined,
+): Column<StoredRun> {
+  const findSide = (run: StoredRun) => (run === later ? 'later' : run === earlier ? 'earlier' : null);
+  const show = (run: StoredRun) => {
+    const side = findSide(run);
+    return side === null && run !== shown ? null : (
+      <>
+        {side !== null && (
+          <Badge>
+            {side} <span class="swatch" style={{ color: `var(--series-${LINE_COLOURS[side]})` }} />
+          </Badge>
+        )}{' '}
+        {run === shown && <Badge kind="info">shown</Badge>}
+      </>
+    );
+  };
+  return {
+    id: 'compared',
+    title: 'Compared',
+    help: 'Side of the comparison, and the run that this page shows',
+    width: 132,
+    priority: 2,
+    value: findSide,
+    show,
+    showBelow: show,
+  };
+}
+
+interface ComparedRunsProps {
+  readonly id: string;
+  readonly compared: ComparedPair;
+}
+
+/** Renders the comparison of the ticked runs: their figures, their levels, and why they differ. */
+export function ComparedRuns({ id, compared: { earlier, later } }: ComparedRunsProps) {
+  if (earlier === undefined || later === undefined)
+    return (
+      <Section title="Comparison">
+        <p class="quiet">Tick a second run in the table above.</p>
+      </Section>
+    );
+  return (
+    <Section title="Comparison" aside={`earlier ${formatRun(earlier)}; later ${formatRun(later)}`}>
+      <Metrics label="Figures of the compared runs" metrics={createDifferences(earlier, later)} />
+      <RunLevels id={id} earlier={earlier.run_id} later={later.run_id}>
+        <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
+      </RunLevels>
+    </Section>
+  );
+}
+
+type Figures = NonNullable<StoredRun['metrics']>;
+
+const FIGURES: readonly (readonly [term: string, read: (figures: Figures) => number | null, isRatio?: true])[] = [
+  ['Return', (figures) => figures.total_return],
+  ['Annualised return', (figures) => figures.annualised_return],
+  ['Volatility', (figures) => figures.volatility],
+  ['Sharpe ratio', (figures) => figures.sharpe_ratio, true],
+  ['Max drawdown', (figures) => figures.max_drawdown],
+];
+
+/** Returns the figures of the later run minus those of the earlier run. Both are in the note. */
+const createDifferences = (earlier: StoredRun, later: StoredRun): readonly Metric[] =>
+  FIGURES.map(([term, read, isRatio = false]) => {
+    const [from, to] = [earlier, later].map(({ metrics }) => (metrics === null ? null : read(metrics)));
+    const difference = from == null || to == null ? null : to - from;
+    const format = isRatio ? formatDecimal : formatPercent;
+    return {
+      term,
+      value: isRatio ? formatSigned(difference) : formatPoints(difference),
+      note: `${format(from)} → ${format(to)}`,
+      help: 'Later run minus earlier run; portfolio after costs',
+    };
+  });
+
+const formatSigned = (value: number | null): string => `${(value ?? 0) > 0 ? '+' : ''}${formatDecimal(value)}`;

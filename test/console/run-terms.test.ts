@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexDocument } from '#clients/typescript/divisor.js';
+import type { IndexDocument, StoredRuns } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -61,5 +61,56 @@ describe.skipIf('why' in browserFailure)('the terms of a run', () => {
     await field.fill('Index BROAD');
     await field.fill('series RATE');
     await pollEventually(() => new URL(page.url()).searchParams.get('run')).toContain('identifier:RATE');
+  });
+
+  test('the form states the latest and the next run, has its own button, and folds the rare terms', async () => {
+    const { page, service } = desk;
+    const terms = { benchmark: 'index:BROAD', transaction_cost_bps: 30, as_known: 'decision' };
+    await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(terms))}`);
+    const settings = page.locator('details.run-settings');
+    await settings.getByText(/^Latest run: .*Transaction cost 10 bp/).waitFor();
+    await settings
+      .getByText(/^Next run: .*Transaction cost 30 bp · Data of each rebalance as known on its decision date/)
+      .waitFor();
+    await settings.getByText('Until then, all figures of this page are of the latest run.').waitFor();
+    // A rare term with a value is visible.
+    await settings.getByLabel('Data of each rebalance').waitFor();
+    await settings.getByRole('button', { name: 'Discard' }).click();
+    await pollEventually(() => new URL(page.url()).searchParams.get('run')).toBe(null);
+    await settings.getByText('change', { exact: true }).click();
+    const cost = settings.getByLabel('Transaction cost');
+    await pollEventually(() => cost.inputValue()).toBe('10');
+    await pollEventually(() => settings.getByLabel('Data version').isVisible()).toBe(false);
+    await cost.fill('20');
+    await settings.getByRole('button', { name: 'Run with these terms' }).click();
+    await page.getByText('Benchmark BROAD · Transaction cost 20 bp').waitFor();
+    await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
+  });
+
+  test('two of the runs are ticked and compared, by default the last two', async () => {
+    const { page, service } = desk;
+    const run = async (costBps: number) => {
+      await service.ask('POST', '/analytics/BROAD/backtest', { transaction_cost_bps: costBps });
+      await service.waitForJob('backtest:BROAD');
+    };
+    await run(5);
+    await run(10);
+    await follow(page, '/console/indices/BROAD?tab=runs');
+    const grid = page.getByRole('grid', { name: 'runs of BROAD' });
+    const boxes = grid.getByRole('row').getByRole('checkbox');
+    const listTicks = async () => Promise.all((await boxes.all()).map((box) => box.isChecked()));
+    await pollEventually(listTicks).toEqual([true, true, false]);
+    const sides = grid.locator('[data-column="compared"]').filter({ hasText: /earlier|later/ });
+    expect((await sides.allTextContents()).map((text) => text.split(' ')[0])).toEqual(['later', 'earlier']);
+    // A third tick replaces the first of the two.
+    await boxes.nth(2).click();
+    await pollEventually(listTicks).toEqual([true, false, true]);
+    const figures = page.getByLabel('Figures of the compared runs');
+    const { body } = await service.ask<StoredRuns>('GET', '/analytics/BROAD/runs');
+    const returns = [2, 0].map((at) => `${(100 * body.runs[at]!.metrics!.total_return!).toFixed(2)}%`);
+    await figures.getByText(returns.join(' → ')).waitFor();
+    await boxes.nth(0).click();
+    await page.getByText('Tick a second run in the table above.').waitFor();
+    expect(await listTicks()).toEqual([false, false, true]);
   });
 });

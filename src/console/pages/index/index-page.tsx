@@ -177,7 +177,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
         </Banner>
       )}
       <RunState {...{ id, store }} isStrategy />
-      <RunSettings id={id} isStrategy />
+      <RunSettings {...{ id, store }} isStrategy />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (
         <Versions kind="strategy" id={id} />
@@ -221,7 +221,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
       actions={<IndexActions {...{ id, store }} isOverlay={overlay !== undefined} />}
     >
       <RunState {...{ id, store }} />
-      <RunSettings id={id} isStrategy={false} />
+      <RunSettings {...{ id, store }} isStrategy={false} />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (
         <Versions kind="index" id={id} />

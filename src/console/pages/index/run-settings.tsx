@@ -1,7 +1,6 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { createFields } from '../../components/form/schema-fields.js';
-import { SchemaForm, type Changes } from '../../components/form/schema-form.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressedObject } from '../../state/addressed.js';
@@ -12,14 +11,11 @@ import { may } from '../../state/principal.js';
 import { forgetRefusal, findRefusal, formatRunSubject } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
-import { service } from '../../state/service.js';
-import { useStores } from '../../state/stores.js';
 import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { listTermFindings } from './refused-terms.js';
 import { OMITTED_MEMBERS } from './run-change.js';
-import { toReference, readNewestRun, getTerms, formatTerms } from './run-terms.js';
-
-const SCHEMA_NAME = 'BacktestRequest';
+import { toReference, readNewestRun, getTerms, formatTerms, RUN_SCHEMA as SCHEMA_NAME } from './run-terms.js';
+import { TermsForm } from './terms-form.js';
 
 /**
  * Index or strategy for which a run is requested. Terms that are absent in the request of a strategy come from the
@@ -30,11 +26,16 @@ interface RequestedRun {
   readonly isStrategy: boolean;
 }
 
+interface RunSettingsProps extends RequestedRun {
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
+}
+
 /**
  * Renders the terms of the latest run, and a form for the terms of the next run. The address keeps terms that were
  * changed.
  */
-export function RunSettings({ id, isStrategy }: RequestedRun) {
+export function RunSettings({ id, isStrategy, store = null }: RunSettingsProps) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => readNewestRun(id, signal), {
     keeps: true,
@@ -44,7 +45,6 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   const isAsked = getParameter('run') !== null;
   // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
-  const changes = useFieldChanges(id, isOpen);
   const newestTerms = newest.data == null ? null : getTerms(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : newestTerms) ?? {});
   const refusal = findRefusal(formatRunSubject(id));
@@ -80,43 +80,28 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
       <summary>
         {newest.data === null
           ? formatFirstTerms({ asked, isStrategy }, schemas.data)
-          : formatTerms(newest.data.request as Json, SCHEMA_NAME, schemas.data)}
+          : `${isOther ? 'Latest run: ' : ''}${formatTerms(newest.data.request as Json, SCHEMA_NAME, schemas.data)}`}
         {may('run') && (
           <span class="run-settings-change">{isOther ? formatNextTerms(asked, schemas.data) : 'change'}</span>
         )}
       </summary>
       {may('run') && (
-        <SchemaForm
-          schema={SCHEMA_NAME}
-          except={OMITTED_MEMBERS}
-          changes={changes}
-          value={asked}
-          findings={findings}
+        <TermsForm
+          {...{ id, store, isOpen, isOther, isRunning, asked, findings }}
           onChange={(next) => {
             forgetRefusal(formatRunSubject(id));
             setAsked(next);
+          }}
+          onRun={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}
+          onDiscard={() => {
+            forgetRefusal(formatRunSubject(id));
+            setParameters({ run: null });
+            setOpen(false);
           }}
         />
       )}
     </details>
   );
-}
-
-/** Returns the help and the suggested values of fields. They are loaded when the form is open. */
-function useFieldChanges(id: string, isOpen: boolean): Changes {
-  const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
-  const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
-  const stores = useStores(isOpen);
-  return {
-    benchmark: {
-      help: 'Index, security or series with which the run is compared.',
-      suggestions: [
-        ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
-        ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
-      ],
-    },
-    store_id: { suggestions: (stores.data?.stores ?? []).map(({ store_id: store }) => store) },
-  };
 }
 
 /** Formats the terms of the next run if they differ from those of the latest, for example `Next run: No benchmark`. */

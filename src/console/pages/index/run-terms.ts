@@ -1,5 +1,6 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
 import { createFields } from '../../components/form/schema-fields.js';
+import type { Changes } from '../../components/form/schema-form.js';
 import { parseReference } from '../../components/form/references.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -30,18 +31,32 @@ export function toReference(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
+/** Name of the schema of the terms. */
+export const RUN_SCHEMA = 'BacktestRequest';
+
+/** Labels of terms and of their values, which replace those of the schema. */
+export const TERM_CHANGES: Changes = {
+  as_known_on: { label: 'Data version', otherwise: 'latest' },
+  as_known: {
+    label: 'Data of each rebalance',
+    words: { decision: 'as known on its decision date' },
+    otherwise: 'version of the run',
+  },
+};
+
 /**
  * Formats the terms of a run that are zero or differ from their defaults, for example `Transaction cost 5 bp ·
  * Benchmark EQ`.
  */
 export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
-  const parts = createFields(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
+  const parts = createFields(schemas, schema).flatMap((field) => {
+    const { name, label, unit, otherwise, words } = { ...field, ...TERM_CHANGES[field.name] };
     const value = request[name];
     if (value === undefined || value === null || OMITTED_MEMBERS.includes(name)) return [];
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
-    const text = typeof value === 'number' ? formatFigure(value) : formatText(value);
+    const text = typeof value === 'number' ? formatFigure(value) : (words?.[String(value)] ?? formatText(value));
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');

@@ -77,8 +77,8 @@ export interface Sort {
 
 export interface Selection {
   readonly keys: readonly string[];
-  /** Maximum number of selected rows; a further row replaces the first of them. Default: no maximum. */
-  readonly max?: number;
+  /** True if the rows cannot be selected together. Then there is no checkbox for all. */
+  readonly isLimited?: boolean;
   onChange(keys: readonly string[]): void;
 }
 

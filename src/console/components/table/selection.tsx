@@ -8,17 +8,16 @@ export const SELECT_COLUMN = 'select';
  * @param found rows that the checkbox in the header selects
  */
 export function selectColumn<R>(
-  selection: Selection,
+  { keys, isLimited, onChange }: Selection,
   { label, getKey, found }: { readonly label: string; getKey(row: R): string; found(): readonly R[] },
 ): Column<R> {
-  const { keys, max, onChange } = selection;
   return {
     id: SELECT_COLUMN,
     title: '',
     width: 38,
     value: () => null,
     head() {
-      if (max !== undefined) return null;
+      if (isLimited) return null;
       const foundKeys = found().map(getKey);
       const isWhole = foundKeys.length > 0 && foundKeys.every((key) => keys.includes(key));
       return (
@@ -40,13 +39,12 @@ export function selectColumn<R>(
           tabIndex={-1}
           aria-label={key}
           checked={keys.includes(key)}
-          onChange={() => toggleSelection(selection, key)}
+          onChange={() => onChange(toggleSelection(keys, key))}
         />
       );
     },
   };
 }
 
-export function toggleSelection({ keys, max = Infinity, onChange }: Selection, key: string): void {
-  onChange(keys.includes(key) ? keys.filter((one) => one !== key) : [...keys, key].slice(-max));
-}
+export const toggleSelection = (keys: readonly string[], key: string): readonly string[] =>
+  keys.includes(key) ? keys.filter((one) => one !== key) : [...keys, key];

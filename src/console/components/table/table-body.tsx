@@ -227,7 +227,8 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, row
     pick(next, entries[next]!.key); // `next` is a valid position
     showRow(event.currentTarget, { at: next, row, opens: isGrid });
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
-    toggleSelection(props.selection, props.getKey(entry.row));
+    const { keys, onChange } = props.selection;
+    onChange(toggleSelection(keys, props.getKey(entry.row)));
   } else if (event.key === 'Enter' && entry !== undefined && (isGrid || entry.kind === 'group')) open(props, entry);
   else return;
   event.preventDefault();

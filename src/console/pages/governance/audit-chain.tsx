@@ -28,7 +28,7 @@ export function AuditChain({ log }: { readonly log: AuditLog }) {
     <Facts
       facts={[
         ['Chain', <State verdict={verdict} />],
-        ['Last hash', <code class="hash">{last.hash}</code>],
+        ['Last hash', <code style={{ overflowWrap: 'anywhere' }}>{last.hash}</code>],
         [
           'Signed',
           seal && (

@@ -26,11 +26,14 @@ export function findComparedRuns(runs: readonly StoredRun[]): ComparedPair {
   return earlier === undefined ? { earlier: later, later: undefined } : { earlier, later };
 }
 
-/** Returns the ticks of the compared runs. The address keeps them. */
+/** Returns the ticks of the compared runs. The address keeps them. A third run replaces the first of them. */
 export const createSelection = ({ earlier, later }: ComparedPair): Selection => ({
   keys: [earlier, later].flatMap((run) => run?.run_id ?? []),
-  max: 2,
-  onChange: ([from = null, to = null]) => setParameters({ run_from: from, run_to: to }),
+  isLimited: true,
+  onChange(keys) {
+    const [from = null, to = null] = keys.slice(-2);
+    setParameters({ run_from: from, run_to: to });
+  },
 });
 
 /** Number of characters of an id that are shown. They distinguish runs that were started in the same minute. */

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.js';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm, type Changes } from '../../components/form/schema-form.js';
 import type { OnRefusal } from '../../state/actions.js';
+import { usePhone } from '../../components/use-phone.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
@@ -33,11 +34,16 @@ interface TermsFormProps {
 
 /** Terms that most runs change. The other terms are folded unless they are set or refused. */
 const MAIN_TERMS = ['benchmark', 'transaction_cost_bps', 'start', 'end'];
+/** Terms that are not folded on a phone. */
+const PHONE_TERMS = MAIN_TERMS.slice(0, 2);
 
 /** Renders the form for the terms of the next run, and a button that starts it. */
 export function TermsForm(props: TermsFormProps) {
   const { id, store, isOpen, isOther, isRunning, asked, findings, onChange, onRun, onDiscard } = props;
   const changes = useFieldChanges(id, isOpen);
+  const mainTerms = usePhone() ? PHONE_TERMS : MAIN_TERMS;
+  const isMain = (path: string) =>
+    [...mainTerms, ...OMITTED_MEMBERS].some((name) => path === name || path.startsWith(`${name}.`));
   const form = { schema: RUN_SCHEMA, changes, value: asked, findings, onChange };
   const schemas = useSchemas({ isLater: true }).data;
   const fields = schemas === undefined ? [] : createFields(schemas, RUN_SCHEMA);
@@ -47,8 +53,8 @@ export function TermsForm(props: TermsFormProps) {
   const [isMoreOpen, setMoreOpen] = useState(false);
   const isStoreMissing = isUnregistered(useStores(store !== null).data?.stores, store);
   return (
-    <div class="run-terms section">
-      <SchemaForm {...form} names={MAIN_TERMS} />
+    <div class="section">
+      <SchemaForm {...form} names={mainTerms} />
       <details
         class="field-more"
         open={isMoreOpen || isMoreUsed}
@@ -58,7 +64,7 @@ export function TermsForm(props: TermsFormProps) {
         }}
       >
         <summary>More terms</summary>
-        <SchemaForm {...form} except={[...MAIN_TERMS, ...OMITTED_MEMBERS]} />
+        <SchemaForm {...form} except={[...mainTerms, ...OMITTED_MEMBERS]} />
       </details>
       <div class="form-actions">
         {!isStoreMissing && (
@@ -78,9 +84,6 @@ export function TermsForm(props: TermsFormProps) {
     </div>
   );
 }
-
-const isMain = (path: string): boolean =>
-  [...MAIN_TERMS, ...OMITTED_MEMBERS].some((name) => path === name || path.startsWith(`${name}.`));
 
 /** Returns the help and the suggested values of fields. They are loaded when the form is open. */
 function useFieldChanges(id: string, isOpen: boolean): Changes {

@@ -45,7 +45,7 @@ export function Publication({ id, run }: PublicationProps) {
           {() => <Figures entries={entries} run={run} />}
         </Answered>
       )}
-      <div class={entries.length > 0 ? 'publication-next is-published' : 'publication-next'}>
+      <div class={entries.length > 0 ? 'index-part publication-next is-published' : 'index-part publication-next'}>
         {entries.length > 0 && <Levels id={id} entries={entries} />}
         {log.data === undefined && !isEmpty ? null : may('publish') ? (
           <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />

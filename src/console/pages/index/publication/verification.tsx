@@ -51,16 +51,15 @@ export function Verification({ id, entries }: VerificationProps) {
       }
     >
       {isBusy && <Wait what="the chain of hashes and its signatures" />}
-      <div class="verification">
-        <Facts
-          facts={[
-            ['State', <State verdict={found?.head === last.hash ? found.verdict : null} />],
-            ['Head', <code class="hash">{last.hash}</code>],
-            ['Signed by', <code>{last.key_id}</code>],
-          ]}
-        />
-        <CommandLine id={id} />
-      </div>
+      <Facts
+        isWide
+        facts={[
+          ['State', <State verdict={found?.head === last.hash ? found.verdict : null} />],
+          ['Head', <code style={{ overflowWrap: 'anywhere' }}>{last.hash}</code>],
+          ['Signed by', <code>{last.key_id}</code>],
+        ]}
+      />
+      <CommandLine id={id} />
     </Section>
   );
 }
@@ -75,7 +74,7 @@ function CommandLine({ id }: { readonly id: string }) {
     void attempt(async () => saveFile(`${id}-${name}`, await read()));
   const command = `divisor verify-published ${id}-log.ndjson --key ${id}-keys.json`;
   return (
-    <div class="section">
+    <>
       <p>To verify without a browser, download both files and run the command in their folder.</p>
       <pre class="json-document" tabIndex={0} aria-label="Command of the verification" role="group">
         {command}
@@ -93,7 +92,7 @@ function CommandLine({ id }: { readonly id: string }) {
           Public keys
         </Button>
       </div>
-    </div>
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { OVERFITTING_RATINGS } from '#domain/sweeps/overfitting-rating.js';
 import { FOLD_RANKINGS, RANKING_NAMES } from '#domain/sweeps/rankings.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import { Id } from '#domain/schema/shape.js';
@@ -55,6 +56,13 @@ export const SweepOverfitting = defineObject(() => ({
   probability: defineProbability(
     'Fraction of the selections in which the selected variant is not better than the median out of sample.',
   ),
+  chance_level: defineProbability(
+    'Probability of a random choice: one half, and more for an odd number of trials, whose middle one is the median. Absent in sweeps of earlier versions.',
+  ).optional(),
+  rating: z.enum(OVERFITTING_RATINGS).optional().meta({
+    description:
+      '`overfit`: the probability is above the chance level. `near_chance`: it is at most one standard deviation below. Absent in sweeps of earlier versions.',
+  }),
   probability_of_loss: defineProbability(
     'Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample.',
   ),
@@ -201,8 +209,19 @@ export const SweepView = defineObject(() => ({
   }),
   folds: SweepFoldsView.nullable().optional().meta({
     description:
-      'Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions.',
+      'Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns; see `folds_shortage`. Absent in sweeps of earlier versions.',
   }),
+  folds_shortage: z
+    .strictObject({
+      observations: z.int().meta({ description: 'Number of common returns of the variants.' }),
+      needed: z.int().meta({ description: 'Number of returns that the folds need.' }),
+    })
+    .nullable()
+    .optional()
+    .meta({
+      description:
+        'Reason why the requested `folds` are null: there are too few returns. Null otherwise; absent in sweeps of earlier versions.',
+    }),
   identical_variants: z
     .array(z.array(z.int().min(0)))
     .optional()

@@ -3,6 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepRow, SweepTable } from '#domain/sweeps/sweep-table.js';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { rateOverfitting } from '#domain/sweeps/overfitting-rating.js';
 import { FAN_SHARES, type Fan } from '#domain/sweeps/fan.js';
 import { createMapTerms } from '#domain/sweeps/map-terms.js';
 import { createFoldsView } from './sweep-folds-view.js';
@@ -48,6 +49,8 @@ export function createSweepView({
     },
     overfitting: overfitting && {
       probability: overfitting.probability,
+      chance_level: overfitting.chanceLevel,
+      rating: rateOverfitting(overfitting),
       probability_of_loss: overfitting.probabilityOfLoss,
       median_logit: overfitting.medianLogit,
       combinations: overfitting.combinations,
@@ -55,6 +58,7 @@ export function createSweepView({
       observations: overfitting.observations,
     },
     folds: folds?.kind === 'chosen' ? createFoldsView(folds) : null,
+    folds_shortage: folds?.kind === 'short' ? { observations: folds.observations, needed: folds.needed } : null,
     identical_variants: identical.map((group) => [...group]),
     fan: fan && createFanView(fan),
     map: createMap(variation, rankBy),

@@ -11945,6 +11945,10 @@ export interface SweepMap {
 export interface SweepOverfitting {
   /** Fraction of the selections in which the selected variant is not better than the median out of sample. */
   readonly probability: number;
+  /** Probability of a random choice: one half, and more for an odd number of trials, whose middle one is the median. Absent in sweeps of earlier versions. */
+  readonly chance_level?: number | undefined;
+  /** `overfit`: the probability is above the chance level. `near_chance`: it is at most one standard deviation below. Absent in sweeps of earlier versions. */
+  readonly rating?: 'better_than_chance' | 'near_chance' | 'overfit' | undefined;
   /** Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample. */
   readonly probability_of_loss: number;
   /** Median logit of the relative rank out of sample. Below 0, selected variants tend to rank below the median. */
@@ -12079,8 +12083,15 @@ export interface SweepView {
   readonly selection: SweepSelection | null;
   /** Probability of overfitting. Null with fewer than two trials, or with fewer than two returns per block. */
   readonly overfitting: SweepOverfitting | null;
-  /** Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions. */
+  /** Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns; see `folds_shortage`. Absent in sweeps of earlier versions. */
   readonly folds?: SweepFoldsView | null | undefined;
+  /** Reason why the requested `folds` are null: there are too few returns. Null otherwise; absent in sweeps of earlier versions. */
+  readonly folds_shortage?: {
+    /** Number of common returns of the variants. */
+    readonly observations: number;
+    /** Number of returns that the folds need. */
+    readonly needed: number;
+  } | null | undefined;
   /** Lists of positions of variants with identical levels. Each list is counted as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
   /** Levels of the variants over time. Null with fewer than two common dates; absent in sweeps of earlier versions. */

@@ -8,6 +8,8 @@ import { computeMedian } from '../numbers/order-statistics.js';
 export interface Overfitting {
   /** Fraction of the selections whose choice is at or below the median out of sample. */
   readonly probability: number;
+  /** Probability of a random choice among the variants. */
+  readonly chanceLevel: number;
   /** Fraction of the selections whose choice has a loss out of sample. */
   readonly probabilityOfLoss: number;
   /** Median over the selections of the logit of the relative rank of the choice out of sample. */
@@ -34,7 +36,7 @@ export interface OverfittingInput {
  * Returns the probability that a random choice among variants is at or below their median. It is above one half for an
  * odd number, whose middle variant is the median.
  */
-export const computeChanceLevel = (variants: number): number => Math.ceil(variants / 2) / variants;
+const computeChanceLevel = (variants: number): number => Math.ceil(variants / 2) / variants;
 
 /**
  * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
@@ -111,6 +113,7 @@ function computeOverfitting(
   }
   return {
     probability: low / combinations,
+    chanceLevel: computeChanceLevel(variantCount),
     probabilityOfLoss: losses / combinations,
     medianLogit: computeMedian(logits),
     combinations,

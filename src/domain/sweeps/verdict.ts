@@ -1,5 +1,5 @@
 import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
-import { computeChanceLevel } from './overfitting.js';
+import { rateOverfitting } from './overfitting-rating.js';
 import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
@@ -10,13 +10,14 @@ import type { SweepTable } from './sweep-table.js';
 export function createVerdict({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
+  const isOverfit = overfitting !== null && rateOverfitting(overfitting) === 'overfit';
   return [
     ...(identical.length === 0 ? [] : [describeIdentical(identical)]),
-    ...(deflatedSharpe === null || isOverfit(overfitting, trials) ? [] : [describeSkill(deflatedSharpe, trials)]),
+    ...(deflatedSharpe === null || isOverfit ? [] : [describeSkill(deflatedSharpe, trials)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in ${formatPercent(computeChanceLevel(trials))}${isOverfit(overfitting, trials) ? ': the first rank here does not predict the future rank' : ''}.`,
+          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in ${formatPercent(overfitting.chanceLevel)}${isOverfit ? ': the first rank here does not predict the future rank' : ''}.`,
         ]),
     ...(folds === null ? [] : [describeFolds(folds)]),
   ];
@@ -43,10 +44,6 @@ function describeIdentical(identical: SweepTable['identical']): string {
 
 /** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
-
-/** Returns true if the choice is no better than a random one. */
-const isOverfit = (overfitting: SweepTable['overfitting'], trials: number): boolean =>
-  overfitting !== null && overfitting.probability > computeChanceLevel(trials);
 
 function describeSkill(deflatedSharpe: number, trialCount: number): string {
   const chanceText = trialCount === 1 ? 'one trial' : `the best of ${trialCount} trials`;

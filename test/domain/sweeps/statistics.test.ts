@@ -7,6 +7,8 @@ import {
   createSharpeSample,
 } from '#domain/sweeps/deflated-sharpe.js';
 import { estimateOverfitting } from '#domain/sweeps/overfitting.js';
+import { rateOverfitting } from '#domain/sweeps/overfitting-rating.js';
+import { seeded } from '../../seeded.js';
 
 const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {
   returns: number[][];
@@ -125,4 +127,23 @@ describe('the probability of backtest overfitting', () => {
       }),
     );
   });
+});
+
+test('the chance level is the share of the variants at or below the median', () => {
+  const random = seeded(7);
+  const estimate = (variants: number) =>
+    estimateOverfitting({
+      returns: Float64Array.from({ length: 40 * variants }, () => random() - 0.5),
+      variants,
+      observations: 40,
+      partitions: 4,
+    })!.chanceLevel;
+  // The middle variant of an odd number is the median.
+  expect([2, 3, 4, 5].map(estimate)).toEqual([1 / 2, 2 / 3, 1 / 2, 3 / 5]);
+});
+
+test('a choice is near chance within one standard deviation below the chance level, and overfit above it', () => {
+  // The standard deviation of 100 splits is 5 percentage points.
+  const rate = (probability: number) => rateOverfitting({ probability, chanceLevel: 0.5, combinations: 100 });
+  expect([0.44, 0.46, 0.5, 0.51].map(rate)).toEqual(['better_than_chance', 'near_chance', 'near_chance', 'overfit']);
 });

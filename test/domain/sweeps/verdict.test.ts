@@ -94,8 +94,9 @@ describe('the statement about skill', () => {
     best: { sharpe: 1, skewness: 0, kurtosis: 3, observations: 9 },
     deflatedSharpe: 0.893,
   };
-  const createOverfitting = (probability: number) => ({
+  const createOverfitting = (probability: number, chanceLevel = 0.5) => ({
     probability,
+    chanceLevel,
     probabilityOfLoss: 0,
     medianLogit: 0,
     combinations: 12_870,
@@ -123,7 +124,7 @@ describe('the statement about skill', () => {
 
   test('of three variants, a random choice is no better than the median in two thirds', () => {
     const three = { ...selection, trials: 3 };
-    const [, sentence] = createSentences({ selection: three, overfitting: createOverfitting(0.6) });
+    const [, sentence] = createSentences({ selection: three, overfitting: createOverfitting(0.6, 2 / 3) });
     expect(sentence).toMatch(/a random choice would do so in 66\.7%\.$/);
   });
 

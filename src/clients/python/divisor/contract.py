@@ -13143,9 +13143,7 @@ class SweepMap(t.TypedDict):
     parameters: t.Sequence[SweepMapParameters]
 
 
-class SweepOverfitting(t.TypedDict):
-    """Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016)."""
-
+class _SweepOverfitting(t.TypedDict):
     #: Fraction of the selections in which the selected variant is not better than the median out of sample.
     probability: float
     #: Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample.
@@ -13158,6 +13156,15 @@ class SweepOverfitting(t.TypedDict):
     partitions: int
     #: Number of returns on common dates. The oldest returns are omitted so that the blocks have equal length.
     observations: int
+
+
+class SweepOverfitting(_SweepOverfitting, total=False):
+    """Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016)."""
+
+    #: Probability of a random choice: one half, and more for an odd number of trials, whose middle one is the median. Absent in sweeps of earlier versions.
+    chance_level: float
+    #: `overfit`: the probability is above the chance level. `near_chance`: it is at most one standard deviation below. Absent in sweeps of earlier versions.
+    rating: t.Literal["better_than_chance", "near_chance", "overfit"]
 
 
 class SweepRequest(t.TypedDict, total=False):
@@ -13266,6 +13273,13 @@ class SweepTerms(t.TypedDict, total=False):
     store_id: str
 
 
+class SweepViewFoldsShortage(t.TypedDict):
+    #: Number of common returns of the variants.
+    observations: int
+    #: Number of returns that the folds need.
+    needed: int
+
+
 class _SweepView(t.TypedDict):
     #: The sweep.
     sweep_id: str
@@ -13290,8 +13304,10 @@ class _SweepView(t.TypedDict):
 
 
 class SweepView(_SweepView, total=False):
-    #: Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions.
+    #: Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns; see `folds_shortage`. Absent in sweeps of earlier versions.
     folds: t.Optional[SweepFoldsView]
+    #: Reason why the requested `folds` are null: there are too few returns. Null otherwise; absent in sweeps of earlier versions.
+    folds_shortage: t.Optional[SweepViewFoldsShortage]
     #: Lists of positions of variants with identical levels. Each list is counted as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
     #: Levels of the variants over time. Null with fewer than two common dates; absent in sweeps of earlier versions.

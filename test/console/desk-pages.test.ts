@@ -200,26 +200,29 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
 
   test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan chart shows all levels', async () => {
     const { page, service } = desk;
-    const grid = {
-      '/document/pipeline/selection/0/params/count': [10, 20],
-      '/document/pipeline/weighting/cap': [0.1, 0.2],
-    };
+    const [COUNT, CAP] = ['/document/pipeline/selection/0/params/count', '/document/pipeline/weighting/cap'] as const;
+    const grid = { [COUNT]: [10, 20], [CAP]: [0.1, 0.2] };
     const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', {
       index_id: 'CORE',
       request: { transaction_cost_bps: 5 },
       grid,
     });
     const { result } = await service.waitForJob(job.job_id);
-    const { rows, fan } = result as SweepView;
+    const { rows, fan, overfitting } = result as SweepView;
     expect(fan!.variants).toBe(4);
     await follow(page, `/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
     await page.getByRole('application', { name: /^Levels of the variants/ }).waitFor();
     const count = rows.find(({ rank }) => rank === 1)!.patch['/document/pipeline/selection/0/params/count'];
     await page.getByText(`First by rank: ${count} securities, `).first().waitFor();
     await page.getByRole('img', { name: /^Colours from/ }).waitFor();
+    // The run of the index has other costs, which the name of its line states.
+    await page.getByText('CORE, other terms: transaction cost 10 bp').first().waitFor();
+    await page.getByText(/^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d · Transaction cost 5 bp$/).waitFor();
     const [last] = rows.slice(-1);
-    await page.getByRole('button', { name: `Variant ${last!.variant}: ` }).click();
-    const panel = page.getByRole('complementary', { name: `Variant ${last!.variant}` });
+    const { [COUNT]: lastCount, [CAP]: lastCap } = last!.patch as Readonly<Record<string, number>>;
+    const lastName = `${lastCount} securities, ${100 * lastCap!}%`;
+    await page.getByRole('button', { name: `${lastName}: ` }).click();
+    const panel = page.getByRole('complementary', { name: lastName });
     await panel.getByLabel('Id of the index').fill('FROM-SWEEP');
     await panel.getByRole('button', { name: 'Save as an index' }).click();
     await page.waitForURL('**/console/indices/FROM-SWEEP');
@@ -227,13 +230,11 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     const { body: saved } = await service.ask<IndexDocument>('GET', '/indices/FROM-SWEEP');
-    const { '/document/pipeline/selection/0/params/count': size, '/document/pipeline/weighting/cap': cap } = last!
-      .patch as Readonly<Record<string, number>>;
     expect(saved.description).toBe(
-      `Variant of CORE. Count of rule top: ${size} securities. Cap of weights: ${100 * cap!}%.`,
+      `Variant of CORE. Count of rule top: ${lastCount} securities. Cap of weights: ${100 * lastCap!}%.`,
     );
     await service.ask('DELETE', '/indices/FROM-SWEEP');
-    // The list of sweeps shows the best variant of each, and the median of all.
+    // The list of sweeps shows the verdict, the best variant of each, and the median of all.
     const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);
     await follow(page, '/console/sweeps');
     const listedSweep = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
@@ -242,9 +243,11 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
     const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
-    // The newest run of the index is the reference of one sweep.
-    await page.getByRole('application', { name: /^Best variant of each sweep/ }).waitFor();
-    await page.getByText('CORE, newest run').first().waitFor();
+    // A random choice among four variants is at or below their median in half of the splits.
+    expect(text).toContain(`${(100 * overfitting!.probability).toFixed(1)}%, chance 50.0%`);
+    const { start, end } = rows[0]!;
+    expect(text).toContain(`${start} to ${end}, 5 bp`);
+    expect(text).toContain('succeeded');
   });
 
   test('an optimisation is shown with its figures and those of the index', async () => {

@@ -59,7 +59,7 @@ const FORM_TARGETS: readonly (readonly [string, string, string])[] = [
   ['/console/watchlists/new', 'New watchlist', 'create a add'],
   ['/console/plugins/new', 'New plug-in', 'create a add plugin'],
   ['/console/risk-models', 'New risk model', 'create a add estimate'],
-  ['/console/sweeps', 'New sweep', 'create a add variants'],
+  ['/console/sweeps/new', 'New sweep', 'create a add variants'],
   ['/console/optimise', 'New optimisation', 'create an add constraint set'],
   ['/console/compare', 'New comparison', 'create a add compare'],
 ];

@@ -190,14 +190,20 @@ export function describeStudies(desk: () => Desk): void {
       .getByRole('row', { name: new RegExp(`^${benchmarkId} benchmark .*${(100 * volatility).toFixed(2)}%`) })
       .waitFor();
     await page.getByRole('link', { name: 'Sweeps' }).click();
-    await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
+    await page.getByRole('link', { name: 'New sweep' }).click();
+    await page.getByLabel('Vary a parameter *').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'Cap of weights' }).fill('5%, 0.1, 1');
     // A sweep starts with the parameters of the newest run. Values are read in the unit of their parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
-    expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
+    const summary = page.getByRole('complementary', { name: 'This sweep' });
+    await summary.getByText(/^\d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d · 25 bp · total return$/).waitFor();
+    // The run was measured, so the time of the sweep is estimated.
+    await summary.getByText('Estimated time').waitFor();
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
     await page.getByText('Losses out of sample').waitFor();
+    // The costs of the run and of the sweep are the same.
+    await page.getByText('CORE, same terms').first().waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(
@@ -207,12 +213,14 @@ export function describeStudies(desk: () => Desk): void {
     expect(body.request).toMatchObject({
       request: { transaction_cost_bps: 25 },
       grid: { '/document/pipeline/weighting/cap': [0.05, 0.1, 1] },
+      // The choice is tested unless this is turned off.
+      folds: { method: 'combinatorial' },
     });
-    await page.getByText('Transaction cost 25 bp').waitFor();
+    await page.getByText(/ · Transaction cost 25 bp$/).waitFor();
     const [best] = body.result.rows;
     const cap = 100 * Number(Object.values(best!.patch)[0]);
     const sharpeText = best!.metrics!.sharpe_ratio!.toFixed(3).replace('-', '\u2212');
-    await page.getByRole('row', { name: new RegExp(`^1 ${sharpeText} ${cap}% `) }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`^1 ${cap}% ${sharpeText} `) }).waitFor();
     expect(complaints).toEqual([]);
   });
 }

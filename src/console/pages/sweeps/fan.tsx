@@ -5,19 +5,21 @@ import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.
 import type { Line } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
 import { formatCount } from '../../words/numbers.js';
-import type { Json } from '../../words/paths.js';
-import { findBest, formatWithUnit, type ParameterLabels } from './values.js';
+import { FIRST_COLOUR } from './map-colours.js';
+import { createReferenceLine, REFERENCE_COLOUR, type Reference } from './reference-line.js';
+import { findBest, nameVariant, type ParameterLabels } from './values.js';
 
-const QUANTILE_LABELS: Readonly<Record<string, string>> = {
-  '0': 'Lowest',
-  '0.25': 'Lower quartile',
-  '0.5': 'Median',
-  '0.75': 'Upper quartile',
-  '1': 'Highest',
-};
+const QUANTILE_LABELS: Readonly<Record<string, string>> = { '0': 'Lowest', '0.5': 'Median', '1': 'Highest' };
 
-/** Colours of the quantiles. The first variant has colour 2. */
-const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
+/** Shares of the variants that are drawn: the lowest level, the median and the highest level. */
+const DRAWN_SHARES: readonly number[] = [0, 0.5, 1];
+
+/** Grey of the quantiles. Only the first variant and the index have other colours. */
+const QUANTILE_COLOUR = 12;
+
+/** Widths of lines in pixels: of the first variant, and of others. The dashes of the index are drawn on top of both. */
+const FIRST_WIDTH = 2.75;
+const OTHER_WIDTH = 2;
 
 /** Number of variants from which interpolated quantiles are drawn. */
 const INTERPOLATED_MIN = 10;
@@ -29,15 +31,23 @@ interface FanProps {
   readonly fan: FanView;
   readonly rows: Rows;
   readonly labels: ParameterLabels;
+  /** Newest run of the index; null if there is none, or until it is loaded. */
+  readonly reference: Reference | null;
 }
 
-/** Renders the levels over time of each variant if there are few. Otherwise renders their quantiles on each date. */
-export function Fan({ fan, rows, labels }: FanProps) {
+/**
+ * Renders the levels over time of each variant if there are few, otherwise their quantiles on each date. The newest run
+ * of the index is drawn for comparison.
+ */
+export function Fan({ fan, rows, labels, reference }: FanProps) {
   const { levels = [] } = fan;
   // The labels come from documents that do not change while the page is open.
   const lines = useMemo(
-    () => (levels.length > 0 ? createVariantLines(levels, rows, labels) : createQuantileLines(fan, rows, labels)),
-    [fan, rows],
+    () => [
+      ...(levels.length > 0 ? createVariantLines(levels, rows, labels) : createQuantileLines(fan, rows, labels)),
+      ...createReferenceLine(fan.index, reference),
+    ],
+    [fan, rows, reference],
   );
   const isLog = isLogarithmic(lines, 0, fan.index.length - 1);
   return (
@@ -50,19 +60,13 @@ export function Fan({ fan, rows, labels }: FanProps) {
         </>
       }
     >
-      <Chart label="Levels of the variants" dates={fan.index} lines={lines} isLog={isLog} height={280} />
+      <Chart label="Levels of the variants" dates={fan.index} lines={lines} isLog={isLog} height={320} />
     </Section>
   );
 }
 
-/** Formats the values that a variant sets. */
-const formatValues = ({ patch }: Rows[number], labels: ParameterLabels): string =>
-  Object.entries(patch)
-    .map(([pointer, value]) => formatWithUnit(value as Json, labels(pointer).unit)) // patch values are plain JSON
-    .join(', ');
-
 const formatFirst = (row: Rows[number] | undefined, labels: ParameterLabels): string =>
-  ['First by rank', row === undefined ? '' : formatValues(row, labels)].filter(Boolean).join(': ');
+  ['First by rank', row === undefined ? '' : nameVariant(row.patch, labels)].filter(Boolean).join(': ');
 
 /** Creates one line per variant, by rank. Variants with identical levels have one line. */
 const createVariantLines = (
@@ -77,26 +81,37 @@ const createVariantLines = (
     })
     .map(({ row, data }, k) => ({
       id: String(row.variant),
-      label: row.rank === 1 ? formatFirst(row, labels) : formatValues(row, labels),
+      label: row.rank === 1 ? formatFirst(row, labels) : nameVariant(row.patch, labels),
       values: data,
-      colour: k === 0 ? 2 : k === 1 ? 1 : k + 1,
+      colour: k === 0 ? FIRST_COLOUR : REFERENCE_COLOUR + k,
+      width: k === 0 ? FIRST_WIDTH : OTHER_WIDTH,
     }));
 
 /** Returns the quantiles from the highest to the lowest. With few variants, each is the level of a variant. */
 const selectQuantiles = ({ quantiles, variants }: FanView): FanView['quantiles'] =>
   quantiles
+    .filter(({ share }) => DRAWN_SHARES.includes(share))
     .filter(({ share }) => variants >= INTERPOLATED_MIN || Number.isInteger(share * (variants - 1)))
     .toReversed();
 
 const createQuantileLines = (fan: FanView, rows: Rows, labels: ParameterLabels): readonly Line[] => [
   ...(fan.first === null
     ? []
-    : [{ id: 'first', label: formatFirst(findBest({ rows }), labels), values: fan.first, colour: 2 }]),
+    : [
+        {
+          id: 'first',
+          label: formatFirst(findBest({ rows }), labels),
+          values: fan.first,
+          colour: FIRST_COLOUR,
+          width: FIRST_WIDTH,
+        },
+      ]),
   ...selectQuantiles(fan).map(({ share, data }) => ({
     id: String(share),
     label: QUANTILE_LABELS[String(share)] ?? String(share),
     values: data,
-    colour: QUANTILE_COLOURS[String(share)] ?? 12,
+    colour: QUANTILE_COLOUR,
     isDashed: share === 0 || share === 1,
+    ...(share === 0.5 && { width: OTHER_WIDTH }),
   })),
 ];

@@ -1,7 +1,10 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import { Field } from '../../components/form/field.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { useSchemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
+import { formatMetric } from './values.js';
 
 /** Schemas of the fold settings, by method. */
 const SCHEMAS = { combinatorial: 'CombinatorialFolds', walk_forward: 'WalkForwardFolds' } as const;
@@ -13,6 +16,8 @@ const isMethod = (value: unknown): value is Method => METHODS.some((method) => m
 interface FoldsFormProps {
   /** Settings of the folds; null if the selection of the best variant is not tested. */
   readonly folds: JsonObject | null;
+  /** True if the period is long enough for the default folds. */
+  readonly canTest: boolean;
   readonly findings: readonly Finding[];
   onChange(folds: JsonObject | null): void;
 }
@@ -21,35 +26,56 @@ interface FoldsFormProps {
  * Renders how the backtest period is divided into folds. The folds test the selection of the best variant out of
  * sample.
  */
-export function FoldsForm({ folds, findings, onChange }: FoldsFormProps) {
+export function FoldsForm({ folds, canTest, findings, onChange }: FoldsFormProps) {
   const method = folds?.['method'];
   return (
     <>
-      <FieldGrid>
-        <Field
-          spec={{
-            name: 'folds',
-            label: 'Test of the choice',
-            kind: 'choice',
-            choices: METHODS,
-            isRequired: false,
-            help: 'Splits the time range so that the best variant of one part is tested on another.',
-          }}
-          value={isMethod(method) ? method : null}
-          findings={findings.filter(({ path }) => path === 'folds')}
-          onChange={(value) => onChange(isMethod(value) ? { method: value } : null)}
-        />
-      </FieldGrid>
-      {isMethod(method) && (
-        <SchemaForm
-          schema={SCHEMAS[method]}
-          except={['method']}
-          value={folds ?? {}}
-          findings={findings}
-          path={['folds']}
-          onChange={onChange}
-        />
-      )}
+      <Field
+        spec={{
+          name: 'folds',
+          label: 'Test of the choice',
+          kind: 'choice',
+          choices: METHODS,
+          help: canTest
+            ? 'Splits the time range so that the best variant of one part is tested on another.'
+            : 'The time range is too short to select the best variant on one part and test it on another.',
+        }}
+        value={isMethod(method) ? method : null}
+        findings={findings.filter(({ path }) => path === 'folds')}
+        onChange={(value) => onChange(isMethod(value) ? { method: value } : null)}
+      />
+      {isMethod(method) && <FoldSettings method={method} folds={folds ?? {}} findings={findings} onChange={onChange} />}
     </>
+  );
+}
+
+interface FoldSettingsProps {
+  readonly method: Method;
+  readonly folds: JsonObject;
+  readonly findings: readonly Finding[];
+  onChange(folds: JsonObject): void;
+}
+
+/** Renders the settings of the folds below a summary of their values. */
+function FoldSettings({ method, folds, findings, onChange }: FoldSettingsProps) {
+  const schemas = useSchemas();
+  const values = (schemas.data === undefined ? [] : createFields(schemas.data, SCHEMAS[method]))
+    .map(({ name, label, otherwise }) => [name, label, folds[name] ?? otherwise] as const)
+    .filter(([name, , value]) => name !== 'method' && value !== undefined && value !== null)
+    .map(([, label, value]) => `${label} ${formatMetric(String(value))}`);
+  return (
+    <details class="sweep-folds" open={findings.some(({ path }) => path.startsWith('folds.'))}>
+      <summary>
+        Settings of the test <span class="quiet">{values.join(' · ')}</span>
+      </summary>
+      <SchemaForm
+        schema={SCHEMAS[method]}
+        except={['method']}
+        value={folds}
+        findings={findings}
+        path={['folds']}
+        onChange={onChange}
+      />
+    </details>
   );
 }

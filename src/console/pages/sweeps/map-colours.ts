@@ -1,21 +1,29 @@
-/** Values at the two ends and in the middle of the colour scale. */
+/** Values at the two ends of the colour scale. */
 export interface Scale {
-  readonly least: number;
-  /** Median of all variants. */
-  readonly middle: number;
-  readonly most: number;
+  readonly worst: number;
+  readonly best: number;
 }
 
 /** Strength of the colour at the ends of the scale, in percent. */
+const WEAKEST_PERCENT = 4;
 const STRONGEST_PERCENT = 55;
 
+/** Creates the scale of a metric. @param values known values, at least one */
+export const createScale = (values: readonly number[], isLowBetter: boolean): Scale => {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  return isLowBetter ? { worst: most, best: least } : { worst: least, best: most };
+};
+
 /**
- * Returns the colour of a value. It is blue above the median and orange below it, and stronger the further the value is
- * from the median.
+ * Returns the colour of a value. It is stronger the better the value is, in the colour that the first variant by rank
+ * has in the chart of levels.
  */
-export function getColourAt(value: number | null, { least, middle, most }: Scale): string {
+export function getColourAt(value: number | null, { worst, best }: Scale): string {
   if (value === null) return 'transparent';
-  const span = value >= middle ? most - middle : middle - least;
-  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST_PERCENT);
-  return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
+  const share = best === worst ? 0 : (value - worst) / (best - worst);
+  const strength = Math.round(WEAKEST_PERCENT + share * (STRONGEST_PERCENT - WEAKEST_PERCENT));
+  return `color-mix(in srgb, var(--series-${FIRST_COLOUR}) ${strength}%, transparent)`;
 }
+
+/** Number of the series colour of the first variant by rank. */
+export const FIRST_COLOUR = 1;

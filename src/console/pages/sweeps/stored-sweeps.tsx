@@ -1,39 +1,33 @@
 import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
-import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
-import { Chart } from '../../components/chart/chart.js';
-import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
-import type { Line } from '../../components/chart/series.js';
 import { isOver, JobAct } from '../../components/job-table.js';
-import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { rebaseAtCommonStart, type DatedLevels } from '../../words/common-start.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
 import { computeMedian } from '../../words/median.js';
 import { formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
-import type { Json } from '../../words/paths.js';
-import { isNearChance, isOverfit } from './chance.js';
-import { useParameterLabels } from './sweep-figures.js';
-import { findBest, formatWithUnit } from './values.js';
+import { useParameterLabels } from './parameter-labels.js';
+import { countVariants, getCosts } from './sweep-requests.js';
+import { findBest, findDates, formatCosts, listSettings } from './values.js';
+import { formatChance, RATINGS } from './verdict.js';
 
 /** Maximum number of sweeps whose results are read, newest first. Each needs one request. */
 const READ_MAX = 30;
-/** Maximum number of sweeps in the chart. */
-const DRAWN_MAX = 8;
 
 interface Row {
   readonly job: JobStatus;
   /** Result of a sweep that has succeeded; null until it is read. */
   readonly view: SweepView | null;
+  /** Values of the best variant; null until they are known. */
+  readonly best: string | null;
 }
 
-/** Renders all sweeps. Each shows its best variant, how far that is above the median, and how reliable its rank is. */
+/** Renders all sweeps. Each shows its verdict, its best variant, and how far that is above the median. */
 export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const ids = jobs
     .filter(({ status }) => status === 'succeeded')
@@ -43,119 +37,32 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
     Promise.all(ids.map((id) => service.value.call('getJob', { params: { job_id: id }, signal }))),
   );
   const views = new Map(results.data?.map(({ job_id: id, result }) => [id, result as SweepView])); // the kind of the job determines the type of its result
+  const labels = useParameterLabels([...new Set([...views.values()].map(({ index_id: id }) => id))].toSorted());
   const rows = jobs.map((listed): Row => {
     const job = getJob(listed.job_id) ?? listed;
-    return { job, view: views.get(job.job_id) ?? null };
+    const view = views.get(job.job_id) ?? null;
+    const best = view === null ? undefined : findBest(view);
+    return {
+      job,
+      view,
+      best:
+        view === null || best === undefined || labels === undefined
+          ? null
+          : listSettings(best.patch, labels(view.index_id)),
+    };
   });
   const isEnded = rows.every(({ job }) => job.status === 'succeeded' || job.status === 'cancelled');
   return (
-    <>
-      <Table
-        label="sweeps"
-        name="sweeps"
-        columns={isEnded ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
-        rows={rows}
-        getKey={({ job }) => job.job_id}
-        formatAddress={({ job }) => formatJobAddress(job)}
-        sort={{ column: 'created', direction: 'desc' }}
-        height={420}
-      />
-      <BestVariants rows={rows} />
-    </>
-  );
-}
-
-/** Draws the level of the best variant of each sweep from the first date that all sweeps have. */
-function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
-  const drawn = rows
-    .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan, indexId: view.index_id }]))
-    .slice(0, DRAWN_MAX);
-  const key = drawn.map(({ job }) => job.job_id).join();
-  const indexIds = [...new Set(drawn.map(({ indexId }) => indexId))];
-  const references = useResource(
-    indexIds.length === 0 ? null : `levels of ${indexIds.join()}`,
-    (signal) => readReferences(indexIds, signal),
-    { isLater: true },
-  );
-  const { dates, lines } = useMemo(() => {
-    const shownDates = new Set(drawn.flatMap(({ fan }) => fan.index));
-    const series = [
-      ...drawn.map(({ job, fan }) => ({
-        id: job.job_id,
-        label: `${describeSubject(job)} ${formatShortId(job)}`,
-        isDashed: false,
-        dates: fan.index,
-        levels: fan.first ?? [],
-      })),
-      ...(references.data ?? []).map((reference) => ({ ...reference, isDashed: true })),
-    ];
-    const rebased = rebaseAtCommonStart(series.map((one) => selectDates(one, shownDates)));
-    return {
-      dates: rebased.dates,
-      lines: series.map(({ id, label, isDashed }, k): Line => ({
-        id,
-        label,
-        values: rebased.levels[k] ?? [],
-        colour: k + 1,
-        isDashed,
-      })),
-    };
-  }, [key, references.data]);
-  // A line without a reference compares nothing; the page of its sweep draws it with the other variants.
-  if (lines.length < 2) return null;
-  const isLog = isLogarithmic(lines, 0, dates.length - 1);
-  return (
-    <Section
-      title="Best variant of each sweep"
-      aside={
-        <>
-          {dates.length} dates, 100 at {dates[0]}, the first common date <ScaleChoice isLog={isLog} />
-        </>
-      }
-    >
-      <Chart label="Best variant of each sweep" dates={dates} lines={lines} isLog={isLog} height={380} />
-    </Section>
-  );
-}
-
-interface Reference extends DatedLevels {
-  readonly id: string;
-  readonly label: string;
-}
-
-/** Reads the levels of the newest runs of indices. An index whose levels cannot be read is left out. */
-async function readReferences(ids: readonly string[], signal: AbortSignal): Promise<readonly Reference[]> {
-  const views = await Promise.allSettled(
-    ids.map((id) => service.value.call('getLevels', { params: { index_id: id }, signal })),
-  );
-  return views.flatMap((view) => {
-    if (view.status === 'rejected') return [];
-    const { index_id: id, levels } = view.value;
-    return [{ id, label: `${id}, newest run`, dates: levels.index, levels: levels.data }];
-  });
-}
-
-/** Keeps the levels of some dates. */
-function selectDates({ dates, levels }: DatedLevels, selected: ReadonlySet<string>): DatedLevels {
-  const positions = dates.flatMap((date, at) => (selected.has(date) ? [at] : []));
-  return {
-    dates: positions.map((at) => dates[at] ?? ''),
-    levels: positions.map((at) => levels[at] ?? null),
-  };
-}
-
-/** Renders the values that the best variant sets. */
-function BestValues({ view }: { readonly view: SweepView }) {
-  const labels = useParameterLabels(view.index_id);
-  const best = findBest(view);
-  if (best === undefined || labels === undefined) return MISSING_TEXT;
-  const text = Object.entries(best.patch)
-    .map(([pointer, value]) => `${labels(pointer).label} ${formatWithUnit(value as Json, labels(pointer).unit)}`) // patch values are plain JSON
-    .join(', ');
-  return (
-    <span title={text}>
-      {text} {isOverfit(view) && <Badge kind="warning">unreliable</Badge>}
-    </span>
+    <Table
+      label="sweeps"
+      name="sweeps"
+      columns={isEnded ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
+      rows={rows}
+      getKey={({ job }) => job.job_id}
+      formatAddress={({ job }) => formatJobAddress(job)}
+      sort={{ column: 'created', direction: 'desc' }}
+      height={640}
+    />
   );
 }
 
@@ -166,13 +73,40 @@ function findMedianRatio({ view }: Row): number | null {
   return ratios.length === 0 ? null : computeMedian(ratios);
 }
 
-const COLUMNS: readonly Column<Row>[] = [
+/** Renders the state of a sweep, and its progress while it runs. */
+const State = ({ job: { status, progress } }: Row) => (
+  <Badge kind={STATUS_KINDS[status]}>{status === 'running' ? `running ${formatPercent(progress, 0)}` : status}</Badge>
+);
+
+/** Renders the comparison of a ranking with chance. */
+function Reliability({ view }: Row) {
+  const { overfitting } = view ?? {};
+  if (overfitting == null) return MISSING_TEXT;
+  const rating = overfitting.rating === undefined ? null : RATINGS[overfitting.rating];
+  return (
+    <span>
+      <span class="number">
+        {[formatPercent(overfitting.probability, 1), formatChance(overfitting)].filter(Boolean).join(', ')}
+      </span>{' '}
+      {rating !== null && <Badge kind={rating.kind}>{rating.badge}</Badge>}
+    </span>
+  );
+}
+
+/** Renders the dates and the costs of the backtests. */
+function Backtests({ job, view }: Row) {
+  const dates = view && findDates(view);
+  const costs = getCosts(job.request);
+  const text = [dates && `${dates.start} to ${dates.end}`, costs === null ? 'costs varied' : formatCosts(costs)];
+  return <span>{text.filter(Boolean).join(', ')}</span>;
+}
+
+const SWEEP_COLUMNS: readonly Column<Row>[] = [
   {
     id: 'sweep',
     title: 'Sweep',
-    width: 272,
-    ideal: 280,
-    grow: 3,
+    width: 130,
+    grow: 1,
     value: ({ job }) => `${describeSubject(job)} ${formatJobId(job)}`,
     show: ({ job }) => (
       <>
@@ -184,68 +118,80 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
   },
   {
-    id: 'variants',
-    title: 'Variants',
-    width: 76,
-    priority: 4,
-    below: 'nothing',
-    align: 'right',
-    value: ({ view }) => view?.variants ?? null,
+    id: 'state',
+    title: 'State',
+    width: 104,
+    priority: 3,
+    below: 'text',
+    value: ({ job }) => job.status,
+    show: (row) => <State {...row} />,
+  },
+  {
+    id: 'overfitting',
+    title: 'Overfitting',
+    help: 'Probability of overfitting: share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
+    width: 160,
+    priority: 2,
+    lines: 2,
+    value: ({ view }) => view?.overfitting?.probability ?? null,
+    show: (row) => <Reliability {...row} />,
   },
   {
     id: 'first',
     title: 'Best variant',
     help: 'First by the criterion of the sweep',
     width: 140,
-    ideal: 300,
-    grow: 5,
-    priority: 3,
+    ideal: 190,
+    grow: 3,
+    priority: 2,
     lines: 2,
-    value: ({ view }) => JSON.stringify((view && findBest(view))?.patch ?? null),
-    show: ({ job, view }) =>
-      view === null ? (
-        job.status !== 'succeeded' && <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>
-      ) : (
-        <BestValues view={view} />
-      ),
-    showBelow: ({ job, view }) => (view === null ? job.status : <BestValues view={view} />),
+    value: ({ best }) => best,
+    show: ({ best }) => <span title={best ?? ''}>{best ?? MISSING_TEXT}</span>,
   },
+];
+
+const FIGURE_COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'sharpe',
     title: 'Sharpe',
     help: 'Sharpe ratio of the best variant, annualised',
-    width: 72,
+    width: 66,
     of: findBestRatio,
     write: (value) => formatDecimal(value, 3),
   }),
   createNumericColumn({
     id: 'median',
-    title: 'Median Sharpe',
+    title: 'Median',
     help: 'Median Sharpe ratio of all variants, annualised',
-    width: 112,
+    width: 68,
     priority: 4,
     of: findMedianRatio,
     write: (value) => formatDecimal(value, 3),
   }),
+  createNumericColumn({
+    id: 'variants',
+    title: 'Variants',
+    width: 74,
+    priority: 4,
+    below: 'nothing',
+    of: ({ job }) => countVariants(job.request),
+    write: (value) => String(value ?? MISSING_TEXT),
+  }),
   {
-    id: 'overfitting',
-    title: 'Probability of overfitting',
-    help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other. Red: no better than a random choice.',
-    width: 172,
-    priority: 2,
-    align: 'right',
-    value: ({ view }) => view?.overfitting?.probability ?? null,
-    show: ({ view }) => (
-      <span class={`number ${view === null ? '' : isOverfit(view) ? 'down' : isNearChance(view) ? 'excess' : ''}`}>
-        {formatPercent(view?.overfitting?.probability, 1)}
-      </span>
-    ),
+    id: 'backtests',
+    title: 'Backtests',
+    help: 'First and last date, and transaction cost',
+    width: 146,
+    priority: 3,
+    lines: 2,
+    value: ({ view }) => (view && findDates(view))?.start ?? null,
+    show: (row) => <Backtests {...row} />,
   },
   {
     id: 'created',
     title: 'Submitted',
-    width: 166,
-    priority: 5,
+    width: 150,
+    priority: 6,
     below: 'nothing',
     value: ({ job }) => job.created_at,
     show: ({ job }) => formatMoment(job.created_at),
@@ -258,3 +204,5 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ job }) => may('run') && (!isOver(job) || job.status === 'failed') && <JobAct job={job} />,
   },
 ];
+
+const COLUMNS: readonly Column<Row>[] = [...SWEEP_COLUMNS, ...FIGURE_COLUMNS];

@@ -1,4 +1,4 @@
-import type { SweepFoldsView } from '#clients/typescript/divisor.js';
+import type { SweepFoldsView, SweepView } from '#clients/typescript/divisor.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
@@ -8,8 +8,14 @@ import { formatMetric } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
+interface SweepFoldsProps {
+  readonly folds: SweepFoldsView;
+  /** Names a variant by the values that it sets. */
+  nameOf(variant: number): string;
+}
+
 /** Renders how the best variant of a sweep performs out of sample after it was selected. */
-export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
+export function SweepFolds({ folds, nameOf }: SweepFoldsProps) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
   const outside = folds.over_paths[folds.select_by];
   const metricText = formatMetric(folds.select_by);
@@ -34,7 +40,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
             help: `From the 5th to the 95th percentile of the ${metricText} of the paths`,
           },
           { term: 'Losing paths', value: formatPercent(folds.probability_of_loss) },
-          { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds) },
+          { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds, nameOf) },
           {
             term: 'Left out',
             value: `${formatCount(folds.left_before)} and ${formatCount(folds.left_after)}`,
@@ -45,7 +51,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
       <Table
         label="choices by split"
         name="folds"
-        columns={createColumns(folds, write)}
+        columns={createColumns(folds, nameOf, write)}
         rows={folds.choices}
         getKey={({ test }) => test.join('-')}
       />
@@ -54,19 +60,23 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
 }
 
 /** Describes the variant that was selected in most folds. */
-function formatChosen({ chosen, choices }: SweepFoldsView): string {
+function formatChosen({ chosen, choices }: SweepFoldsView, nameOf: SweepFoldsProps['nameOf']): string {
   const [first] = chosen;
   return first === undefined
     ? ''
-    : `variant ${first.variant} in ${formatCount(first.splits)} of ${formatCount(choices.length)}`;
+    : `${nameOf(first.variant)} in ${formatCount(first.splits)} of ${formatCount(choices.length)}`;
 }
 
-function createColumns({ groups }: SweepFoldsView, write: (value: number | null) => string): readonly Column<Choice>[] {
+function createColumns(
+  { groups }: SweepFoldsView,
+  nameOf: SweepFoldsProps['nameOf'],
+  write: (value: number | null) => string,
+): readonly Column<Choice>[] {
   const formatSpans = (positions: readonly number[]): string =>
     positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`).join(', ');
   return [
     { id: 'test', title: 'Tested on', width: 220, grow: 1, value: ({ test }) => formatSpans(test) },
-    { id: 'chosen', title: 'Variant', width: 68, align: 'right', value: ({ variant }) => variant },
+    { id: 'chosen', title: 'Chosen variant', width: 140, grow: 1, value: ({ variant }) => nameOf(variant) },
     createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
     createNumericColumn({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
     {
@@ -79,3 +89,15 @@ function createColumns({ groups }: SweepFoldsView, write: (value: number | null)
     },
   ];
 }
+
+type Shortage = NonNullable<SweepView['folds_shortage']>;
+
+/** Renders the reason why the choice was not tested out of sample. */
+export const FoldsShortage = ({ observations, needed }: Shortage) => (
+  <Section title="Out of sample">
+    <p>
+      The choice was not tested: the variants have {formatCount(observations)} common returns, but the test needs{' '}
+      {formatCount(needed)}.
+    </p>
+  </Section>
+);

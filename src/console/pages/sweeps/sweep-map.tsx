@@ -15,8 +15,15 @@ import {
   type HiddenParameter,
   type MapAxes,
 } from './map-cells.js';
-import { getColourAt, type Scale } from './map-colours.js';
-import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
+import { createScale, getColourAt, type Scale } from './map-colours.js';
+import {
+  formatMetric,
+  formatPatch,
+  formatWithUnit,
+  listSettings,
+  nameVariant,
+  type ParameterLabels,
+} from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
@@ -25,6 +32,8 @@ interface SweepMapProps {
   readonly told: ParameterLabels;
   /** Groups of variants with identical levels. */
   readonly identical: readonly (readonly number[])[];
+  /** Names a variant by the values that it sets. */
+  nameOf(variant: number): string;
   onOpen(variant: number): void;
 }
 
@@ -40,7 +49,7 @@ const METRICS = [
  * Renders a metric over two parameters. Each other parameter has a fixed value; if it has none, a cell shows its best
  * variant.
  */
-export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: SweepMapProps) {
+export function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOpen }: SweepMapProps) {
   const acrossPointer = pointers.find((pointer) => pointer === getParameter('across')) ?? pointers[0] ?? '';
   const downPointer = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
@@ -49,11 +58,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const isSingle = downPointer === '';
   const lines = isSingle ? columns : listValues(rows, downPointer);
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
-  const scale = {
-    least: Math.min(...knownMetrics),
-    middle: computeMedian(knownMetrics),
-    most: Math.max(...knownMetrics),
-  };
+  const scale = createScale(knownMetrics, metric === 'volatility');
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
   const fixedValues = parseJson(getParameter('fixed'));
   const hiddenParameters = listHiddenParameters(rows, pointers, {
@@ -92,8 +97,9 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
                       variant={variant}
                       text={write(value)}
                       colour={getColourAt(value, scale)}
-                      title={variant && formatHidden(variant, hiddenParameters, told)}
-                      remark={variant && findRemark(variant, equals.get(variant.variant))}
+                      name={variant === undefined ? '' : nameVariant(variant.patch, told)}
+                      title={variant && listSettings(variant.patch, told)}
+                      remark={variant && findRemark(variant, equals.get(variant.variant), nameOf)}
                       onOpen={onOpen}
                     />
                   );
@@ -103,8 +109,8 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
           </tbody>
         </table>
       </div>
-      {knownMetrics.length > 0 && <Legend scale={scale} write={write} />}
-      <Remarks rows={rows} equals={equals} />
+      {knownMetrics.length > 0 && <Legend scale={scale} median={computeMedian(knownMetrics)} write={write} />}
+      <Remarks rows={rows} equals={equals} nameOf={nameOf} />
     </Section>
   );
 }
@@ -144,6 +150,8 @@ const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) =>
 interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
   /** Variant of the cell; undefined if none is ranked. */
   readonly variant: SweepRow | undefined;
+  /** Values of the variant. */
+  readonly name: string;
   readonly text: string;
   readonly colour: string;
   readonly title: string | undefined;
@@ -151,7 +159,7 @@ interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
 }
 
 /** Renders the value of a variant as a button that opens the variant. */
-function Cell({ variant, text, colour, title, remark, onOpen }: CellProps) {
+function Cell({ variant, name, text, colour, title, remark, onOpen }: CellProps) {
   return (
     <td class={remark?.isInfeasible === true ? 'is-infeasible' : undefined} style={{ backgroundColor: colour }}>
       {variant === undefined ? (
@@ -160,7 +168,7 @@ function Cell({ variant, text, colour, title, remark, onOpen }: CellProps) {
         <button
           type="button"
           title={[title, remark?.text].filter(Boolean).join('. ')}
-          aria-label={[`Variant ${variant.variant}: ${text}`, remark?.text].filter(Boolean).join('. ')}
+          aria-label={[`${name}: ${text}`, remark?.text].filter(Boolean).join('. ')}
           onClick={() => onOpen(variant.variant)}
         >
           {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
@@ -177,7 +185,11 @@ interface Remark {
 }
 
 /** Describes a variant whose levels equal the levels of other variants. Its values have no effect. */
-function findRemark({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
+function findRemark(
+  { variant, patch }: SweepRow,
+  group: readonly number[] | undefined,
+  nameOf: (variant: number) => string,
+): Remark | undefined {
   if (group === undefined) return undefined;
   const capacity = findCapacity(patch);
   if (capacity !== null && capacity < 1)
@@ -185,18 +197,19 @@ function findRemark({ variant, patch }: SweepRow, group: readonly number[] | und
       text: `The cap cannot be kept: all securities at it hold ${formatPercent(capacity, 0)}`,
       isInfeasible: true,
     };
-  const otherNames = group.filter((one) => one !== variant).join(', ');
-  return { text: `Identical levels to variant ${otherNames}`, isInfeasible: false };
+  const otherNames = group.filter((one) => one !== variant).map(nameOf);
+  return { text: `Identical levels to ${otherNames.join('; ')}`, isInfeasible: false };
 }
 
 interface RemarksProps {
   readonly rows: readonly SweepRow[];
   readonly equals: ReadonlyMap<number, readonly number[]>;
+  nameOf(variant: number): string;
 }
 
 /** Explains the marks of cells. */
-function Remarks({ rows, equals }: RemarksProps) {
-  const remarks = rows.flatMap((row) => findRemark(row, equals.get(row.variant)) ?? []);
+function Remarks({ rows, equals, nameOf }: RemarksProps) {
+  const remarks = rows.flatMap((row) => findRemark(row, equals.get(row.variant), nameOf) ?? []);
   const infeasibleRemark = remarks.find(({ isInfeasible }) => isInfeasible);
   return (
     <>
@@ -212,32 +225,30 @@ function Remarks({ rows, equals }: RemarksProps) {
   );
 }
 
-/** Positions of the legend steps between the lowest value (−1), the median (0) and the highest value (1). */
-const COLOUR_STEPS = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1] as const;
+/** Positions of the legend steps between the worst value (0) and the best value (1). */
+const COLOUR_STEPS = [0, 0.2, 0.4, 0.6, 0.8, 1] as const;
 
 interface LegendProps {
   readonly scale: Scale;
+  readonly median: number;
   write(value: number | null): string;
 }
 
-function Legend({ scale, write }: LegendProps) {
-  const { least, middle, most } = scale;
+function Legend({ scale, median, write }: LegendProps) {
+  const { worst, best } = scale;
   return (
     <p
       class="sweep-legend"
       role="img"
-      aria-label={`Colours from ${write(least)} over the median ${write(middle)} to ${write(most)}`}
+      aria-label={`Colours from the worst, ${write(worst)}, to the best, ${write(best)}; median ${write(median)}`}
     >
-      <span class="number">{write(least)}</span>
+      <span class="quiet">worst</span>
+      <span class="number">{write(worst)}</span>
       {COLOUR_STEPS.map((step) => (
-        <span
-          key={step}
-          class="sweep-step"
-          style={{ background: getColourAt(middle + step * (step < 0 ? middle - least : most - middle), scale) }}
-        />
+        <span key={step} class="sweep-step" style={{ background: getColourAt(worst + step * (best - worst), scale) }} />
       ))}
-      <span class="number">{write(most)}</span>
-      <span class="quiet">median {write(middle)}</span>
+      <span class="number">{write(best)}</span>
+      <span class="quiet">best, median {write(median)}</span>
     </p>
   );
 }
@@ -317,19 +328,6 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
       </div>
     </>
   );
-}
-
-/** Formats the values that the variant of a cell has for the parameters that the map leaves out. */
-function formatHidden(
-  { variant, patch }: SweepRow,
-  hidden: readonly HiddenParameter[],
-  labels: ParameterLabels,
-): string {
-  const values = hidden.map(({ pointer }) => {
-    const { label, unit } = labels(pointer);
-    return `${label} ${formatWithUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
-  });
-  return [`Variant ${variant}`, ...values].join(', ');
 }
 
 /** Formats a parameter value with its unit. */

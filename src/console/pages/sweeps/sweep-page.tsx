@@ -1,4 +1,5 @@
 import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
+import { LinkButton } from '../../components/button.js';
 import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
@@ -8,7 +9,8 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
-import { navigate, getParameter, setParameters } from '../../state/location.js';
+import { formatAddress, navigate, getParameter, setParameters } from '../../state/location.js';
+import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -18,16 +20,24 @@ import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { Figures, isUnreliable, Unreliable, useParameterLabels } from './sweep-figures.js';
-import { SweepFolds } from './sweep-folds.js';
+import { NewSweepPage } from './new-sweep-page.js';
+import { useParameterLabels } from './parameter-labels.js';
+import { useReference } from './reference.js';
+import { Figures } from './sweep-figures.js';
+import { FoldsShortage, SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
-import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
+import { getGrid, getSweepTerms } from './sweep-requests.js';
+import { findDates, formatMetric, formatPatch, formatWithUnit, nameVariant, type ParameterLabels } from './values.js';
 import { VariantPanel } from './variant-panel.js';
+import { Verdict } from './verdict.js';
 import './sweeps.css';
 
-/** Page of one sweep: the ranking, a map over two parameters, and the reliability of the best variant. */
-export function SweepPage({ params }: PageProps) {
-  const id = params['id'] ?? '';
+/** Page of one sweep, or with the id `new` the form of a new sweep. */
+export const SweepPage = ({ params: { id = '' } }: PageProps) =>
+  id === 'new' ? <NewSweepPage /> : <OneSweep id={id} />;
+
+/** Renders the ranking of a sweep, a map over two parameters, and the reliability of the best variant. */
+function OneSweep({ id }: { readonly id: string }) {
   const job = useResource(`job sweep ${id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: `sweep:${id}` }, signal }),
   );
@@ -40,10 +50,11 @@ export function SweepPage({ params }: PageProps) {
         view && (
           <>
             <a href={formatIndexAddress(view.index_id)}>{view.index_id}</a>
-            <SweepTerms request={job.data?.request} />
+            <SweepTerms view={view} terms={getSweepTerms(job.data?.request)} />
           </>
         )
       }
+      actions={view && may('run') && <ChangeSweep request={job.data?.request} indexId={view.index_id} />}
     >
       <Answered resource={job} what="the sweep">
         {(first) => (
@@ -52,7 +63,7 @@ export function SweepPage({ params }: PageProps) {
               job={getJob(`sweep:${id}`) ?? first}
               onAgain={(onRefusal) => repeatSweep(first.request, onRefusal)}
             />
-            {view !== null && <Result view={view} request={getRequest(first.request)} />}
+            {view !== null && <Result view={view} terms={getSweepTerms(first.request)} />}
           </>
         )}
       </Answered>
@@ -60,12 +71,33 @@ export function SweepPage({ params }: PageProps) {
   );
 }
 
-/** Renders the terms of the backtests. */
-function SweepTerms({ request }: { readonly request: unknown }) {
+/** Renders the dates and the other terms of the backtests. */
+function SweepTerms({ view, terms }: { readonly view: SweepView; readonly terms: JsonObject }) {
   const schemas = useSchemas();
-  const text = formatTerms(getRequest(request), 'SweepTerms', schemas.data);
-  return text === '' ? null : <span>{text}</span>;
+  const { start: _, end: __, ...otherTerms } = terms;
+  const dates = findDates(view);
+  const text = [dates && `${dates.start} to ${dates.end}`, formatTerms(otherTerms, 'SweepTerms', schemas.data)].filter(
+    Boolean,
+  );
+  return <span>{text.join(' · ')}</span>;
 }
+
+/** Renders a link to the form with the values of this sweep. A sweep of listed variants has none. */
+function ChangeSweep({ request, indexId }: { readonly request: unknown; readonly indexId: string }) {
+  const grid = getGrid(request);
+  if (grid === null) return null;
+  const { rank_by: rank = 'sharpe_ratio', folds = null } = request as SweepRequest; // the request was accepted
+  const axes = Object.fromEntries(
+    Object.entries(grid).map(([pointer, values]) => [pointer, values.map(formatValueText).join(', ')]),
+  );
+  const sweep = JSON.stringify({ axes, terms: getSweepTerms(request), rank, folds });
+  return (
+    <LinkButton href={formatAddress('/console/sweeps/new', { index: indexId, sweep })}>Change and run again</LinkButton>
+  );
+}
+
+/** Formats a value as it is typed in the form. */
+const formatValueText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Submits the sweep again and opens the job. The service may use the id of the earlier job again. */
 async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void> {
@@ -76,36 +108,29 @@ async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void
   navigate(formatJobAddress(job));
 }
 
-/** Returns the terms of the backtests in an accepted sweep request. */
-const getRequest = (request: unknown): JsonObject =>
-  (request as { readonly request?: JsonObject | null }).request ?? {}; // the request was accepted
-
 interface ResultProps {
   readonly view: SweepView;
-  readonly request: JsonObject;
+  /** Terms of the backtests. */
+  readonly terms: JsonObject;
 }
 
-/** Matches the sentence about variants with identical levels. The map marks these variants. */
-const IDENTICAL_MESSAGE = /^Variants .*identical levels/;
-/** Matches the sentence about the probability of overfitting, which the warning at the top repeats. */
-const OVERFITTING_MESSAGE = /splits of the history/;
-
-function Result({ view, request }: ResultProps) {
-  const { rows, identical_variants: identical = [] } = view;
+function Result({ view, terms }: ResultProps) {
+  const { rows, index_id: indexId, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const labels = useParameterLabels(view.index_id);
+  const labelsOf = useParameterLabels([indexId]);
+  const reference = useReference(indexId, terms);
   // The page waits for the rule types, which contain the labels. Otherwise it would show pointers first.
-  if (labels === undefined) return <FiguresSkeleton />;
-  const sentences = (view.verdict ?? []).filter(
-    (sentence) =>
-      (identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence)) &&
-      !(isUnreliable(view) && OVERFITTING_MESSAGE.test(sentence)),
-  );
+  if (labelsOf === undefined) return <FiguresSkeleton />;
+  const labels = labelsOf(indexId);
   const openRow = rows.find(({ variant }) => String(variant) === getParameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
+  const nameOf = (variant: number): string => {
+    const row = rows.find((one) => one.variant === variant);
+    return row === undefined ? `variant ${variant}` : nameVariant(row.patch, labels);
+  };
   return (
     <>
-      <Unreliable view={view} />
+      <Verdict view={view} />
       <Figures view={view} />
       <div class="sweep-first">
         {pointers.length > 0 && (
@@ -115,10 +140,11 @@ function Result({ view, request }: ResultProps) {
             rankBy={view.rank_by}
             told={labels}
             identical={identical}
+            nameOf={nameOf}
             onOpen={openVariant}
           />
         )}
-        {view.fan && <Fan fan={view.fan} rows={rows} labels={labels} />}
+        {view.fan && <Fan fan={view.fan} rows={rows} labels={labels} reference={reference} />}
       </div>
       <Section title="Ranking" aside={`by ${formatMetric(view.rank_by)}`}>
         <Table
@@ -132,20 +158,14 @@ function Result({ view, request }: ResultProps) {
           sort={{ column: 'rank', direction: 'asc' }}
         />
       </Section>
-      {view.folds && <SweepFolds folds={view.folds} />}
-      {sentences.length > 0 && (
-        <Section title="Reliability">
-          {sentences.map((sentence) => (
-            <p key={sentence}>{sentence}</p>
-          ))}
-        </Section>
-      )}
+      {view.folds && <SweepFolds folds={view.folds} nameOf={nameOf} />}
+      {view.folds_shortage && <FoldsShortage {...view.folds_shortage} />}
       {openRow !== undefined && (
         <VariantPanel
           key={openRow.variant}
           row={openRow}
-          indexId={view.index_id}
-          request={request}
+          indexId={indexId}
+          request={terms}
           told={labels}
           onClose={() => setParameters({ variant: null })}
         />
@@ -169,18 +189,9 @@ function createColumns(pointers: readonly string[], labels: ParameterLabels): re
   }));
   return [
     { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },
-    SHARPE_COLUMN,
     ...variedColumns,
+    SHARPE_COLUMN,
     ...METRIC_COLUMNS,
-    {
-      id: 'variant',
-      title: 'Variant',
-      help: 'Number of the variant in the grid, from 0',
-      width: 68,
-      priority: 5,
-      align: 'right',
-      value: ({ variant }) => variant,
-    },
     {
       id: 'error',
       title: 'Refused',

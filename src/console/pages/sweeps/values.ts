@@ -1,5 +1,5 @@
 import type { Finding, SweepView } from '#clients/typescript/divisor.js';
-import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { parseQuantity, formatQuantity } from '../../words/quantities.js';
 
@@ -76,8 +76,40 @@ export function formatWithUnit(value: Json | undefined, unit: string | null): st
 export const findBest = ({ rows }: Pick<SweepView, 'rows'>): SweepView['rows'][number] | undefined =>
   rows.find(({ rank }) => rank === 1);
 
-/** Function that returns the label and unit of the parameter at a pointer. */
-export type ParameterLabels = (pointer: string) => { readonly label: string; readonly unit: string | null };
+/**
+ * Function that returns the label and unit of the parameter at a pointer, and its value in the stored definition if it is
+ * known.
+ */
+export type ParameterLabels = (pointer: string) => {
+  readonly label: string;
+  readonly unit: string | null;
+  readonly now?: Json | undefined;
+};
+
+type Patch = SweepView['rows'][number]['patch'];
+
+/** Names a variant by the values that it sets, for example `20 securities, 6%`. */
+export const nameVariant = (patch: Patch, labels: ParameterLabels): string =>
+  Object.entries(patch)
+    .map(([pointer, value]) => formatWithUnit(value as Json, labels(pointer).unit)) // patch values are plain JSON
+    .join(', ');
+
+/** Lists the values that a variant sets after their labels, for example `Cap of weights 6%`. */
+export const listSettings = (patch: Patch, labels: ParameterLabels): string =>
+  Object.entries(patch)
+    .map(([pointer, value]) => `${labels(pointer).label} ${formatWithUnit(value as Json, labels(pointer).unit)}`) // patch values are plain JSON
+    .join(', ');
+
+/** Returns the first and the last date of all variants that ran; null if none ran. */
+export function findDates({ rows }: Pick<SweepView, 'rows'>): { readonly start: string; readonly end: string } | null {
+  const starts = rows.flatMap(({ start }) => start ?? []).toSorted();
+  const ends = rows.flatMap(({ end }) => end ?? []).toSorted();
+  const [start, end] = [starts[0], ends.at(-1)];
+  return start === undefined || end === undefined ? null : { start, end };
+}
+
+/** Formats the costs of trades in basis points. */
+export const formatCosts = (costs: number): string => (costs === 0 ? 'no costs' : `${formatFigure(costs)} bp`);
 
 /** Pointers of the definition. Other pointers are about the terms of the backtest. */
 const DEFINITION_PREFIX = '/document/';
@@ -86,7 +118,7 @@ const DEFINITION_PREFIX = '/document/';
  * Describes the definition of a variant: `Variant of CORE. Cap of weights: 4%.`
  * @param indexId index that the sweep varies
  */
-export function describeVariant(indexId: string, patch: SweepView['rows'][number]['patch'], told: ParameterLabels) {
+export function describeVariant(indexId: string, patch: Patch, told: ParameterLabels) {
   const settings = Object.entries(patch)
     .filter(([pointer]) => pointer.startsWith(DEFINITION_PREFIX))
     .map(([pointer, value]) => {

@@ -15,7 +15,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { getPatchBase } from './patch.js';
-import { createCostFigure, describeVariant, formatWithUnit, type ParameterLabels } from './values.js';
+import { createCostFigure, describeVariant, formatWithUnit, nameVariant, type ParameterLabels } from './values.js';
 
 interface VariantPanelProps {
   readonly row: SweepRow;
@@ -28,9 +28,9 @@ interface VariantPanelProps {
 
 /** Renders a variant with its changes and figures. A button creates an index from it. */
 export function VariantPanel({ row, indexId, request, told, onClose }: VariantPanelProps) {
-  const { variant, patch, metrics, error, start, end, total_costs: costs } = row;
+  const { patch, metrics, error, start, end, total_costs: costs } = row;
   return (
-    <SidePanel title={`Variant ${variant}`} onClose={onClose}>
+    <SidePanel title={nameVariant(patch, told)} onClose={onClose}>
       {error !== null && (
         <Banner kind="bad" title={error.message}>
           <details>
@@ -41,7 +41,7 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
       )}
       {metrics !== null && (
         <Metrics
-          label={`Figures of variant ${variant}`}
+          label="Figures of the variant"
           metrics={[
             { term: 'Annualised return', value: formatChange(metrics.annualised_return) },
             { term: 'Volatility', value: formatPercent(metrics.volatility) },

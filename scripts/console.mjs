@@ -17,13 +17,13 @@ const isCore = (id) =>
     /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log|risk-models)/.test(
       id,
     )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select|risk-window)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select|risk-window|use-intersection)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
     id,
   );
 
 /** Components of most pages except the first one. */
 const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas|names)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
     id,
   );
 

@@ -17,7 +17,7 @@ const PIPELINE: readonly FormSection[] = [
   ['Selection', Selection],
   ['Weighting', Weighting],
   ['Rebalance', Schedule],
-  ['Events and gaps', Treatment],
+  ['Events', Treatment],
   ['Changes', Changes],
 ];
 
@@ -30,7 +30,7 @@ function listSections(document: JsonObject, isStored: boolean): readonly FormSec
     document['overlay'] !== undefined ? [['Overlay', Overlay]] : isDerived ? [['Optimisation', Derivation]] : PIPELINE;
   // The id and the base date of a stored index rarely change, so its rules come first.
   const sections = isStored ? [...rules, IDENTITY] : [IDENTITY, ...rules];
-  return [...sections, ['Base and rounding', Precision]];
+  return [...sections, ['Rounding', Precision]];
 }
 
 /** Renders the sections of a definition, and buttons that lead to each of them. */

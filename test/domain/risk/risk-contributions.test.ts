@@ -163,6 +163,7 @@ describe('risk contributions', () => {
       volatility: 0,
       coveredWeight: 0,
       contributions: new Map(),
+      observations: 0,
       uncovered: [],
     });
     const { risk, active } = computeRisks(openWasmEngine(), window, new Map(), benchmark);

@@ -50,7 +50,8 @@ const FieldCoverage = defineObject(() => ({
   dataset: z.enum(['market', 'reference']).meta({ description: 'Table of the column.' }),
   securities: z.int().min(0).meta({ description: 'Number of securities with a value on any date.' }),
   securities_at_end: z.int().min(0).meta({
-    description: 'Number of securities with a value on the last date; for reference data, with a value valid on it.',
+    description:
+      'Number of securities with a close and a value on the last date; for reference data, with a value valid on it.',
   }),
   start: z.string().nullable().meta({
     description: 'Date of the first value. Null if there is none, or if reference values have no valid_from.',

@@ -4265,7 +4265,7 @@ export interface FieldCoverage {
   readonly dataset: 'market' | 'reference';
   /** Number of securities with a value on any date. */
   readonly securities: number;
-  /** Number of securities with a value on the last date; for reference data, with a value valid on it. */
+  /** Number of securities with a close and a value on the last date; for reference data, with a value valid on it. */
   readonly securities_at_end: number;
   /** Date of the first value. Null if there is none, or if reference values have no valid_from. */
   readonly start: string | null;

@@ -9,12 +9,14 @@ test('the coverage of a panel counts securities with a value on any date, from t
   const early = Float64Array.of(NONE, NONE, NONE, 1, NONE, NONE, NONE, 2, NONE, NONE, NONE, NONE);
   const full = new Float64Array(12).fill(1);
   const empty = new Float64Array(12).fill(NONE);
-  const fields = new Map(Object.entries({ early, full, empty }));
+  const CLOSE = Float64Array.of(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, NONE);
+  const fields = new Map(Object.entries({ early, full, empty, CLOSE }));
   const reference = { columns: [], rows: new Map() };
   expect(measureFieldCoverage({ dates, identifiers, fields, reference })).toEqual([
     { name: 'early', dataset: 'market', securities: 2, securitiesAtEnd: 0, start: 11, end: 12 },
-    { name: 'full', dataset: 'market', securities: 3, securitiesAtEnd: 3, start: 10, end: 13 },
+    { name: 'full', dataset: 'market', securities: 3, securitiesAtEnd: 2, start: 10, end: 13 },
     { name: 'empty', dataset: 'market', securities: 0, securitiesAtEnd: 0, start: null, end: null },
+    { name: 'CLOSE', dataset: 'market', securities: 3, securitiesAtEnd: 2, start: 10, end: 13 },
   ]);
 });
 
@@ -31,7 +33,9 @@ test('the coverage of a reference column spans the days of its values', () => {
     ],
   ]);
   const reference = { columns: ['NAME', 'RATING', 'OTHER'], rows };
-  expect(measureFieldCoverage({ dates, identifiers, fields: new Map(), reference })).toEqual([
+  const fields = new Map([['CLOSE', new Float64Array(12).fill(1)]]);
+  const [, ...columns] = measureFieldCoverage({ dates, identifiers, fields, reference });
+  expect(columns).toEqual([
     { name: 'NAME', dataset: 'reference', securities: 2, securitiesAtEnd: 1, start: 5, end: 14 },
     { name: 'RATING', dataset: 'reference', securities: 1, securitiesAtEnd: 1, start: 5, end: 9 },
     { name: 'OTHER', dataset: 'reference', securities: 0, securitiesAtEnd: 0, start: null, end: null },

@@ -4767,7 +4767,7 @@ class FieldCoverage(t.TypedDict):
     dataset: t.Literal["market", "reference"]
     #: Number of securities with a value on any date.
     securities: int
-    #: Number of securities with a value on the last date; for reference data, with a value valid on it.
+    #: Number of securities with a close and a value on the last date; for reference data, with a value valid on it.
     securities_at_end: int
     #: Date of the first value. Null if there is none, or if reference values have no valid_from.
     start: t.Optional[str]

@@ -164,9 +164,9 @@ function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, mi
       metrics={[
         { term: 'Sessions', value: formatCount(dates.length), note: `${dates[0]} to ${dates.at(-1)}` },
         {
-          term: 'Securities now',
+          term: 'Securities at the end',
           value: formatCount(priced.at(-1)),
-          note: `of ${formatCount(expected.at(-1))} expected`,
+          note: `of ${formatCount(expected.at(-1))} expected on ${dates.at(-1)}`,
         },
         {
           term: 'Average coverage',
@@ -264,7 +264,7 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   {
     id: 'name',
     title: 'Field',
-    width: 190,
+    width: 170,
     grow: 1,
     value: ({ name }) => name,
     show: ({ name }) => <code>{name}</code>,
@@ -272,7 +272,7 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   {
     id: 'meaning',
     title: 'Meaning',
-    width: 200,
+    width: 160,
     grow: 3,
     priority: 2,
     value: ({ name }) => getMeaning(name),
@@ -294,8 +294,8 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   createNumericColumn({
     id: 'latest',
     title: 'At the end',
-    help: 'Securities with a value on the last date of the store; for reference data, with a value valid on it',
-    width: 90,
+    help: 'Securities with a close and a value on the last date of the store',
+    width: 84,
     priority: 2,
     of: ({ coverage }: FieldRow) => coverage?.securities_at_end ?? null,
     write: formatCount,
@@ -319,9 +319,9 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   {
     id: 'dataset',
     title: 'From',
-    help: 'Data set of the column. Fields that are computed on demand have no stored coverage.',
-    width: 144,
-    value: ({ dataset }) => (dataset === 'derived' ? 'computed on demand' : dataset),
+    help: 'Data set of the column. Computed fields have no stored coverage.',
+    width: 110,
+    value: ({ dataset }) => (dataset === 'derived' ? 'computed' : dataset),
   },
   { id: 'kind', title: 'Kind', width: 84, priority: 3, value: ({ kind }) => (kind === 'string' ? 'text' : kind) },
 ];

@@ -200,7 +200,8 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   );
 }
 
-function formatPlaceholder({ kind, otherwise, unit }: FieldSpec): string {
+function formatPlaceholder({ kind, otherwise, unit, example }: FieldSpec): string {
+  if (example !== undefined) return example;
   if (kind === 'date') return 'YYYY-MM-DD';
   if (otherwise === undefined || otherwise === null || otherwise === '') return '';
   return `${typeof otherwise === 'number' ? formatTypedQuantity(otherwise, unit) : String(otherwise)}, by default`;

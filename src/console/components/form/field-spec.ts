@@ -58,6 +58,8 @@ export interface FieldSpec {
   /** Suggested values; other text is also accepted. */
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
+  /** Example of a value, shown while the field is empty. */
+  readonly example?: string;
   readonly unit?: string | null;
   /** Link to the page on which new choices are created. */
   readonly link?: { readonly address: string; readonly text: string };

@@ -27,7 +27,8 @@ const FIELDS: readonly FieldSpec[] = [
 ];
 
 /** Returns the fields of the form. The help of the location depends on the selected source. */
-const listFields = (source: Source): readonly FieldSpec[] => FIELDS.map((spec) => ({ ...spec, help: source.help }));
+const listFields = (source: Source): readonly FieldSpec[] =>
+  FIELDS.map((spec) => ({ ...spec, help: source.help, example: source.example }));
 
 /** Returns true for findings about table names. Findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
@@ -45,13 +46,18 @@ interface TableNamesProps {
 /** Renders fields for the names of the tables in the source, if they differ from the names in the store. */
 function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   const names = isObject(value) ? value : {};
+  const [isOpen, setOpen] = useState(false);
   const put = (table: string, name: Json | undefined) => {
     const { [table]: _, ...others } = names;
     onChange(name === undefined ? others : { ...others, [table]: name });
   };
   return (
-    <fieldset class="field-group">
-      <legend>Tables with other names</legend>
+    <details
+      class="field-group"
+      open={isOpen || findings.length > 0}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>Tables with other names</summary>
       <p class="field-help">
         {found.length === 0
           ? 'Enter the names of files or tables that differ from the names below. The tables of a database are listed after it has been read.'
@@ -73,7 +79,7 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
           />
         ))}
       </FieldGrid>
-    </fieldset>
+    </details>
   );
 }
 

@@ -9,6 +9,7 @@ import { Facts } from '../../components/facts.js';
 import { keepWordsWhole, Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
+import { VersionHistory } from '../../components/versions/version-history.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -52,6 +53,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
             {openVersion !== undefined && (
               <Difference store={store} version={openVersion} isNewest={openVersion === versions[0]} />
             )}
+            <VersionHistory kind="store" id={id} />
           </>
         );
       }}

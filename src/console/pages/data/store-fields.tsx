@@ -24,7 +24,13 @@ const COMMON_FIELDS: readonly FieldSpec[] = [
     kind: 'text',
     help: 'Currency of securities without a CURRENCY value; three letters.',
   },
-  { name: 'activate', label: 'Serve the store now', kind: 'boolean', otherwise: false },
+  {
+    name: 'activate',
+    label: 'Serve the store now',
+    kind: 'boolean',
+    otherwise: false,
+    help: 'Requests without a store use the served store.',
+  },
 ];
 
 interface StoreFieldsProps {

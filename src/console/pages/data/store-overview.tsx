@@ -11,7 +11,6 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { VersionHistory } from '../../components/versions/version-history.js';
 import { addQuery } from '../../state/location.js';
 import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
@@ -44,7 +43,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
           {
             term: 'Securities',
             value: formatCount(store.identifiers),
-            ...(store.start === null ? {} : { note: `since ${store.start}` }),
+            ...(store.start === null ? {} : { note: `with a price on any date since ${store.start}` }),
           },
           { term: 'Indices', value: formatCount(users), note: 'use the store' },
           {
@@ -81,7 +80,6 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
           <Table label="files" columns={FILE_COLUMNS} rows={files} getKey={({ label }) => label} height={320} />
         </Section>
       )}
-      <VersionHistory kind="store" id={store.store_id} />
     </div>
   );
 }

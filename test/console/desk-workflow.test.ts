@@ -98,7 +98,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     }
     await tabs.getByText('More').click();
     await tabs.getByRole('link', { name: 'Risk', exact: true }).click();
-    await page.getByText('Identities').first().waitFor();
+    await page.getByText('Rolling risk').first().waitFor();
     expect(await tabs.getByRole('link', { name: 'Risk', exact: true }).isVisible()).toBe(true);
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     await page.close();

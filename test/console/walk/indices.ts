@@ -157,7 +157,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Constituents', 'Effective'],
       ['Weights', 'Concentration and turnover'],
       ['Attribution', 'Average exposure'],
-      ['Risk', 'Identities'],
+      ['Risk', 'Volatility, 6 months'],
       ['Limits', 'Breaches'],
       ['Scenarios', '% drawdown, '],
       ['Rebalances', 'Turnover'],

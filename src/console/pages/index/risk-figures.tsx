@@ -1,4 +1,5 @@
 import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
@@ -17,10 +18,12 @@ interface RiskFiguresProps {
   readonly run: OverviewView;
   /** Index relative to which beta and tracking error are computed; null for figures without a reference. */
   readonly against: string | null;
+  /** Selector of the reference, in the row of the date range. */
+  readonly children: ComponentChildren;
 }
 
 /** Renders a selector of the date range, and the realised risk of the portfolio in that range. */
-export function RiskFigures({ id, run, against }: RiskFiguresProps) {
+export function RiskFigures({ id, run, against, children }: RiskFiguresProps) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const ownFigures = useResource(
@@ -39,9 +42,10 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
         <RangeBar start={run.start} end={run.end} />
         {ownFigures.data !== undefined && (
           <p class="part-subject quiet">
-            Realised by the portfolio after costs, {returnText(ownFigures.data.return_variant)}
+            Realised by the portfolio, {returnText(ownFigures.data.return_variant)}, after any costs
           </p>
         )}
+        {children}
       </div>
       <Answered resource={ownFigures} what="the risk figures" skeleton={<FiguresSkeleton />}>
         {(view) => (
@@ -65,7 +69,7 @@ async function readLevels(id: string, signal: AbortSignal): Promise<LevelsView |
   }
 }
 
-function listMetrics({ metrics, statistics, level }: PerformanceView): readonly Metric[] {
+function listMetrics({ metrics, statistics, level, drawdowns: [deepest] }: PerformanceView): readonly Metric[] {
   const atRisk = computeValueAtRisk(computeReturns(level.data));
   return [
     { term: 'Volatility', value: formatPercent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
@@ -81,7 +85,12 @@ function listMetrics({ metrics, statistics, level }: PerformanceView): readonly 
       note: 'one day, historical',
       help: 'Conditional value at risk: mean loss of the worst twentieth of the sessions, positive for a loss',
     },
-    { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown), help: 'Against the highest level before' },
+    {
+      term: 'Max drawdown',
+      value: formatPercent(metrics.max_drawdown),
+      help: 'Against the highest level before: dates of that level and of the lowest level',
+      ...(deepest !== undefined && { note: `${deepest.peak} to ${deepest.trough}` }),
+    },
   ];
 }
 

@@ -17,7 +17,6 @@ import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatPercent } from '../../words/numbers.js';
 import { formatEstimation } from '../../words/risk-window.js';
 import { FactorBars } from './factor-bars.js';
-import { Reconciliation } from './reconciliation.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
 
@@ -26,6 +25,7 @@ const WINDOWS = [
   { value: '126', text: '6M' },
   { value: '252', text: '1Y' },
 ] as const;
+const WINDOW_MONTHS = { 63: '3 months', 126: '6 months', 252: '12 months' } as const;
 const MODELS = [
   { value: 'market_sector', text: 'Market and sectors' },
   { value: 'statistical', text: 'Statistical' },
@@ -36,10 +36,10 @@ const MODELS = [
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED_PREFIX = 'stored:';
 
-/** Renders risk over time, its sources, and the identities of the run. All parts have the same reference index. */
+/** Renders risk over time and its sources. All parts have the same reference index. */
 export function Risk({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '126';
-  const { isKnown, against, others } = useReference(id);
+  const { isKnown, against, ...reference } = useReference(id);
   const rolling = useResource(
     isKnown ? `rolling ${formatRunKey(id)} ${window} ${against}` : null,
     (signal) =>
@@ -52,12 +52,13 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
   );
   return (
     <div class="index-part">
-      <RiskFigures id={id} run={run} against={against} />
+      <RiskFigures id={id} run={run} against={against}>
+        <ReferenceSelect against={against} {...reference} />
+      </RiskFigures>
       <Section
         title="Rolling risk"
         aside={
           <>
-            <ReferenceSelect against={against} others={others} />
             <span class="select">
               <span class="quiet" aria-hidden="true">
                 Window
@@ -74,12 +75,14 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
         }
       >
         <Answered resource={rolling} what="the rolling risk">
-          {(view) => <Rolling view={view} />}
+          {(view) => <Rolling view={view} months={WINDOW_MONTHS[window]} />}
         </Answered>
       </Section>
       <Contributions id={id} />
-      {others.length > 0 && <Factors id={id} against={against} others={others} />}
-      <Reconciliation id={id} />
+      {against !== null && <Factors id={id} against={against} />}
+      {isKnown && against === null && reference.others.length > 0 && (
+        <p class="quiet">Select an index above to split the active risk by factor.</p>
+      )}
     </div>
   );
 }
@@ -89,6 +92,8 @@ interface Reference {
   readonly isKnown: boolean;
   /** Selected reference index. Default: the benchmark of the run; null if there is none. */
   readonly against: string | null;
+  /** Benchmark of the run, null if there is none. */
+  readonly benchmark: string | null;
   /** Possible references. */
   readonly others: readonly string[];
 }
@@ -103,23 +108,24 @@ function useReference(id: string): Reference {
   return {
     isKnown: performance.data !== undefined || performance.trouble !== null,
     against: getParameter('against') ?? benchmark,
+    benchmark,
     others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...storedIds])],
   };
 }
 
-/** Renders a selector of the reference index. The sections that show relative risk have one each, with one value. */
-function ReferenceSelect({ against, others }: Pick<Reference, 'against' | 'others'>) {
+/** Renders the selector of the reference index of all sections. */
+function ReferenceSelect({ against, benchmark, others }: Omit<Reference, 'isKnown'>) {
   if (others.length === 0) return null;
   return (
     <Select
       label="Relative to"
       isLabelShown
       options={[
-        ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
+        ...(benchmark === null ? [{ value: '', text: 'no index' }] : []),
         ...others.map((other) => ({ value: other, text: other })),
       ]}
       value={against ?? ''}
-      onChoose={(other) => setParameters({ against: other })}
+      onChoose={(other) => setParameters({ against: other === (benchmark ?? '') ? null : other })}
     />
   );
 }
@@ -176,7 +182,7 @@ function Contributions({ id }: { readonly id: string }) {
   );
 }
 
-function Rolling({ view }: { readonly view: RollingRiskView }) {
+function Rolling({ view, months }: { readonly view: RollingRiskView; readonly months: string }) {
   const { index, columns, data } = view.risk;
   const dates = useMemo(() => index.map(String), [view]);
   const createLine = (column: string, label: string, colour: number): readonly Line[] => {
@@ -189,9 +195,9 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
     const { benchmark_id: reference } = view;
     // Without a reference, the service would compare the run with the index that it follows. The difference would be
     // the costs.
-    if (reference === null) return createLine('volatility', 'Volatility', 1);
+    if (reference === null) return createLine('volatility', `Volatility, ${months}`, 1);
     return [
-      ...createLine('volatility', 'Volatility', 1),
+      ...createLine('volatility', `Volatility, ${months}`, 1),
       ...createLine('benchmark_volatility', `Volatility of ${reference}`, 2),
       ...createLine('tracking_error', `Realised tracking error to ${reference}`, 3),
     ];
@@ -210,12 +216,13 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   );
 }
 
-interface FactorsProps extends Pick<Reference, 'against' | 'others'> {
+interface FactorsProps {
   readonly id: string;
+  readonly against: string;
 }
 
 /** Renders the active risk relative to the reference index, split by factor. */
-function Factors({ id, against, others }: FactorsProps) {
+function Factors({ id, against }: FactorsProps) {
   const storedModels = useModelsOfStore();
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
@@ -228,31 +235,22 @@ function Factors({ id, against, others }: FactorsProps) {
     ? { risk_model: model.slice(STORED_PREFIX.length) }
     : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
-    against === null ? null : `factors ${formatRunKey(id)} ${against} ${model}`,
+    `factors ${formatRunKey(id)} ${against} ${model}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
-        query: { ...readShownRun(), benchmark: against ?? '', ...measure },
+        query: { ...readShownRun(), benchmark: against, ...measure },
         signal,
       }),
     { keeps: true },
   );
   return (
     <Section
-      title={against === null ? 'Active risk by factor' : `Active risk against ${against} by factor`}
+      title={`Active risk against ${against} by factor`}
       aside={
-        <>
-          <ReferenceSelect against={against} others={others} />
-          <Choice
-            label="Model"
-            options={models}
-            value={model}
-            onChoose={(chosen) => setParameters({ model: chosen })}
-          />
-        </>
+        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
       }
     >
-      {against === null && <p class="quiet">Choose the index relative to which the active risk is measured.</p>}
       <Answered resource={risk} what="the active risk">
         {(view) => (
           <>

@@ -22,6 +22,7 @@ import {
   formatRun,
   ID_CHARACTERS,
 } from './compared-runs.js';
+import { Reconciliation } from './reconciliation.js';
 import { formatRunChange, IDENTICAL } from './run-change.js';
 import { formatTerms } from './run-terms.js';
 
@@ -65,6 +66,7 @@ export function Runs({ id }: { readonly id: string }) {
                 <p class="quiet">A comparison is available after the second run.</p>
               )}
               <Open run={shown} schemas={schemas.data} />
+              <Reconciliation id={id} />
             </>
           );
         }}

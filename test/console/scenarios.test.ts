@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { JobStatus, RiskDecomposition, WeightsView } from '#clients/typescript/divisor.js';
+import type {
+  GroupAttributionRow,
+  GroupAttributionView,
+  JobStatus,
+  RiskDecomposition,
+  WeightsView,
+} from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -170,9 +176,27 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
         `Estimated from ${risk!.observations!.toLocaleString('en-GB')} daily returns, ${risk!.window_start} to ${risk!.window_end}`,
       )
       .waitFor();
-    const active = page.getByRole('region', { name: /^Active risk/ });
-    await active.getByLabel('Relative to').selectOption('CORE');
-    await active.getByRole('heading', { name: 'Active risk against CORE by factor' }).waitFor();
+    // One selector serves all sections. Without a reference there is no empty section.
+    expect(await page.getByRole('region', { name: /^Active risk/ }).count()).toBe(0);
+    await page.getByLabel('Relative to').selectOption('CORE');
+    await page.getByRole('heading', { name: 'Active risk against CORE by factor' }).waitFor();
+  });
+
+  test('the steps of an attribution state the weights of the sectors, which have a table only with a benchmark', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<GroupAttributionView>('GET', '/analytics/BROAD/attribution/groups?by=SECTOR');
+    const [{ group, average_weight: weight }] = body.groups as [GroupAttributionRow];
+    await follow(page, '/console/indices/BROAD?tab=attribution');
+    const steps = page.getByRole('table', { name: 'Contributions, step by step' });
+    await steps.getByRole('row', { name: new RegExp(`^${group} .* pp ${(100 * weight).toFixed(2)}%$`) }).waitFor();
+    await page.getByText('Attributed: the total return, the run has no transaction cost.').waitFor();
+    const bySector = page.getByRole('heading', { name: 'By sector' });
+    expect(await bySector.count()).toBe(0);
+    await page.getByLabel('Against').selectOption('CORE');
+    await bySector.waitFor();
+    // The identities belong to the stored runs.
+    await follow(page, '/console/indices/BROAD?tab=runs');
+    await page.getByText(/^all \d+ identities hold$/).waitFor();
   });
 
   test('an invalid value in the address is an error in the address', async () => {

@@ -1,11 +1,13 @@
 import type { AttributionView, ContributionPayload, GroupAttributionRow } from '#clients/typescript/divisor.js';
-import { countValues } from '../../words/numbers.js';
+import { countValues, formatChange, formatPercent } from '../../words/numbers.js';
 
 /**
  * Step of an attribution: the contribution of one security, of several, of a group or of an overlay part, or the total.
  */
 interface Step {
   readonly label: string;
+  /** Average weight and, for a security, its return. Empty for a part without a weight. */
+  readonly cells: readonly string[];
   readonly value: number;
   readonly isTotal?: boolean;
 }
@@ -23,9 +25,10 @@ export function createSteps({
   overlay_parts: parts,
 }: AttributionView): readonly Step[] {
   const { gains, losses } = splitBySign(contributions);
-  const createStep = ({ asset_id: name, contribution }: ContributionPayload): Step => ({
+  const createStep = ({ asset_id: name, contribution, average_weight: weight, ...row }: ContributionPayload): Step => ({
     label: name,
     value: contribution,
+    cells: [formatPercent(weight), formatChange(row.total_return)],
   });
   return [
     ...gains.slice(0, STEPS_MAX).map(createStep),
@@ -35,8 +38,9 @@ export function createSteps({
     ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
       label: `${part} of ${id}`,
       value: contribution,
+      cells: ['', ''],
     })),
-    { label: 'total', value: total, isTotal: true },
+    { label: 'Total', value: total, isTotal: true, cells: ['', ''] },
   ];
 }
 
@@ -53,6 +57,7 @@ const createRestSteps = (rest: readonly ContributionPayload[], one: string, seve
         {
           label: countValues(rest.length, `other ${one}`, several && `other ${several}`),
           value: sumContributions(rest),
+          cells: [formatPercent(rest.reduce((sum, { average_weight: weight }) => sum + weight, 0)), ''],
         },
       ];
 
@@ -64,6 +69,10 @@ export const sumContributions = (rows: readonly { readonly contribution: number 
 export const createGroupSteps = (groups: readonly GroupAttributionRow[], total: number): readonly Step[] => [
   ...groups
     .toSorted((a, b) => b.contribution - a.contribution)
-    .map(({ group, contribution }) => ({ label: group, value: contribution })),
-  { label: 'total', value: total, isTotal: true },
+    .map(({ group, contribution, average_weight: weight }) => ({
+      label: group,
+      value: contribution,
+      cells: [formatPercent(weight)],
+    })),
+  { label: 'Total', value: total, isTotal: true, cells: [''] },
 ];

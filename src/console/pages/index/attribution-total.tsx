@@ -1,4 +1,4 @@
-import type { AttributionView, GroupAttributionView } from '#clients/typescript/divisor.js';
+import type { AttributionView, GroupAttributionView, PerformanceView } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
@@ -14,16 +14,19 @@ import {
   formatResidual,
   getSignClass,
 } from '../../words/numbers.js';
+import { returnText } from '../../words/returns.js';
 import { createGroupSteps, splitBySign, createSteps, sumContributions } from './attribution-steps.js';
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
   /** Contributions by sector. Null if the store has no sectors, undefined while they are loading. */
   readonly groups: GroupAttributionView | null | undefined;
+  /** Return variant of the run; undefined while it is loading. */
+  readonly variant: PerformanceView['return_variant'] | undefined;
 }
 
 /** Renders the return of the range as a sum: gains, losses, and the steps from zero to the total. */
-export function AttributionTotal({ view, groups }: AttributionTotalProps) {
+export function AttributionTotal({ view, groups, variant }: AttributionTotalProps) {
   const hasSectors = groups !== null && (groups === undefined || groups.groups.length > 1);
   // The sectors of an overlay do not show its own parts, such as a fee.
   const usual = view.overlay_parts === null ? 'sector' : 'security';
@@ -35,19 +38,17 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
       <Section
         title="Steps to the total"
         aside={
-          <>
-            percentage points of the return{view.cost_drag !== null && view.cost_drag !== 0 && ', after costs'}
-            {hasSectors && (
-              <Choice
-                label="Steps by"
-                options={STEPS_BY}
-                value={by}
-                onChoose={(chosen) => setParameters({ steps: chosen === usual ? null : chosen })}
-              />
-            )}
-          </>
+          hasSectors && (
+            <Choice
+              label="Steps by"
+              options={STEPS_BY}
+              value={by}
+              onChoose={(chosen) => setParameters({ steps: chosen === usual ? null : chosen })}
+            />
+          )
         }
       >
+        <p class="quiet">{formatBasis(view, variant)}</p>
         {by === 'sector' && groups == null ? (
           <Wait what="the sectors" skeleton={<span class="skeleton skeleton-chart" aria-hidden="true" />} />
         ) : (
@@ -57,12 +58,20 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
               by === 'sector' && groups != null ? createGroupSteps(groups.groups, view.total_return) : createSteps(view)
             }
             isRunning
+            heads={['Contribution', 'Average weight', ...(by === 'sector' ? [] : ['Return'])]}
             format={formatPoints}
           />
         )}
       </Section>
     </>
   );
+}
+
+/** States the return that is attributed, and how the contributions of the sessions are added. */
+function formatBasis({ cost_drag: cost }: AttributionView, variant: AttributionTotalProps['variant']): string {
+  const basis = variant === undefined ? 'return' : returnText(variant);
+  const costs = cost === null || cost === 0 ? 'the run has no transaction cost' : 'after transaction costs';
+  return `Attributed: the ${basis}, ${costs}. Contributions of sessions are linked (Cariño), so that they add up to it.`;
 }
 
 const STEPS_BY = [

@@ -23,6 +23,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { addPoints, addSign } from '../../components/signed.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatChange, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
 import { AttributionTotal } from './attribution-total.js';
@@ -51,20 +52,24 @@ function useReference(id: string) {
   const isRunKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
   return {
     options: [
-      { value: NO_EFFECT, text: 'nothing' },
+      { value: NO_EFFECT, text: 'No benchmark' },
       ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
     ],
+    variant: performance.data?.return_variant,
     usual,
     against: requestedReference === NO_EFFECT ? null : (requestedReference ?? usual),
     isKnown: isRunKnown && indices.data !== undefined,
   };
 }
 
-/** Renders the attribution of the return of a range: cumulative steps, groups and securities. */
+/**
+ * Renders the attribution of the return of a range: cumulative steps, groups and securities. Without a benchmark, the
+ * steps state everything about the sectors.
+ */
 export function Attribution({ id, run }: AttributionProps) {
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const { options, usual, against, isKnown } = useReference(id);
+  const { options, variant, usual, against, isKnown } = useReference(id);
   const fields = useFieldsOfRun(run);
   const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
   const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
@@ -99,33 +104,33 @@ export function Attribution({ id, run }: AttributionProps) {
         {(view) => (
           <AttributionTotal
             view={view}
+            variant={variant}
             groups={groups.data ?? (hasNoSectors || groups.trouble !== null ? null : undefined)}
           />
         )}
       </Answered>
-      <Section
-        title="By sector"
-        aside={!hasNoSectors && against === null && 'choose an index above to split the active return'}
-      >
-        {hasNoSectors ? (
-          <NoGroupColumn purpose="the attribution by sector" />
-        ) : (
-          <Answered resource={groups} what="the attribution by group">
-            {(view) => (
-              <>
-                <ActiveReturn view={view} />
-                <Table
-                  label="attribution by sector"
-                  columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
-                  rows={view.groups}
-                  getKey={({ group }) => group}
-                  sort={{ column: 'contribution', direction: 'desc' }}
-                />
-              </>
-            )}
-          </Answered>
-        )}
-      </Section>
+      {(hasNoSectors || against !== null || groups.trouble !== null) && (
+        <Section title="By sector">
+          {hasNoSectors ? (
+            <NoGroupColumn purpose="the attribution by sector" />
+          ) : (
+            <Answered resource={groups} what="the attribution by group">
+              {(view) => (
+                <>
+                  <ActiveReturn view={view} />
+                  <Table
+                    label="attribution by sector"
+                    columns={GROUP_COLUMNS}
+                    rows={view.groups}
+                    getKey={({ group }) => group}
+                    sort={{ column: 'contribution', direction: 'desc' }}
+                  />
+                </>
+              )}
+            </Answered>
+          )}
+        </Section>
+      )}
       <FactorAttribution id={id} />
       <Section title="By security" aside={<ExportMenu id={id} table="attribution" />}>
         <Answered resource={names} what="the attribution by security">
@@ -216,19 +221,16 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     of: ({ contribution }) => contribution,
     write: addPoints,
   }),
+  ...(['allocation', 'selection', 'interaction'] as const).map((effect, k): Column<GroupAttributionRow> => ({
+    id: effect,
+    title: formatLabel(effect),
+    width: 96,
+    priority: 2 + k,
+    align: 'right',
+    value: (row) => row[effect],
+    show: (row) => addPoints(row[effect]),
+  })),
 ];
-
-const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
-  ['allocation', 'selection', 'interaction'] as const
-).map((effect, k) => ({
-  id: effect,
-  title: effect[0]!.toUpperCase() + effect.slice(1),
-  width: 96,
-  priority: 2 + k,
-  align: 'right',
-  value: (row) => row[effect],
-  show: (row) => addPoints(row[effect]),
-}));
 
 const NAME_COLUMNS: readonly Column<NameRow>[] = [
   {

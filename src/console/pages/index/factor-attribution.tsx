@@ -13,14 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
-import {
-  formatChange,
-  formatDecimal,
-  formatPercent,
-  formatPoints,
-  formatResidual,
-  getSignClass,
-} from '../../words/numbers.js';
+import { formatDecimal, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 
 const MODELS = [
   { value: 'styles', text: 'Styles' },
@@ -73,7 +66,7 @@ interface Row {
 }
 
 function Factors({ view }: { readonly view: FactorAttributionView }) {
-  const { factors, specific, other, total_return: total, covered_weight: covered, residual } = view;
+  const { factors, specific, other, total_return: total, covered_weight: covered } = view;
   const rows: readonly Row[] = [
     ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
       name: formatFactor(factor),
@@ -109,8 +102,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
         sort={{ column: 'contribution', direction: 'desc' }}
       />
       <p class="quiet">
-        Together {formatChange(total)}, residual {formatResidual(residual)}; regressions have {formatPercent(covered)}{' '}
-        of the weight.
+        Together {formatPoints(total)}. Regressions have {formatPercent(covered)} of the weight.
       </p>
     </>
   );
@@ -119,15 +111,19 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
 const COLUMNS: readonly Column<Row>[] = [
   { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
   { id: 'group', title: 'Group', width: 92, priority: 3, value: ({ group }) => group },
-  createNumericColumn({
+  {
     id: 'exposure',
     title: 'Average exposure',
-    help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations',
+    help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations (SD)',
     width: 130,
     priority: 2,
-    of: ({ exposure }) => exposure,
-    write: (value) => formatDecimal(value, 3),
-  }),
+    align: 'right',
+    value: ({ exposure }) => exposure,
+    show: ({ exposure, group }) =>
+      exposure !== null && group === 'Sectors'
+        ? formatPercent(exposure)
+        : `${formatDecimal(exposure, 3)}${exposure !== null && group === 'Styles' ? ' SD' : ''}`,
+  },
   createNumericColumn({
     id: 'contribution',
     adds: true,

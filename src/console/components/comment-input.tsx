@@ -1,7 +1,7 @@
 import './control.css';
 
 /** Maximum length of a comment on a decision, as in the contract. */
-const COMMENT_MAX = 2000;
+export const COMMENT_MAX = 2000;
 
 interface CommentInputProps {
   /** Default: `Comment`. */

@@ -6,8 +6,7 @@ import { showToast } from '../state/toasts.js';
 import { countValues } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import type { ButtonProps } from './button.js';
-import { findComment, CommentInput } from './comment-input.js';
-import { Section } from './page.js';
+import { findComment, COMMENT_MAX } from './comment-input.js';
 import './decide-many.css';
 
 interface ManyDecision<D extends string> {
@@ -31,7 +30,7 @@ interface DecideManyProps<D extends string> {
 
 /**
  * Renders buttons that apply one decision and one comment to all selected rows. Rows that the service refuses stay
- * selected, and the reasons are shown below the button.
+ * selected, and the reasons are shown below the button. The buttons are disabled until a row is selected.
  */
 export function DecideMany<D extends string>({ keys, noun, decisions, decide, onDone }: DecideManyProps<D>) {
   const [comment, setComment] = useState('');
@@ -59,22 +58,27 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
       notifyChange();
     };
   return (
-    <div class="decide-many">
-      <Section title="One decision for the selected" aside={`${countValues(keys.length, noun)} selected`}>
-        <CommentInput value={comment} onChange={setComment} />
-        <div class="form-actions">
-          {decisions.map((one) => (
-            <ActionButton
-              key={one.decision}
-              kind={one.kind}
-              disabled={one.needsComment === true && comment.trim() === ''}
-              act={act(one)}
-            >
-              {one.text} {keys.length}
-            </ActionButton>
-          ))}
-        </div>
-      </Section>
+    <div class="decide-many form-actions is-wide">
+      <span class="quiet">{countValues(keys.length, noun)} selected</span>
+      <textarea
+        class="control"
+        aria-label="Comment"
+        placeholder="Comment"
+        rows={1}
+        maxLength={COMMENT_MAX}
+        value={comment}
+        onInput={(event) => setComment(event.currentTarget.value)}
+      />
+      {decisions.map((one) => (
+        <ActionButton
+          key={one.decision}
+          kind={one.kind}
+          disabled={keys.length === 0 || (one.needsComment === true && comment.trim() === '')}
+          act={act(one)}
+        >
+          {one.text} {keys.length === 0 ? 'selected' : keys.length}
+        </ActionButton>
+      ))}
     </div>
   );
 }

@@ -27,10 +27,17 @@ interface ListedActions {
  * or names, there is no column for them.
  */
 export function createColumns({ rows, names, indices, today, isComing }: ListedActions): readonly Column<DeskAction>[] {
-  const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+  const flagged = rows.some(({ flags }) => flags.length > 0)
+    ? COLUMNS
+    : COLUMNS.filter(({ id }) => id !== 'flags').map((column) =>
+        column.id === 'state' ? { ...column, width: STATE_WIDTH } : column,
+      );
+  const type = flagged.findIndex(({ id }) => id === 'type');
   const priced = flagged.toSpliced(
-    flagged.findIndex(({ id }) => id === 'type') + 1,
-    0,
+    type,
+    1,
+    // On a phone, the type is part of the terms.
+    { ...flagged[type]!, below: 'nothing' },
     termsColumn(names),
     createIndicesColumn(indices),
   );
@@ -39,26 +46,34 @@ export function createColumns({ rows, names, indices, today, isComing }: ListedA
   return columns.toSpliced(1, 0, createTimeColumn(today));
 }
 
+/** Width of the states without the mark of a flag, in pixels. */
+const STATE_WIDTH = 98;
+
 const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
   id: 'company',
   title: 'Company',
   width: 150,
   grow: 4,
   priority: 4,
+  below: 'text',
   value: ({ identifier }) => names.get(identifier)?.name ?? null,
 });
 
-const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
-  id: 'value',
-  title: 'Terms',
-  width: 142,
-  grow: 0.5,
-  priority: 2,
-  value: ({ value }) => value,
-  below: 'titled',
-  show: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
-  showBelow: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
-});
+const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => {
+  const formatTerms = ({ identifier, type, value }: DeskAction): string =>
+    formatActionValue(type, value, names.get(identifier)?.currency ?? null).replace(' a share', '');
+  return {
+    id: 'value',
+    title: 'Terms',
+    help: 'Per share held: cash, or other shares',
+    width: 120,
+    grow: 0.5,
+    priority: 2,
+    value: ({ value }) => value,
+    show: formatTerms,
+    showBelow: (row) => (row.type === 'DIVIDEND' ? '' : `${formatType(row.type)} `) + formatTerms(row),
+  };
+};
 
 const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskAction> => ({
   id: 'indices',
@@ -71,8 +86,9 @@ const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskA
   value: ({ action_id: id }) => indices?.get(id)?.reduce((largest, { weight }) => Math.max(largest, weight), 0) ?? null,
   show: ({ action_id: id }) => formatIndices(indices?.get(id)),
   showBelow: ({ action_id: id }) => {
-    const affected = indices?.get(id) ?? [];
-    return affected.length === 1 ? affected[0]?.index_id : countValues(affected.length, 'index', 'indices');
+    const [largest, ...others] = (indices?.get(id) ?? []).toSorted((a, b) => b.weight - a.weight);
+    if (largest === undefined) return null;
+    return `${largest.index_id} ${formatPercent(largest.weight)}${others.length > 0 ? ` +${formatCount(others.length)}` : ''}`;
   },
   copy: ({ action_id: id }) =>
     indices
@@ -121,8 +137,8 @@ const createTimeColumn = (today: string): Column<DeskAction> => ({
 });
 
 const COLUMNS: readonly Column<DeskAction>[] = [
-  { id: 'date', title: 'Ex-date', width: 98, grow: 0, value: (row) => row.ex_date },
-  { id: 'security', title: 'Security', width: 84, grow: 0, value: ({ identifier }) => identifier },
+  { id: 'date', title: 'Ex-date', width: 94, grow: 0, value: (row) => row.ex_date },
+  { id: 'security', title: 'Security', width: 74, grow: 0, value: ({ identifier }) => identifier },
   { id: 'type', title: 'Type', width: 118, grow: 0, priority: 2, value: ({ type }) => formatType(type) },
   { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
   { id: 'paid', title: 'Pay date', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },

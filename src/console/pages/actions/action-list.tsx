@@ -28,6 +28,21 @@ export function ActionList({ actions, rows, affected, open, last, today, isComin
   const keys = selected.filter((key) => rows.some(({ action_id: id }) => id === key));
   return (
     <>
+      {may('data') && (
+        <DecideMany
+          keys={keys}
+          noun="action"
+          decisions={DECISIONS}
+          decide={(key, decision, comment) =>
+            service.value.call('decideAction', {
+              params: { action_id: key },
+              query: { store_id: getChosenStore() },
+              body: { decision, comment },
+            })
+          }
+          onDone={setSelected}
+        />
+      )}
       <Table
         label="corporate actions"
         name="actions"
@@ -46,21 +61,6 @@ export function ActionList({ actions, rows, affected, open, last, today, isComin
           The column Indices covers the newest runs; the runs of {formatCount(affected.unread)} other indices were not
           read.
         </p>
-      )}
-      {keys.length > 0 && (
-        <DecideMany
-          keys={keys}
-          noun="action"
-          decisions={DECISIONS}
-          decide={(key, decision, comment) =>
-            service.value.call('decideAction', {
-              params: { action_id: key },
-              query: { store_id: getChosenStore() },
-              body: { decision, comment },
-            })
-          }
-          onDone={setSelected}
-        />
       )}
     </>
   );

@@ -2,17 +2,15 @@ import type { DeskAction } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
-import { FiguresSkeleton } from '../../components/skeleton.js';
 import { StoreSelect } from '../../components/store-select.js';
 import { Wait } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { isOverdue } from '../../words/actions.js';
+import { isOverdue, isUndecided } from '../../words/actions.js';
 import { formatLabel } from '../../words/labels.js';
 import { subtractDays } from '../../words/dates.js';
-import { formatCount } from '../../words/numbers.js';
+import { countValues, formatCount } from '../../words/numbers.js';
 import { ActionList } from './action-list.js';
 import { STATE_KINDS } from './action-states.js';
 import { isHeld, useAffectedIndices } from './affected-indices.js';
@@ -38,11 +36,7 @@ export function FilteredActions(listed: ListedActions) {
   const isKnown = scope === 'all' || affected !== undefined || actions.length === 0;
   return (
     <>
-      {isKnown ? (
-        <Counts actions={scopedActions} held={affected && heldActions.length} total={actions.length} today={today} />
-      ) : (
-        <FiguresSkeleton />
-      )}
+      {isKnown && <Undecided actions={scopedActions} today={today} />}
       <div class="filter-bar">
         <Choice
           label="Scope"
@@ -83,52 +77,20 @@ export function FilteredActions(listed: ListedActions) {
   );
 }
 
-interface CountsProps {
-  /** Actions of the selected scope. */
-  readonly actions: readonly DeskAction[];
-  /** Number of actions that concern an index; undefined until it is known. */
-  readonly held: number | undefined;
-  /** Number of all listed actions. */
-  readonly total: number;
-  readonly today: string;
-}
-
-function Counts({ actions, held, total, today }: CountsProps) {
-  const countState = (state: DeskAction['state']) => actions.filter((action) => action.state === state).length;
-  const coming = actions.filter(({ ex_date: date }) => date > today).length;
-  const flagged = actions.filter(({ flags }) => flags.length > 0).length;
-  const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, today)).length;
+/** States how many actions of the selected scope need a decision, and how many of them are late. */
+function Undecided({ actions, today }: { readonly actions: readonly DeskAction[]; readonly today: string }) {
+  const undecided = actions.filter(isUndecided);
+  const overdue = undecided.filter((action) => isOverdue(action, today)).length;
+  if (undecided.length === 0) return null;
   return (
-    <Metrics
-      label="Corporate actions by state"
-      metrics={[
-        {
-          term: 'In an index',
-          value: formatCount(held ?? null),
-          note: `of ${formatCount(total)} actions`,
-          help: 'Actions of securities that an index with a run holds before the ex-date',
-        },
-        {
-          term: 'To confirm',
-          value: formatCount(countState('new')),
-          kind: overdue > 0 ? 'down' : '',
-          note: overdue > 0 ? `${formatCount(overdue)} past the ex-date` : 'no decision yet',
-        },
-        {
-          term: 'Amended',
-          value: formatCount(countState('amended')),
-          help: 'The terms changed after the decision',
-          note: 'decide again',
-        },
-        {
-          term: 'Flagged',
-          value: formatCount(flagged),
-          kind: flagged > 0 ? 'down' : '',
-          note: 'with a reason to review',
-        },
-        { term: 'Coming', value: formatCount(coming), note: `after ${today}` },
-      ]}
-    />
+    <p>
+      {countValues(undecided.length, 'action')} to confirm
+      {overdue > 0 && (
+        <>
+          , <strong class="down">{formatCount(overdue)} past the ex-date</strong>
+        </>
+      )}
+    </p>
   );
 }
 

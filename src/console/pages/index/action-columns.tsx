@@ -17,7 +17,7 @@ export function createActionColumns(
   return [
     { id: 'date', title: 'Ex-date', width: 100, grow: 0, value: ({ ex_date: date }) => date },
     ...createNameColumns(facts).map((column) =>
-      column.id === 'company' ? { ...column, width: 140, ideal: 220, grow: 6 } : { ...column, grow: 0 },
+      column.id === 'company' ? { ...column, width: 96, ideal: 180, grow: 6 } : { ...column, grow: 0 },
     ),
     rows.some(({ state, awaits_decision: awaits }) => awaits || state === 'coming')
       ? { ...TYPE_COLUMN, width: MARKED_TYPE_WIDTH }
@@ -101,21 +101,22 @@ const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
   { id: 'announced', title: 'Announced', width: 100, priority: 6, value: ({ announced }) => announced },
   createNumericColumn({
     id: 'before',
-    title: 'Weight before ex-date',
-    help: 'At the previous close; for announced actions on the last date of the run',
-    width: 150,
-    priority: 4,
+    title: 'Weight before',
+    help: 'At the close before the ex-date; for announced actions on the last date of the run',
+    width: 108,
+    priority: 1,
     of: (row) => row.weight_before,
-    write: (value) => formatPercent(value, 4),
+    write: (value) => formatPercent(value),
+    showBelow: (row) => row.weight_before !== null && `weight ${formatPercent(row.weight_before)}`,
   }),
   createNumericColumn({
     id: 'after',
-    title: 'Weight at ex-date close',
-    help: 'At the close of its session, with the price move of the day; pro forma for announced actions',
-    width: 156,
+    title: 'Weight after',
+    help: 'At the close of the ex-date, with the price move of the day; pro forma for announced actions',
+    width: 100,
     priority: 3,
     of: (row) => row.weight_after,
-    write: (value) => formatPercent(value, 4),
+    write: (value) => formatPercent(value),
   }),
   {
     id: 'shares',

@@ -150,13 +150,15 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await figures.getByText('not modelled').waitFor();
     expect(await figures.textContent()).toContain('Costnot modelledthe run has no transaction cost');
     await follow(page, '/console/indices/BROAD?tab=rebalances');
-    await page.getByLabel('Means of the rebalances').getByText('not modelled').waitFor();
+    const means = page.getByLabel('Means of the rebalances');
+    await means.getByText('Average turnover').waitFor();
+    expect(await means.textContent()).not.toContain('Costs a year');
     expect(await page.getByRole('columnheader', { name: 'Cost' }).count()).toBe(0);
     // A column with one value in all rows is stated once.
     const [construction, ...later] = body.rebalances;
     await page
       .getByText(
-        `${later.length} after the initial construction of ${construction!.date}, decided on the same day, called by the schedule`,
+        `${later.length} after the initial construction of ${construction!.date}, decided on the same day, scheduled`,
       )
       .waitFor();
     for (const name of ['Called by', 'Decided', 'Review'])
@@ -173,7 +175,7 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const { body: view } = await service.ask<RebalanceView>('GET', `/analytics/BROAD/rebalances/${date}`);
     const formatLargest = (changes: readonly { readonly identifier: string; readonly weight: number }[]) => {
       const names = changes.toSorted((a, b) => b.weight - a.weight).map(({ identifier }) => identifier);
-      return names.slice(0, 2).join(', ') + (names.length > 2 ? ` +${names.length - 2}` : '');
+      return names.slice(0, 5).join(', ') + (names.length > 5 ? ` +${names.length - 5}` : '');
     };
     const entered = view.names.filter(({ before, target }) => before === 0 && target > 0);
     const removed = view.names.filter(({ before, target }) => before! > 0 && target === 0);
@@ -184,7 +186,17 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     expect(await row.locator('[data-column="removed"]').textContent()).toBe(
       formatLargest(removed.map(({ identifier, before }) => ({ identifier, weight: before! }))),
     );
-
+    // The page of the rebalance has them first, names the datapoint of the selection, and adds up the trades.
+    await follow(page, `/console/indices/BROAD/rebalances/${date}`);
+    await page.getByRole('button', { name: /^Best by market cap top · Count 50 50/ }).waitFor();
+    const table = page.getByRole('grid', { name: 'securities of the rebalance' });
+    for (const [k, mark] of [
+      [1, 'added'],
+      [entered.length + 1, 'removed'],
+    ] as const)
+      expect(await table.getByRole('row').nth(k).textContent()).toContain(mark);
+    const bought = view.names.reduce((sum, { trade }) => sum + Math.max(trade ?? 0, 0), 0);
+    await page.getByText(`Bought ${Math.round(bought).toLocaleString('en-GB')} USD, sold`).waitFor();
     await follow(page, `/console/indices/CORE/rebalances/${body.rebalances.at(-1)!.date}`);
     await figures.getByText(/^\d+\.\d\d bp$/).waitFor();
   });

@@ -2,6 +2,7 @@ import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
 import { getParameter, setParameters } from '../state/location.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
+import { formatFactor, lowerFirst } from '../words/labels.js';
 import { formatCount } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import './funnel.css';
@@ -20,6 +21,9 @@ interface FunnelProps {
   onName?(identifier: string): void;
 }
 
+/** Text for the datapoint in the name of a rule type. */
+const FIELD = 'a field';
+
 /** Maximum number of excluded securities shown per step. */
 const SHOWN_MAX = 200;
 
@@ -33,11 +37,18 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
     follows: false,
   });
   const findSpec = (type: string) => types.data?.selection.find((own) => own.type === type);
+  const findParameters = (id: string | null): object => rules.find((rule) => rule.id === id)?.params ?? {};
+  /** Returns the name of a rule with its datapoint, for example `Best by market cap`. */
+  const formatRule = (type: string, id: string | null): string => {
+    const field = Object.entries(findParameters(id)).find(([name]) => name === 'field')?.[1] as unknown;
+    const label = findSpec(type)?.label ?? type;
+    return typeof field === 'string' ? label.replace(FIELD, lowerFirst(formatFactor(field))) : label;
+  };
   /** Returns the parameters of a rule, and its id unless it repeats the name of the rule. */
   const describeRule = (type: string, id: string | null): string => {
     const spec = findSpec(type);
-    const parameters = Object.entries(rules.find((rule) => rule.id === id)?.params ?? {}).flatMap(([name, value]) =>
-      ['number', 'string'].includes(typeof value)
+    const parameters = Object.entries(findParameters(id)).flatMap(([name, value]) =>
+      ['number', 'string'].includes(typeof value) && !(name === 'field' && spec?.label.includes(FIELD) === true)
         ? [`${spec?.parameters.find((one) => one.name === name)?.label ?? name} ${String(value)}`]
         : [],
     );
@@ -68,7 +79,7 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
                 'Universe'
               ) : (
                 <>
-                  {findSpec(type)?.label ?? type} <span class="quiet">{describeRule(type, id)}</span>
+                  {formatRule(type, id)} <span class="quiet">{describeRule(type, id)}</span>
                 </>
               )}
             </span>

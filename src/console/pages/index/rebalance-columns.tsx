@@ -19,16 +19,13 @@ export const addLeft = (rebalances: readonly RebalanceRow[]): readonly Row[] =>
 export const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
   cost === null && added === constituents;
 
-/** Maximum number of added and of removed securities that are named in a row. */
-const NAMED_MAX = 2;
-
 /** Renders the largest of some securities and the number of the others, for example `AAA, BBB +3`. */
 function renderSecurities(names: readonly string[], count: number) {
   if (count === 0) return <span class="quiet">none</span>;
-  const restCount = count - Math.min(NAMED_MAX, names.length);
+  const restCount = count - names.length;
   return (
-    <span title={names.join(', ') + (count > names.length ? ` and ${formatCount(count - names.length)} more` : '')}>
-      {names.slice(0, NAMED_MAX).join(', ')}
+    <span title={names.join(', ') + (restCount > 0 ? ` and ${formatCount(restCount)} more` : '')}>
+      {names.join(', ')}
       {restCount > 0 && <span class="quiet"> +{formatCount(restCount)}</span>}
     </span>
   );
@@ -90,7 +87,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Largest securities; sorted by their number',
     width: 130,
     ideal: 150,
-    grow: 1,
+    grow: 3,
     priority: 2,
     below: 'titled',
     value: ({ added }) => added,
@@ -102,7 +99,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Largest securities; sorted by their number',
     width: 130,
     ideal: 150,
-    grow: 1,
+    grow: 3,
     priority: 2,
     below: 'titled',
     value: ({ removed }) => removed,
@@ -110,9 +107,9 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   createNumericColumn({
     id: 'left',
-    title: 'Left between',
+    title: 'Left between rebalances',
     help: 'Constituents that left after the rebalance before, for example because they were delisted',
-    width: 96,
+    width: 164,
     priority: 3,
     of: (row) => row.left,
     write: formatCount,

@@ -15,7 +15,6 @@ import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/show
 import type { OrdersProps } from '../rebalance/orders.js';
 import { findLastScheduled, listHeldRebalances } from './held-rebalances.js';
 import { addLeft, createRebalanceColumns, isFirst, type Row } from './rebalance-columns.js';
-import { NO_COST_NOTE } from '../rebalance/rebalance-figures.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { computeYearlySum } from '../../words/turnover.js';
@@ -114,7 +113,7 @@ function findConstants(rebalances: readonly RebalanceRow[]): ReadonlyMap<string,
   const constants = new Map<string, string | null>();
   if (rebalances.every((row) => row.decision_date === row.date)) constants.set('decided', 'decided on the same day');
   if (isShared((row) => row.cause))
-    constants.set('cause', `called by ${cause === 'schedule' ? 'the schedule' : cause.replace('_', ' ')}`);
+    constants.set('cause', cause === 'schedule' ? 'scheduled' : `called by ${cause.replace('_', ' ')}`);
   if (isShared((row) => row.review))
     constants.set('review', review === DEFAULT_REVIEW ? null : review && `review ${review}`);
   if (isShared((row) => row.capped))
@@ -157,24 +156,32 @@ function Figures({ rebalances }: RebalancesOf) {
           note: 'one-way',
           help: 'Without the initial construction',
         },
+        {
+          term: 'Average turnover',
+          value: formatPercent(sum((row) => row.turnover) / later.length),
+          note: 'at a rebalance',
+          help: 'One-way, without the initial construction',
+        },
         { term: 'Largest turnover', value: formatPercent(largestRebalance.turnover), note: largestRebalance.date },
         {
-          term: 'Added each time',
+          term: 'Average added',
           value: formatMean((row) => row.added),
-          help: 'Mean without the initial construction',
+          help: 'At a rebalance, without the initial construction',
         },
         {
-          term: 'Removed each time',
+          term: 'Average removed',
           value: formatMean((row) => row.removed),
-          help: 'Mean without the initial construction',
+          help: 'At a rebalance, without the initial construction',
         },
-        hasCosts(rebalances)
-          ? {
-              term: 'Costs a year',
-              value: formatBps(computeYearlySum(rebalances, (row) => row.cost_fraction)),
-              help: 'Of the value',
-            }
-          : { term: 'Costs a year', value: 'not modelled', note: NO_COST_NOTE },
+        ...(hasCosts(rebalances)
+          ? [
+              {
+                term: 'Costs a year',
+                value: formatBps(computeYearlySum(rebalances, (row) => row.cost_fraction)),
+                help: 'Of the value',
+              },
+            ]
+          : []),
       ]}
     />
   );

@@ -1,7 +1,8 @@
 import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
 import { Metrics } from '../../components/metrics.js';
 import { formatFirstNames } from '../../words/first-names.js';
-import { formatCost, formatCount, formatPercent } from '../../words/numbers.js';
+import { formatCompact } from '../../words/amounts.js';
+import { formatCost, formatCount, formatDecimal, formatMoney, formatPercent } from '../../words/numbers.js';
 
 const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
   schedule: 'by the schedule',
@@ -62,7 +63,7 @@ export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
 }
 
 /** States why trades of a run cost nothing. */
-export const NO_COST_NOTE = 'the run has no transaction cost';
+const NO_COST_NOTE = 'the run has no transaction cost';
 
 /** Maximum number of identifiers below a figure. */
 const NOTED_MAX = 3;
@@ -79,3 +80,23 @@ export const isAdded = ({ before, target }: RebalancedName): boolean =>
 /** Returns true if a security leaves the index at the rebalance. */
 export const isRemoved = ({ before, target }: RebalancedName): boolean =>
   target === 0 && before !== null && before !== 0;
+
+/** Sorts added securities first, then removed ones, then all others; within each by weight. */
+export function sortChangedFirst(names: readonly RebalancedName[]): readonly RebalancedName[] {
+  const findPlace = (name: RebalancedName) => (isAdded(name) ? 0 : isRemoved(name) ? 1 : 2);
+  return names.toSorted(
+    (a, b) => findPlace(a) - findPlace(b) || b.after - a.after || (b.before ?? 0) - (a.before ?? 0),
+  );
+}
+
+/** Formats the totals of the trades, and the value of the portfolio that follows from them and the turnover. */
+export function formatTraded({ names, turnover }: RebalanceView, currency: string): string | null {
+  const trades = names.map(({ trade }) => trade ?? 0);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const [bought, sold] = [sum(trades.filter((trade) => trade > 0)), -sum(trades.filter((trade) => trade < 0))];
+  if (bought + sold === 0) return null;
+  const write = (value: string) => formatMoney(value, currency === '' ? null : currency);
+  const totals = `Bought ${write(formatDecimal(bought, 0))}, sold ${write(formatDecimal(sold, 0))}`;
+  if (turnover === null || turnover === 0) return `${totals}.`;
+  return `${totals}, of a portfolio of about ${write(formatCompact((bought + sold) / 2 / turnover))}.`;
+}

@@ -18,12 +18,13 @@ import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { addPoints } from '../../components/signed.js';
+import { getValueAt, isObject } from '../../words/paths.js';
 import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, RunNote } from '../index/explanation.js';
 import { formatBindingBounds } from '../optimise/bounds.js';
 import { Orders } from './orders.js';
-import { isAdded, isRemoved, RebalanceFigures } from './rebalance-figures.js';
+import { formatTraded, isAdded, isRemoved, RebalanceFigures, sortChangedFirst } from './rebalance-figures.js';
 
 /** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {
@@ -105,6 +106,14 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
   const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
     service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
   );
+  const version = view.index_version;
+  // A strategy has no version of an index, and no preview.
+  const definition = useResource(
+    preview.data === undefined || version === null ? null : `definition ${id} ${version}`,
+    (signal) => service.value.call('getIndexVersion', { params: { index_id: id, version: String(version) }, signal }),
+    { follows: false },
+  );
+  const selection = getValueAt(definition.data, ['pipeline', 'selection']);
   // A strategy has no selection rules. It holds the weights of its index.
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
@@ -113,7 +122,14 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
       <Answered resource={preview} what="the rules for each security">
         {({ steps, assets, solve, findings }) => (
           <>
-            {steps !== null && <Funnel steps={steps} assets={assets} onName={(name) => setParameters({ name })} />}
+            {steps !== null && (
+              <Funnel
+                steps={steps}
+                assets={assets}
+                rules={Array.isArray(selection) ? selection.filter(isObject) : []}
+                onName={(name) => setParameters({ name })}
+              />
+            )}
             {solve !== null && (
               <p>
                 Optimised from <a href={formatIndexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its
@@ -178,7 +194,7 @@ function Names({ view, open, currency }: NamesProps) {
     view.date,
   );
   const shownFilter = ROW_FILTERS.find(({ value }) => value === getParameter('show'))?.value ?? 'all';
-  const rows = view.names.filter(ROW_TESTS[shownFilter]).map((name): Row => {
+  const rows = sortChangedFirst(view.names.filter(ROW_TESTS[shownFilter])).map((name): Row => {
     const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
     return { ...name, company, sector };
   });
@@ -203,9 +219,9 @@ function Names({ view, open, currency }: NamesProps) {
         onOpen={({ identifier }) => setParameters({ name: identifier })}
         openKey={open}
         searchIn={({ identifier, company, sector }) => `${identifier} ${company ?? ''} ${sector ?? ''}`}
-        sort={{ column: 'after', direction: 'desc' }}
         height={560}
       />
+      <p class="quiet">{formatTraded(view, currency)}</p>
     </Section>
   );
 }

@@ -86,9 +86,8 @@ const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskA
   value: ({ action_id: id }) => indices?.get(id)?.reduce((largest, { weight }) => Math.max(largest, weight), 0) ?? null,
   show: ({ action_id: id }) => formatIndices(indices?.get(id)),
   showBelow: ({ action_id: id }) => {
-    const [largest, ...others] = (indices?.get(id) ?? []).toSorted((a, b) => b.weight - a.weight);
-    if (largest === undefined) return null;
-    return `${largest.index_id} ${formatPercent(largest.weight)}${others.length > 0 ? ` +${formatCount(others.length)}` : ''}`;
+    const [largest] = (indices?.get(id) ?? []).toSorted((a, b) => b.weight - a.weight);
+    return largest && `${largest.index_id} ${formatPercent(largest.weight)}`;
   },
   copy: ({ action_id: id }) =>
     indices

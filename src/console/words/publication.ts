@@ -71,7 +71,7 @@ export interface LoggedPublication<E> {
   /** First date of the closes. The next field is the last date. */
   readonly from: string;
   readonly to: string;
-  /** Entry with the largest absolute change; null for first publications. */
+  /** Earliest entry with the largest absolute change within rounding; null for first publications. */
   readonly largest: ChangedEntry<E> | null;
 }
 
@@ -96,17 +96,33 @@ function addChanges<E extends LogEntry>(entries: readonly E[]): readonly Changed
   return entries.map((entry) => {
     const before = replaced.get(entry.date);
     replaced.set(entry.date, entry);
-    const variant = LOGGED_VARIANTS.find((name) => entry[name] !== null && before?.[name] != null);
-    return { ...entry, change: variant === undefined ? null : entry[variant]! / before![variant]! - 1 };
+    const changes = LOGGED_VARIANTS.filter((name) => entry[name] !== null && before?.[name] != null).map(
+      (name) => entry[name]! / before![name]! - 1,
+    );
+    return {
+      ...entry,
+      change: changes.reduce<number | null>((largest, change) => (isLarger(change, largest) ? change : largest), null),
+    };
   });
 }
 
-/** Return variants of a published level, the first one preferred. */
+/** Return variants of a published level. */
 const LOGGED_VARIANTS = ['price', 'total', 'net'] as const;
 
-const findLargestChange = <E>(entries: readonly ChangedEntry<E>[]): ChangedEntry<E> | null =>
-  entries.reduce<ChangedEntry<E> | null>(
-    (largest, entry) =>
-      entry.change !== null && Math.abs(entry.change) > Math.abs(largest?.change ?? 0) ? entry : largest,
-    null,
-  );
+const findLargestChange = <E extends LogEntry>(entries: readonly ChangedEntry<E>[]): ChangedEntry<E> | null =>
+  entries
+    .toSorted((a, b) => (a.date < b.date ? -1 : 1))
+    .reduce<ChangedEntry<E> | null>(
+      (largest, entry) =>
+        entry.change !== null && entry.change !== 0 && isLarger(entry.change, largest?.change ?? null)
+          ? entry
+          : largest,
+      null,
+    );
+
+/** Returns true if a change is larger than an earlier change by more than rounding, as the service compares them. */
+const isLarger = (change: number, largest: number | null): boolean =>
+  largest === null || Math.abs(change) > Math.abs(largest) + ROUNDING;
+
+/** Maximum difference of two relative changes of levels that only the order of additions can explain. */
+const ROUNDING = 1e-12;

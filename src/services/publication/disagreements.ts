@@ -32,7 +32,7 @@ export interface DisagreementSizes {
    * composition or the last digits differ.
    */
   readonly levels_changed: number;
-  /** Largest relative change; null if only divisor or composition differ. */
+  /** Earliest of the largest relative changes within rounding; null if only divisor or composition differ. */
   readonly largest: LevelChange | null;
 }
 
@@ -82,9 +82,7 @@ export function measureDisagreements(
       position === null ? undefined : closeAt(closes, position),
     );
     if (changes.some(isBeyondRounding)) changedLevels++;
-    for (const levelChange of changes)
-      if (levelChange.change !== 0 && Math.abs(levelChange.change_bps) > Math.abs(largest?.change_bps ?? 0))
-        largest = levelChange;
+    for (const levelChange of changes) if (isLarger(levelChange, largest)) largest = levelChange;
   }
   return { levels_changed: changedLevels, largest };
 }
@@ -97,6 +95,10 @@ const ROUNDING = 1e-12;
 
 const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);
+
+/** Returns true if a change is larger than the largest earlier change by more than rounding. */
+const isLarger = ({ change, change_bps: bps }: LevelChange, largest: LevelChange | null): boolean =>
+  largest === null ? change !== 0 : Math.abs(bps) > Math.abs(largest.change_bps) + 1e4 * ROUNDING;
 
 /** Returns the changes of the levels of one close. @param position position of the date in the closes */
 export const listChangesOn = (

@@ -54,3 +54,18 @@ test('the closes of a publication are one item, with the largest change of a res
     { seqs: [6], dates: ['2024-01-15', '2024-01-15'], largest: ['2024-01-15', 1] },
   ]);
 });
+
+test('the largest change of a restatement is the earliest of equal changes, in any return variant', () => {
+  const createEntry = (date: string, at: string, [price, total]: readonly [number, number]) => {
+    return { seq: 1, date, kind: 'restatement' as const, at, price, total, net: null };
+  };
+  const findLargest = (first: readonly [number, number], second: readonly [number, number]) =>
+    listPublications([
+      createEntry('2024-01-12', '1', [100, 100]),
+      createEntry('2024-01-15', '1', [300, 300]),
+      createEntry('2024-01-15', '2', second),
+      createEntry('2024-01-12', '2', first),
+    ]).at(-1)!.largest?.date;
+  expect(findLargest([200, 200], [600 * (1 + 2e-16), 600])).toBe('2024-01-12');
+  expect(findLargest([101, 101], [303, 306])).toBe('2024-01-15');
+});

@@ -43,6 +43,20 @@ const createScalingEdit =
   (price, name) =>
     name === security ? Math.round(price * factor * 100) / 100 : price;
 
+test('the largest change is the earliest of those that are equal within rounding', () => {
+  const dates = [readSession(0), readSession(1), readSession(2)];
+  const before = new Map([100, 300, 700].map((price, k) => [dates[k]!, { price, total: null, net: null }]));
+  const noLevels = [null, null, null];
+  const measure = (price: readonly number[]) =>
+    measureDisagreements(
+      dates.map((date, position) => ({ date, position })),
+      { dates, price, total: noLevels, net: noLevels } as never,
+      before as never,
+    ).largest?.date;
+  expect(measure([200, 600 * (1 + 2e-16), 1400 * (1 + 4e-16)])).toBe(dates[0]);
+  expect(measure([200, 600, 1400.001])).toBe(dates[2]);
+});
+
 const policy = { materiality_bps: 5, correction_window: 3 };
 
 test('levels that differ by rounding only are no changed levels', () => {

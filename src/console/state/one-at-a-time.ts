@@ -24,13 +24,15 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
   const data = useSignal<T | undefined>(undefined);
   const trouble = useSignal<Trouble | null>(null);
   const answeredQuestion = useSignal<string | null>(null);
-  const asking = useMemo(() => ({ ask, wanted: key, isBusy: false }), []);
+  const asking = useMemo(() => ({ ask, wanted: key, isBusy: false, isTyped: key === null }), []);
   asking.ask = ask;
   asking.wanted = key;
 
   useEffect(() => {
     if (key === null) return undefined;
-    const timer = setTimeout(() => void run(), PAUSE_MS);
+    // A request that exists from the beginning is not typed, so it does not wait for a pause.
+    const timer = setTimeout(() => void run(), asking.isTyped ? PAUSE_MS : 0);
+    asking.isTyped = true;
     return () => clearTimeout(timer);
   }, [key, turn]);
   // If the service refused a request, it is sent again after the service changed, for example after another store was

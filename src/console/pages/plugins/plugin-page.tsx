@@ -118,6 +118,12 @@ const PARAMETER_FIELDS: readonly FieldSpec[] = [
   { name: 'help', label: 'Help', kind: 'text' },
 ];
 
+const KIND_HELP: Readonly<Record<string, string>> = {
+  datapoint: 'The values are numbers.',
+  selection: '0 or false excludes a security.',
+  weighting: 'The values are raw weights.',
+};
+
 const DATE_FIELD: FieldSpec = { name: 'as_of', label: 'Date', kind: 'date', help: 'Default: the latest date.' };
 
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
@@ -131,6 +137,12 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
       value={document}
       findings={findings}
       fixed={fixedFields}
+      changes={{
+        kind: {
+          words: { datapoint: 'Datapoint', selection: 'Selection rule', weighting: 'Weighting' },
+          help: KIND_HELP[String(document['kind'])] ?? null,
+        },
+      }}
       onChange={set}
     />
   );

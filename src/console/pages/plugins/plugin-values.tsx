@@ -269,9 +269,9 @@ function Spread({ values }: { readonly values: readonly Value[] }) {
         ))}
       </div>
       <figcaption class="quiet">
-        <span>{write(least)}</span>
-        <span>securities by value, without 2% at each end</span>
-        <span>{write(most)}</span>
+        <span>2nd percentile: {write(least)}</span>
+        <span>securities by value</span>
+        <span>98th percentile: {write(most)}</span>
       </figcaption>
     </figure>
   );

@@ -1,11 +1,11 @@
 import type { Finding, ListedPlugin } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Icon } from '../../components/icon.js';
 import { LinkCards, type LinkCard } from '../../components/link-cards.js';
-import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -15,7 +15,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatCount, countValues } from '../../words/numbers.js';
+import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import '../../components/json-document.css';
@@ -56,26 +56,18 @@ export function PluginsPage() {
 }
 
 function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
-  const formatKindCount = (wanted: ListedPlugin['kind']) =>
-    formatCount(all.filter(({ kind }) => kind === wanted).length);
   const unusedCount = all.filter(({ used_by: users }) => users.length === 0).length;
   const users = new Set(all.flatMap(({ used_by: ids }) => ids));
   return (
     <>
-      <Metrics
-        label="Figures of the plug-ins"
-        metrics={[
-          { term: 'Plug-ins', value: formatCount(all.length), note: `${formatCount(unusedCount)} unused` },
-          { term: 'Indices that use them', value: formatCount(users.size) },
-          { term: 'Datapoints', value: formatKindCount('datapoint') },
-          { term: 'Selection rules', value: formatKindCount('selection') },
-          { term: 'Weightings', value: formatKindCount('weighting') },
-        ]}
-      />
+      <p class="quiet">
+        {countValues(all.length, 'plug-in')}, {unusedCount} unused; {countValues(users.size, 'index', 'indices')} with a
+        plug-in.
+      </p>
       <Table
         label="plug-ins"
         name="plugins"
-        columns={COLUMNS}
+        columns={all.some((plugin) => listUnused(plugin).length > 0) ? [...COLUMNS, WARNINGS] : COLUMNS}
         rows={all}
         getKey={({ plugin_id: id }) => id}
         formatAddress={({ plugin_id: id }) => formatPluginAddress(id)}
@@ -159,6 +151,24 @@ const KINDS: readonly LinkCard[] = [
     address: '/console/plugins/new?kind=weighting',
   },
 ];
+
+const listUnused = ({ source, inputs }: ListedPlugin) => listUnusedInputs(source, Object.keys(inputs));
+
+const WARNINGS: Column<ListedPlugin> = {
+  id: 'warnings',
+  title: 'Warnings',
+  width: 150,
+  value: (plugin) => listUnused(plugin).join(', '),
+  copy: (plugin) => listUnused(plugin).map(formatUnused).join(', '),
+  show: (plugin) =>
+    listUnused(plugin).map((input) => (
+      <Badge key={input} kind="warning" title={`The source does not use the input ${input}.`}>
+        {formatUnused(input)}
+      </Badge>
+    )),
+};
+
+const formatUnused = (input: string): string => `${input} not used`;
 
 const COLUMNS: readonly Column<ListedPlugin>[] = [
   {

@@ -116,9 +116,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/watchlists/ended');
     await pollEventually(() => figures.textContent()).toBe(
       [
-        `Securities1 of 2A B Equity is not in the store; 1 ended before ${last}`,
-        `Median of the day–no security has a price on ${last}`,
-        `Median YTD–no security has a price on ${last}`,
+        `In the store1 of 2A B Equity is not in the store; 1 ended before ${last}`,
+        `Median 1-day return–no security has a price on ${last}`,
+        `Median YTD return–no security has a price on ${last}`,
       ].join(''),
     );
     // A missing security is a row, in the order of the list.

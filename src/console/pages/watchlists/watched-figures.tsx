@@ -37,18 +37,15 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
       label="Figures of the list"
       metrics={[
         {
-          term: 'Securities',
-          value:
-            missing.length === 0
-              ? formatCount(rows.length)
-              : `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
+          term: 'In the store',
+          value: `${formatCount(rows.length)} of ${formatCount(listedRows.length)}`,
           ...createNote(notes.length === 0 ? null : notes.join('; ')),
         },
         ...(tradedRows.length === 0
-          ? ['Median of the day', 'Median YTD'].map((term) => createUnknownMetric(term, lastDate))
+          ? [MEDIAN_DAY, MEDIAN_YTD].map((term) => createUnknownMetric(term, lastDate))
           : [
-              ...createSignedMetric('Median of the day', findMedian(days), formatGains(days)),
-              ...createSignedMetric('Median YTD', findMedian(years), null),
+              ...createSignedMetric(MEDIAN_DAY, findMedian(days), formatGains(days)),
+              ...createSignedMetric(MEDIAN_YTD, findMedian(years), null),
             ]),
         ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
         ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
@@ -57,6 +54,9 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
     />
   );
 }
+
+const MEDIAN_DAY = 'Median 1-day return';
+const MEDIAN_YTD = 'Median YTD return';
 
 /** Formats the number of gains, for example `2 of 12 gained`. */
 const formatGains = (returns: ReturnType<typeof listReturns>): string =>

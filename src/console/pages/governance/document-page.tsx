@@ -53,13 +53,6 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           scope={scope}
           idMember={idMember}
           required={first.document['text'] === undefined ? [] : ['text']}
-          actions={({ document }) =>
-            kind === 'client' &&
-            id === null &&
-            listRows(document['targets']).length === 0 && (
-              <span class="quiet">Without a target, the client receives no file.</span>
-            )
-          }
           opened={first}
           versioned={id === null ? undefined : { kind, id }}
           reread={() => read(id ?? '')}
@@ -75,7 +68,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           {(edited) => (
             <>
               {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
-              <div class={edited.document['text'] === undefined ? '' : 'side-by-side'}>
+              <div class={edited.document['text'] === undefined ? 'client-form' : 'side-by-side'}>
                 <ReadOnly unless={scope}>
                   <Form
                     edited={edited}
@@ -192,7 +185,12 @@ function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' |
       {lists.map(({ name, what, brief }) => (
         <fieldset key={name} class="field-group">
           <legend>{`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}</legend>
-          <p class="field-help">{brief}</p>
+          <p class="field-help">
+            {brief}{' '}
+            {what === 'target' && listRows(document[name]).length === 0 && (
+              <span class="field-warning">Without a target, the client receives no file.</span>
+            )}
+          </p>
           <KindList
             what={what}
             rows={listRows(document[name])}

@@ -66,6 +66,15 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'link',
 };
 
+/** Contents of the registers, on one line of a card. */
+const CARD_TEXTS: Readonly<Record<Part, string>> = {
+  clients: 'Receivers of files',
+  procedures: 'Rules in writing',
+  errors: 'In published closes',
+  judgements: 'With reasons',
+  audit: 'Signed chain',
+};
+
 /** Returns one card per register, with the number of its entries, and a card for the approvals. */
 const createCards = (
   registers: GovernanceOverview['registers'] | undefined,
@@ -75,14 +84,14 @@ const createCards = (
     icon: ICONS[part],
     title: REGISTERS[part].title,
     figure: registers?.[part] == null ? '' : formatCount(registers[part]),
-    text: REGISTERS[part].brief,
+    text: CARD_TEXTS[part],
     address: formatGovernanceAddress(part),
   })),
   {
     icon: 'approvals',
     title: 'Approvals',
     figure: pending === undefined ? '' : formatCount(pending),
-    text: 'Changes that wait for a second person, and decided ones.',
+    text: 'Pending and decided',
     address: '/console/approvals',
   },
 ];
@@ -180,11 +189,16 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
     </a>
   ),
   badge: <Badge kind={ERROR_KINDS[row.decision]}>{row.decision}</Badge>,
-  aside: row.largest === null ? '' : `largest change ${formatLevelChange(row.largest.change_bps)}`,
+  aside: [
+    ...(row.largest === null
+      ? []
+      : [`${row.largest.variant} return level ${formatLevelChange(row.largest.change_bps)}`]),
+    `${row.decision} ${createMomentFigure(row.at).value}`,
+  ].join(', '),
   text: row.reason,
 });
 
-/** Renders what a statement lacks. Gaps count as open work only if the index is published. */
+/** Renders what a statement lacks. Gaps are flagged as open work only if the index is published. */
 function StatementState({ state }: { readonly state: NonNullable<Statement['state']> }) {
   const gaps = listGaps(state);
   if (gaps.length === 0) return <Badge kind="good">complete</Badge>;
@@ -193,9 +207,15 @@ function StatementState({ state }: { readonly state: NonNullable<Statement['stat
       {gaps.map((gap, k) => (
         <span key={gap}>
           {k > 0 && ' '}
-          <Badge kind={isPublished(state) ? 'warning' : 'plain'} title={state.to_complete.join(', ')}>
-            {gap}
-          </Badge>
+          {isPublished(state) ? (
+            <Badge kind="warning" title={state.to_complete.join(', ')}>
+              {gap}
+            </Badge>
+          ) : (
+            <span class="quiet" title={state.to_complete.join(', ')}>
+              {gap}
+            </span>
+          )}
         </span>
       ))}
     </>

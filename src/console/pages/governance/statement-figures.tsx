@@ -19,9 +19,9 @@ export function StatementFigures({ statement }: { readonly statement: BenchmarkS
           note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
         },
         {
-          term: 'Restatements',
+          term: 'Restated closes',
           value: publication === null ? MISSING_TEXT : formatCount(publication.restatements),
-          note: publication === null ? undefined : 'closes published again after an error',
+          note: publication === null ? undefined : 'published again after an error',
         },
         {
           term: 'Errors',

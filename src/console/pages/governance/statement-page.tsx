@@ -248,13 +248,14 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
       )}
       <Rows
         label="Versions of the definition"
-        heads={['Version', 'Written', 'By', 'What changed']}
+        heads={['Version', 'Written', 'What changed']}
         rows={changes.map(({ version, at, author, note, removed, added }) => [
           version,
-          formatMoment(at),
-          author,
           <>
-            {note}
+            {formatMoment(at)} by {author}
+          </>,
+          <>
+            {note && <p class="quiet">Reason: {note}</p>}
             {removed.length + added.length === 0 && (
               <span class="quiet">{version === 1 ? 'Created.' : ' The methodology did not change.'}</span>
             )}

@@ -51,6 +51,37 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     await page.getByRole('heading', { name: /^Factsheet of CORE/, level: 1 }).waitFor();
   });
 
+  test('one button runs an index whose definition changed, then renders its report', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<{ readonly updated_at: string }>('GET', '/indices/CORE');
+    const { created_at: _created, updated_at: _updated, ...document } = core as Record<string, unknown>;
+    const { body } = await service.ask<JobStatus>('POST', '/reports/render', {
+      template_id: 'FACTSHEET-A4',
+      index_id: 'CORE',
+    });
+    const { render_id: id } = (await service.waitForJob(body.job_id)).result as RenderResult;
+    expect((await service.ask('PUT', '/indices/CORE', { ...document, base_value: 500 })).status).toBe(200);
+    await follow(page, `/console/reports?render=${id}`);
+    await page.getByText('The latest run of CORE is out of date.', { exact: false }).waitFor();
+    await page.getByRole('button', { name: 'Run and render again' }).click();
+    await page.waitForURL((url) => !url.search.includes(id));
+    await page.getByText('Template FACTSHEET-A4').waitFor();
+    expect(await page.getByText('This report is out of date').count()).toBe(0);
+  });
+
+  test('a card of a report states its template and dates, and a template is rendered from its card', async () => {
+    const { page } = desk;
+    await follow(page, '/console/reports');
+    const card = page.getByRole('list', { name: 'Rendered reports' }).getByRole('listitem').first();
+    await card.getByText('CORE, FACTSHEET-A4', { exact: true }).waitFor();
+    await card.getByText(/^Data to \d{4}-/).waitFor();
+    await card.getByText(/^Rendered \d{4}-/).waitFor();
+    await page.getByLabel('Figures of the reports').getByText('Indices out of date').waitFor();
+    await page.getByRole('link', { name: 'Edit a copy of TEARSHEET-A4' }).waitFor();
+    await page.getByRole('button', { name: /^Render TEARSHEET-A4 of / }).click();
+    await page.getByText('Template TEARSHEET-A4').waitFor();
+  });
+
   test('an open report states its index and date, and draws its pages near the window without a PDF viewer', async () => {
     const { page, service, complaints } = desk;
     const { body } = await service.ask<JobStatus>('POST', '/reports/render', {
@@ -67,6 +98,7 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     const first = page.getByRole('listitem', { name: `Page 1 of ${result.pages}` });
     const canvas = first.locator('canvas[data-drawn=true]');
     await canvas.waitFor();
+    expect(await first.getAttribute('aria-busy')).toBe('false');
     const inkShare = await page.evaluate<number>(`(() => {
       const canvas = document.querySelector('main canvas[data-drawn=true]');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -82,6 +114,7 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     expect(result.pages).toBeGreaterThan(2);
     const last = page.getByRole('listitem', { name: `Page ${result.pages} of ${result.pages}` });
     expect(await last.locator('canvas').count()).toBe(0);
+    expect(await last.getAttribute('aria-busy')).toBe('true');
     await last.scrollIntoViewIfNeeded();
     await last.locator('canvas[data-drawn=true]').waitFor();
     expect(complaints).toEqual([]);

@@ -30,7 +30,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect((await service.ask('GET', '/reports/templates/DESK')).status).toBe(404);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'DESK' }).waitFor();
-    await page.getByText('Rendered before this template was last saved').waitFor();
+    await page.getByText('This template was saved after the report was rendered.').waitFor();
     const { body } = await service.ask<{ blocks: { kind: string; index_id: string }[] }>(
       'GET',
       '/reports/templates/DESK',

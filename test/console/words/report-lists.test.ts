@@ -20,13 +20,16 @@ const RENDER = {
 };
 
 describe('a report in a list', () => {
-  test('states its index, its template and its as-of date', () => {
+  test('states its index, its template and the date of its data', () => {
     const report = { ...RENDER, index_ids: ['CORE'], as_of: '2026-11-24' };
-    expect(createCoverLines(report)).toEqual({ title: 'CORE', subtitle: 'Monthly report, 2026-11-24' });
+    expect(createCoverLines(report)).toEqual({
+      title: 'CORE, MONTHLY',
+      lines: ['Monthly report', 'Data to 2026-11-24'],
+    });
   });
 
-  test('states its template and the date of its rendering if its index is unknown', () => {
-    expect(createCoverLines(RENDER)).toEqual({ title: 'Monthly report', subtitle: 'MONTHLY, 2026-11-27' });
+  test('states only its template and its name if its index and its date are unknown', () => {
+    expect(createCoverLines(RENDER)).toEqual({ title: 'MONTHLY', lines: ['Monthly report'] });
   });
 });
 

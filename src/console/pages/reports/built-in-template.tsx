@@ -1,5 +1,7 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { formatAddress } from '../../state/location.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
@@ -12,18 +14,21 @@ interface BuiltInTemplateProps {
   readonly index: string | null;
   /** Newest report of the template, whose first page is shown. Default: the outline of the template. */
   readonly report?: string | undefined;
+  /** Button that renders the template. If present, a link to edit a copy is next to it. */
+  readonly action?: ComponentChildren;
 }
 
 /** Renders a built-in template. It can be copied to a new template. */
-export function BuiltInTemplate({ id, index, report }: BuiltInTemplateProps) {
+export function BuiltInTemplate({ id, index, report, action }: BuiltInTemplateProps) {
   const template = useResource(
     `built-in template ${id}`,
     (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
     { follows: false },
   );
+  const address = formatAddress('/console/reports/templates/new', { from: id, index });
   return (
-    <li>
-      <a href={formatAddress('/console/reports/templates/new', { from: id, index })}>
+    <li class={action === undefined ? undefined : 'report-made'}>
+      <a href={address}>
         <TemplatePicture id={id} report={report} blocks={template.data?.blocks ?? []} page={template.data?.page} />
         <span>
           <strong>{id}</strong>
@@ -36,6 +41,16 @@ export function BuiltInTemplate({ id, index, report }: BuiltInTemplateProps) {
           )}
         </span>
       </a>
+      {action !== undefined && (
+        <div class="report-acts">
+          {action}
+          {may('write') && (
+            <a href={address} aria-label={`Edit a copy of ${id}`}>
+              Edit a copy
+            </a>
+          )}
+        </div>
+      )}
     </li>
   );
 }

@@ -43,7 +43,7 @@ export function Covers({ renders, runs }: CoversProps) {
 
 function Cover({ render, runs }: { readonly render: RenderResult; readonly runs: RunsByIndex }) {
   const { render_id: id, template_id: template, pages, bytes: size, rendered_at: renderedAt } = render;
-  const { title, subtitle } = createCoverLines(render);
+  const { title, lines } = createCoverLines(render);
   return (
     <>
       <a href={addQuery({ render: id })}>
@@ -51,9 +51,12 @@ function Cover({ render, runs }: { readonly render: RenderResult; readonly runs:
         <span>
           <strong>{title}</strong>
           <ReportBadge report={render} runs={runs} />
-          <span class="quiet">{keepWordsWhole(subtitle)}</span>
-          {title !== render.name && <span class="quiet">{template}</span>}
-          <span class="quiet">{formatMoment(renderedAt)}</span>
+          {lines.map((line) => (
+            <span key={line} class="quiet">
+              {keepWordsWhole(line)}
+            </span>
+          ))}
+          <span class="quiet">Rendered {formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}
           </span>

@@ -22,7 +22,7 @@ let lastDrawing: Promise<unknown> = Promise.resolve();
 interface FirstPageProps {
   /** Id of a finished report. */
   readonly id: string;
-  /** Id of its template, whose outline is shown if the browser cannot draw the page. */
+  /** Id of its template, whose outline is shown until the page is drawn, and if the browser cannot draw it. */
   readonly template: string;
 }
 
@@ -30,7 +30,7 @@ interface FirstPageProps {
 export function FirstPage({ id, template }: FirstPageProps) {
   const frame = useRef<HTMLSpanElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [state, setState] = useState<'empty' | 'drawn' | 'failed'>('empty');
+  const [state, setState] = useState<'waiting' | 'drawn' | 'failed'>('waiting');
   const isNear = useIntersection(frame, `${NEAR_PERCENT}%`);
   useEffect(() => {
     if (!isNear) return undefined;
@@ -49,7 +49,8 @@ export function FirstPage({ id, template }: FirstPageProps) {
   }, [id, isNear]);
   return (
     <span ref={frame} class="report-cover" data-state={state}>
-      {state === 'failed' ? <TemplateOutline id={template} /> : <canvas ref={canvas} aria-hidden="true" />}
+      {state !== 'drawn' && <TemplateOutline id={template} />}
+      <canvas ref={canvas} hidden={state !== 'drawn'} aria-hidden="true" />
     </span>
   );
 }

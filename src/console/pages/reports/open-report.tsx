@@ -37,6 +37,7 @@ function FinishedReport({ report }: { readonly report: RenderResult }) {
 function Subtitle({ report }: { readonly report: RenderResult }) {
   return (
     <>
+      <span>Template {report.template_id}</span>
       {listReportIndices(report).map((id) => (
         <a key={id} href={formatIndexAddress(id)}>
           {id}

@@ -87,7 +87,7 @@ async function drawPage(pdf: PDFDocumentProxy, { number, width, canvas, text, si
   ]);
 }
 
-/** Draws the picture of a page with the pixels of the display. */
+/** Draws the picture of a page with the pixels of the display. An earlier picture stays until the new one is complete. */
 async function drawPicture(
   page: PDFPageProxy,
   scale: number,
@@ -96,13 +96,22 @@ async function drawPicture(
 ): Promise<void> {
   const { width, height } = page.getViewport({ scale });
   const density = Math.min(devicePixelRatio, Math.sqrt(PIXELS_MAX / (width * height)));
-  canvas.width = Math.round(width * density);
-  canvas.height = Math.round(height * density);
-  const task = page.render({ canvas, viewport: page.getViewport({ scale: scale * density }) });
+  const picture = document.createElement('canvas');
+  picture.width = Math.round(width * density);
+  picture.height = Math.round(height * density);
+  const task = page.render({ canvas: picture, viewport: page.getViewport({ scale: scale * density }) });
   signal.addEventListener('abort', () => task.cancel());
   await task.promise.catch((failure: unknown) => {
     if (!signal.aborted) throw failure;
   });
+  if (!signal.aborted) copyPicture(picture, canvas);
+}
+
+/** Replaces the content and the size of a canvas by those of a picture. */
+function copyPicture(picture: HTMLCanvasElement, canvas: HTMLCanvasElement): void {
+  canvas.width = picture.width;
+  canvas.height = picture.height;
+  canvas.getContext('2d')!.drawImage(picture, 0, 0); // browsers provide this context
 }
 
 /** Adds the text of a page, transparent, for selection and for screen readers. */

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
+import { RowsSkeleton } from '../../components/skeleton.js';
 import { useIntersection } from '../../components/use-intersection.js';
 import { useWidth } from '../../components/use-width.js';
 import { Wait } from '../../components/wait.js';
@@ -13,7 +14,7 @@ interface PdfPagesProps {
   readonly title: string;
 }
 
-/** Renders the pages of a PDF as pictures. Only pages in the window or near it are drawn. */
+/** Renders the pages of a PDF as pictures. The first page is drawn at once, others in the window or near it. */
 export function PdfPages({ bytes, title }: PdfPagesProps) {
   const { pdf, failure } = usePdfDocument(bytes);
   const [current, setCurrent] = useState(1);
@@ -92,36 +93,57 @@ function PdfPage({ pdf, number, onCurrent }: PdfPageProps) {
   const width = useWidth(frame);
   const isNear = useIntersection(frame, `${NEAR_PERCENT}%`);
   const isCurrent = useIntersection(frame, '-50%');
+  const [state, setState] = useState<PageState>('waiting');
   useEffect(() => {
     if (isCurrent) onCurrent(number);
   }, [isCurrent]);
   return (
-    <li ref={frame} style={{ aspectRatio: `1 / ${pdf.ratio}` }} aria-label={`Page ${number} of ${pdf.pageCount}`}>
-      {isNear && <PagePicture pdf={pdf} number={number} width={width} />}
+    <li
+      ref={frame}
+      style={{ aspectRatio: `1 / ${pdf.ratio}` }}
+      aria-label={`Page ${number} of ${pdf.pageCount}`}
+      aria-busy={state === 'waiting'}
+    >
+      {(isNear || number === 1) && <PagePicture {...{ pdf, number, width, state }} onState={setState} />}
+      {state === 'waiting' && (
+        <div class="pdf-wait">
+          <RowsSkeleton />
+        </div>
+      )}
+      {state === 'failed' && (
+        <p role="alert" class="pdf-wait">
+          This browser cannot draw page {number}. The buttons above open or download the report.
+        </p>
+      )}
     </li>
   );
 }
 
+type PageState = 'waiting' | 'drawn' | 'failed';
+
 interface PagePictureProps extends Omit<PdfPageProps, 'onCurrent'> {
   readonly width: number;
+  readonly state: PageState;
+  readonly onState: (state: PageState) => void;
 }
 
-function PagePicture({ pdf, number, width }: PagePictureProps) {
+function PagePicture({ pdf, number, width, state, onState }: PagePictureProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const text = useRef<HTMLDivElement>(null);
-  const [isDrawn, setDrawn] = useState(false);
+  useEffect(() => () => onState('waiting'), []); // a removed picture is drawn again when its page is near the window
   useEffect(() => {
     const aborter = new AbortController();
     const { signal } = aborter;
     // Both elements are in the document when the effect runs.
-    void pdf
-      .drawPage({ number, width, canvas: canvas.current!, text: text.current!, signal })
-      .then(() => signal.aborted || setDrawn(true));
+    void pdf.drawPage({ number, width, canvas: canvas.current!, text: text.current!, signal }).then(
+      () => signal.aborted || onState('drawn'),
+      () => signal.aborted || onState('failed'),
+    );
     return () => aborter.abort();
   }, [pdf, number, width]);
   return (
     <>
-      <canvas ref={canvas} aria-hidden="true" data-drawn={isDrawn} />
+      <canvas ref={canvas} aria-hidden="true" data-drawn={state === 'drawn'} />
       <div class="pdf-text" ref={text} />
     </>
   );

@@ -15,17 +15,16 @@ export function formatReportIndices(report: RenderResult): string {
 }
 
 /**
- * Returns the lines that name a report in a list, for example `CORE` and `Monthly report, 2026-11-24`. A report without
- * a known index has the name of its template in the first line. The date is the as-of date. Default: the date of the
- * rendering.
+ * Returns the lines that name a report in a list, for example `CORE, MONTHLY`, `Monthly report` and `Data to
+ * 2026-11-24`. The title of a report without a known index is its template.
  */
-export function createCoverLines(report: RenderResult): { readonly title: string; readonly subtitle: string } {
-  const { name, template_id: template } = report;
+export function createCoverLines(report: RenderResult): { readonly title: string; readonly lines: readonly string[] } {
+  const { name, template_id: template, as_of: asOf } = report;
   const indices = formatReportIndices(report);
-  const date = getReportDate(report);
-  return indices === ''
-    ? { title: name, subtitle: `${template}, ${date}` }
-    : { title: indices, subtitle: `${name}, ${date}` };
+  return {
+    title: indices === '' ? template : `${indices}, ${template}`,
+    lines: [name, ...(asOf === undefined ? [] : [`Data to ${asOf}`])],
+  };
 }
 
 /** Returns the as-of date of a report. Default: the date of its rendering. */

@@ -1,14 +1,13 @@
 import { useMemo } from 'preact/hooks';
-import type { BacktestRecordCollection, RenderResult } from '#clients/typescript/divisor.js';
+import type { BacktestRecordCollection, JobStatus, RenderResult } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
-import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { start, type OnRefusal } from '../../state/actions.js';
+import { attempt, runIndex, start, type OnRefusal } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -99,7 +98,7 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
           note: `of ${formatCount(rows.length)} indices and strategies`,
         },
         {
-          term: 'Out of date',
+          term: 'Indices out of date',
           value: formatCount(outdatedCount),
           kind: outdatedCount > 0 ? 'warning' : '',
           note: 'older than the latest run, or the run is out of date',
@@ -114,36 +113,54 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   );
 }
 
-/** Renders why a report is out of date, with buttons that make it current. */
-export function ReportWarnings({ report }: { readonly report: RenderResult }) {
-  const runs = useRuns();
+interface ReportWarningsProps {
+  readonly report: RenderResult;
+  /** Another reason why the report is out of date, for example a newer version of its template. */
+  readonly otherReason?: string | null;
+}
+
+/** Renders why a report is out of date, with a button that makes it current. */
+export function ReportWarnings({ report, otherReason = null }: ReportWarningsProps) {
+  const outdated = listOutdated(report, useRuns());
+  const reasons = [...(otherReason === null ? [] : [otherReason]), ...outdated.map(({ reason }) => reason)];
+  const staleIds = outdated.flatMap(({ run }) => (run.stale === null ? [] : [run.index_id]));
+  if (reasons.length === 0) return null;
   return (
-    <>
-      {listOutdated(report, runs).map(({ run, reason }) => (
-        <Banner
-          key={run.index_id}
-          kind="warning"
-          title="This report is out of date"
-          action={
-            <>
-              <LinkButton href={formatIndexAddress(run.index_id)}>Open {run.index_id}</LinkButton>
-              {run.stale === null && may('run') && (
-                <ActionButton kind="main" act={(onRefusal) => renderAgain(report, onRefusal)}>
-                  Render again
-                </ActionButton>
-              )}
-            </>
-          }
-        >
-          <span>
-            {reason}
-            {run.stale !== null && ' Run the index again, then render the report.'}
-          </span>
-        </Banner>
-      ))}
-    </>
+    <Banner
+      kind="warning"
+      title="This report is out of date"
+      action={
+        may('run') && (
+          <ActionButton kind="main" act={(onRefusal) => updateReport(report, staleIds, onRefusal)}>
+            {staleIds.length === 0 ? 'Render again' : 'Run and render again'}
+          </ActionButton>
+        )
+      }
+    >
+      <span>{reasons.join(' ')}</span>
+    </Banner>
   );
 }
+
+/** Runs the indices whose latest runs are out of date, one after the other, then renders the report again. */
+async function updateReport(report: RenderResult, staleIds: readonly string[], onRefusal: OnRefusal): Promise<void> {
+  for (const id of staleIds) if (!(await hasRun(id, onRefusal))) return;
+  await renderAgain(report, onRefusal);
+}
+
+/** Runs an index with the terms of its latest run, and waits for the end of the job. */
+async function hasRun(id: string, onRefusal: OnRefusal): Promise<boolean> {
+  let job: Pick<JobStatus, 'job_id' | 'status'> | undefined = await runIndex(id, { if_stale: true }, onRefusal);
+  while (job?.status === 'pending' || job?.status === 'running') {
+    const { job_id: jobId } = job;
+    const request = { params: { job_id: jobId }, query: { wait: WAIT_SECONDS } };
+    job = await attempt(() => service.value.call('getJob', request), onRefusal);
+  }
+  return job?.status === 'succeeded';
+}
+
+/** Time in seconds after which an unfinished job is requested again. */
+const WAIT_SECONDS = 20;
 
 /** Renders the template of a report for its indices, and opens the new report. */
 async function renderAgain(report: RenderResult, onRefusal: OnRefusal): Promise<void> {

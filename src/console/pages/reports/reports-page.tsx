@@ -235,15 +235,23 @@ interface TemplatesProps extends NewReportProps {
 
 /** Renders the templates, each with the first page of its newest report. Default: its outline. */
 function Templates({ templates: { templates, built_in: builtIn }, renders }: TemplatesProps) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const index = getParameter('index') ?? runs.data?.backtests[0]?.index_id;
   const findNewest = (id: string) => renders.find(({ template_id: one }) => one === id)?.render_id;
   return (
     <Section title="Templates" aside={<GuideLink page="reports">How to write a template</GuideLink>}>
       <ul class="templates-made">
         {builtIn.map((id) => (
-          <BuiltInTemplate key={id} id={id} index={getParameter('index')} report={findNewest(id)} />
+          <BuiltInTemplate
+            key={id}
+            id={id}
+            index={getParameter('index')}
+            report={findNewest(id)}
+            action={index !== undefined && <RenderTemplate template={id} index={index} />}
+          />
         ))}
         {templates.map(({ template_id: id, name, blocks, page }) => (
-          <li key={id}>
+          <li key={id} class="report-made">
             <a href={formatTemplateAddress(id)}>
               <TemplatePicture id={id} report={findNewest(id)} blocks={blocks} page={page} />
               <span>
@@ -253,9 +261,39 @@ function Templates({ templates: { templates, built_in: builtIn }, renders }: Tem
                 <span class="quiet template-blocks">{formatContents({ blocks })}</span>
               </span>
             </a>
+            <div class="report-acts">
+              <RenderTemplate template={id} />
+              {may('write') && (
+                <a href={formatTemplateAddress(id)} aria-label={`Edit ${id}`}>
+                  Edit
+                </a>
+              )}
+            </div>
           </li>
         ))}
       </ul>
     </Section>
   );
 }
+
+interface RenderTemplateProps {
+  readonly template: string;
+  /** Index of a built-in template. The blocks of other templates name their indices. */
+  readonly index?: string;
+}
+
+/** Renders a button that renders a template and opens the report. */
+const RenderTemplate = ({ template, index }: RenderTemplateProps) =>
+  may('run') && (
+    <ActionButton
+      kind="bare"
+      aria-label={index === undefined ? `Render ${template}` : `Render ${template} of ${index}`}
+      act={async (onRefusal) => {
+        const body = { template_id: template, ...(index === undefined ? {} : { index_id: index }) };
+        const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+        if (job !== undefined) setParameters({ render: formatJobId(job) });
+      }}
+    >
+      Render
+    </ActionButton>
+  );

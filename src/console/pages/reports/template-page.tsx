@@ -185,14 +185,19 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
         ) : (
           <aside class="template-report" aria-label="Newest report">
             <p class="quiet">
-              {isChanged
-                ? 'Rendered before your changes; Preview shows them.'
-                : savedAt !== undefined && savedAt > report.rendered_at
-                  ? 'Rendered before this template was last saved; Preview renders it again.'
-                  : 'Newest report of this template.'}{' '}
+              {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
               <a href={addQuery({ outline: 'true' })}>Show the outline</a>
             </p>
-            <ReportWarnings report={report} />
+            {!isChanged && (
+              <ReportWarnings
+                report={report}
+                otherReason={
+                  savedAt !== undefined && savedAt > report.rendered_at
+                    ? 'This template was saved after the report was rendered.'
+                    : null
+                }
+              />
+            )}
             <ReportSection report={report} />
           </aside>
         )

@@ -142,6 +142,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           label: 'Begins at',
           help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.`,
         },
+        enabled: { help: 'Days start automatically.' },
         starts_on: { label: 'First session', help: 'Default: the next one once the schedule is stored.' },
       }}
       value={document}

@@ -94,6 +94,8 @@ function PdfPage({ pdf, number, onCurrent }: PdfPageProps) {
   const isNear = useIntersection(frame, `${NEAR_PERCENT}%`);
   const isCurrent = useIntersection(frame, '-50%');
   const [state, setState] = useState<PageState>('waiting');
+  const isShown = isNear || number === 1;
+  const isAwaited = isShown && state === 'waiting';
   useEffect(() => {
     if (isCurrent) onCurrent(number);
   }, [isCurrent]);
@@ -102,10 +104,10 @@ function PdfPage({ pdf, number, onCurrent }: PdfPageProps) {
       ref={frame}
       style={{ aspectRatio: `1 / ${pdf.ratio}` }}
       aria-label={`Page ${number} of ${pdf.pageCount}`}
-      aria-busy={state === 'waiting'}
+      aria-busy={isAwaited}
     >
-      {(isNear || number === 1) && <PagePicture {...{ pdf, number, width, state }} onState={setState} />}
-      {state === 'waiting' && (
+      {isShown && <PagePicture {...{ pdf, number, width, state }} onState={setState} />}
+      {isAwaited && (
         <div class="pdf-wait">
           <RowsSkeleton />
         </div>

@@ -2,7 +2,7 @@ import type { SweepRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 import { formatPatch } from './values.js';
 
-/** JSON pointers of the two parameters of a map. If the sweep varies only one parameter, `down` is empty. */
+/** JSON pointers of the two parameters of a map. */
 export interface MapAxes {
   readonly across: string;
   readonly down: string;
@@ -55,7 +55,7 @@ export function findShownVariant(
       ({ patch, rank }) =>
         rank !== null &&
         formatPatch(patch[across]) === column &&
-        (down === '' || formatPatch(patch[down]) === line) &&
+        formatPatch(patch[down]) === line &&
         hidden.every(({ pointer, fixed }) => fixed === null || formatPatch(patch[pointer]) === fixed),
     )
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];

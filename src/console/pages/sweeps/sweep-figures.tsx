@@ -39,9 +39,9 @@ export function Figures({ view }: { readonly view: SweepView }) {
           help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
         },
         {
-          term: 'Losses out of sample',
+          term: 'Splits with a loss',
           value: formatPercent(overfitting?.probability_of_loss, 1),
-          note: 'of the splits',
+          note: 'Sharpe ratio below 0 in the other half',
           help: 'Share of the splits in which the chosen variant has a negative Sharpe ratio in the other half',
         },
         {

@@ -3,7 +3,8 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatLabel } from '../../words/labels.js';
+import { countValues, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { formatMetric } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
@@ -18,33 +19,40 @@ interface SweepFoldsProps {
 export function SweepFolds({ folds, nameOf }: SweepFoldsProps) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
   const outside = folds.over_paths[folds.select_by];
-  const metricText = formatMetric(folds.select_by);
+  const metricLabel = formatLabel(folds.select_by);
   return (
-    <Section title="Out of sample" aside={`chosen by ${metricText}, ${folds.method.replaceAll('_', ' ')}`}>
+    <Section
+      title="Out of sample"
+      aside={`chosen by ${formatMetric(folds.select_by)}, ${folds.method.replaceAll('_', ' ')}`}
+    >
       <Metrics
         label="The choice out of sample"
         metrics={[
           {
-            term: 'In sample',
+            term: `${metricLabel} in sample`,
             value: write(folds.in_sample.mean),
             note: `mean of ${formatCount(folds.choices.length)} splits`,
           },
           {
-            term: 'Out of sample',
+            term: `${metricLabel} out of sample`,
             value: write(outside.percentiles['0.5'] ?? null),
             note: folds.paths.length === 1 ? 'one path' : `median of ${formatCount(folds.paths.length)} paths`,
           },
           {
-            term: 'Nine of ten paths',
+            term: `${metricLabel}, middle 90% of paths`,
             value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
-            help: `From the 5th to the 95th percentile of the ${metricText} of the paths`,
+            help: 'From the 5th to the 95th percentile of the paths',
           },
-          { term: 'Losing paths', value: formatPercent(folds.probability_of_loss) },
+          {
+            term: 'Paths with a loss',
+            value: formatPercent(folds.probability_of_loss, 1),
+            note: `of ${countValues(folds.paths.length, 'path')}, by total return`,
+          },
           { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds, nameOf) },
           {
-            term: 'Left out',
-            value: `${formatCount(folds.left_before)} and ${formatCount(folds.left_after)}`,
-            note: 'sessions before and after a test',
+            term: 'Sessions left out',
+            value: `${formatCount(folds.left_before)} before, ${formatCount(folds.left_after)} after`,
+            note: 'each test',
           },
         ]}
       />
@@ -72,10 +80,19 @@ function createColumns(
   nameOf: SweepFoldsProps['nameOf'],
   write: (value: number | null) => string,
 ): readonly Column<Choice>[] {
-  const formatSpans = (positions: readonly number[]): string =>
-    positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`).join(', ');
+  const listSpans = (positions: readonly number[]): readonly string[] =>
+    positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`);
   return [
-    { id: 'test', title: 'Tested on', width: 220, grow: 1, value: ({ test }) => formatSpans(test) },
+    {
+      id: 'test',
+      title: 'Tested on',
+      width: 190,
+      ideal: 390,
+      grow: 1,
+      lines: 2,
+      value: ({ test }) => listSpans(test).join(', '),
+      show: ({ test }) => listSpans(test).map((span, k) => [k > 0 && ', ', <span class="whole-date">{span}</span>]),
+    },
     { id: 'chosen', title: 'Chosen variant', width: 140, grow: 1, value: ({ variant }) => nameOf(variant) },
     createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
     createNumericColumn({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),

@@ -54,9 +54,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOp
   const downPointer = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
   const columns = listValues(rows, acrossPointer);
-  // If there is only one parameter, its values are rows, because there is space for any number of rows.
-  const isSingle = downPointer === '';
-  const lines = isSingle ? columns : listValues(rows, downPointer);
+  const lines = listValues(rows, downPointer);
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const scale = createScale(knownMetrics, metric === 'volatility');
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
@@ -83,12 +81,12 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOp
         aria-label={`${formatMetric(metric)} by parameters`}
       >
         <table>
-          <MapHead {...{ rows, across: acrossPointer, down: downPointer, columns, told, metric }} />
+          <MapHead {...{ rows, across: acrossPointer, down: downPointer, columns, told }} />
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{formatValue(rows, isSingle ? acrossPointer : downPointer, line, told)}</th>
-                {(isSingle ? [line] : columns).map((column) => {
+                <th scope="row">{formatValue(rows, downPointer, line, told)}</th>
+                {columns.map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
                   return (
@@ -117,33 +115,25 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOp
 
 interface MapHeadProps extends MapAxes, Pick<SweepMapProps, 'rows' | 'told'> {
   readonly columns: readonly string[];
-  readonly metric: string;
 }
 
-/** Renders the values of the parameter across. For a single parameter, renders the titles of both columns. */
-const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) => (
+/** Renders the values of the parameter across. */
+const MapHead = ({ rows, across, down, columns, told }: MapHeadProps) => (
   <thead>
-    {down === '' ? (
-      <tr>
-        <th scope="col">{told(across).label}</th>
-        <th scope="col">{formatLabel(metric)}</th>
-      </tr>
-    ) : (
-      <tr>
-        <th scope="col">
-          <span class="sweep-axes">
-            {`${told(across).label}\u00a0→`}
-            <br />
-            {`${told(down).label}\u00a0↓`}
-          </span>
+    <tr>
+      <th scope="col">
+        <span class="sweep-axes">
+          {`${told(across).label}\u00a0→`}
+          <br />
+          {`${told(down).label}\u00a0↓`}
+        </span>
+      </th>
+      {columns.map((column) => (
+        <th key={column} scope="col">
+          {formatValue(rows, across, column, told)}
         </th>
-        {columns.map((column) => (
-          <th key={column} scope="col">
-            {formatValue(rows, across, column, told)}
-          </th>
-        ))}
-      </tr>
-    )}
+      ))}
+    </tr>
   </thead>
 );
 
@@ -262,24 +252,20 @@ function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
   const choices = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
     <>
-      {pointers.length > 1 && (
-        <Select
-          label="Across"
-          isLabelShown
-          options={choices}
-          value={across}
-          onChoose={(chosen) => setParameters({ across: chosen })}
-        />
-      )}
-      {pointers.length > 1 && (
-        <Select
-          label="Down"
-          isLabelShown
-          options={choices}
-          value={down}
-          onChoose={(chosen) => setParameters({ down: chosen })}
-        />
-      )}
+      <Select
+        label="Across"
+        isLabelShown
+        options={choices}
+        value={across}
+        onChoose={(chosen) => setParameters({ across: chosen })}
+      />
+      <Select
+        label="Down"
+        isLabelShown
+        options={choices}
+        value={down}
+        onChoose={(chosen) => setParameters({ down: chosen })}
+      />
       <Select
         label="Metric"
         isLabelShown

@@ -133,7 +133,7 @@ function Result({ view, terms }: ResultProps) {
       <Verdict view={view} />
       <Figures view={view} />
       <div class="sweep-first">
-        {pointers.length > 0 && (
+        {pointers.length > 1 && (
           <SweepMap
             rows={rows}
             pointers={pointers}

@@ -21,6 +21,7 @@ interface AxisFieldsProps {
 /** Renders the values of each varied parameter, and a choice of another parameter. */
 export function AxisFields({ axes, varied, findingsAt, onChange }: AxisFieldsProps) {
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
+  const add = (pointer: string) => onChange([...axes, { pointer, text: suggestValues(varied, pointer) }]);
   return (
     <>
       {axes.map((axis, k) => (
@@ -48,15 +49,36 @@ export function AxisFields({ axes, varied, findingsAt, onChange }: AxisFieldsPro
             }}
             value={null}
             findings={[]}
-            onChange={(pointer) =>
-              typeof pointer === 'string' && onChange([...axes, { pointer, text: suggestValues(varied, pointer) }])
-            }
+            onChange={(pointer) => typeof pointer === 'string' && add(pointer)}
           />
         </FieldGrid>
       )}
+      {axes.length === 0 && <CommonParameters varied={varied} onChoose={add} />}
     </>
   );
 }
+
+/** Maximum number of parameters that are shown as buttons. */
+const COMMON_MAX = 6;
+
+interface CommonParametersProps extends Pick<AxisFieldsProps, 'varied'> {
+  onChoose(pointer: string): void;
+}
+
+/** Renders the numeric parameters that the index sets as buttons, each with its present value. */
+const CommonParameters = ({ varied, onChoose }: CommonParametersProps) => (
+  <div class="sweep-fixed" role="group" aria-label="Common parameters">
+    <span class="quiet">Common, with present values</span>
+    {varied
+      .filter(({ now, takes }) => typeof now === 'number' && takes !== 'word')
+      .slice(0, COMMON_MAX)
+      .map(({ pointer, label, now, unit }) => (
+        <Button key={pointer} onClick={() => onChoose(pointer)}>
+          {label}: {formatWithUnit(now, unit)}
+        </Button>
+      ))}
+  </div>
+);
 
 /** Suggests values for a parameter: the values that it accepts, or numbers near its current value. */
 function suggestValues(varied: readonly VariedParameter[], pointer: string): string {

@@ -3,8 +3,8 @@ import { Field } from '../../components/form/field.js';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { useSchemas } from '../../state/schemas.js';
-import type { JsonObject } from '../../words/paths.js';
-import { formatMetric } from './values.js';
+import type { Json, JsonObject } from '../../words/paths.js';
+import { formatFolds } from './folds-text.js';
 
 /** Schemas of the fold settings, by method. */
 const SCHEMAS = { combinatorial: 'CombinatorialFolds', walk_forward: 'WalkForwardFolds' } as const;
@@ -59,14 +59,15 @@ interface FoldSettingsProps {
 /** Renders the settings of the folds below a summary of their values. */
 function FoldSettings({ method, folds, findings, onChange }: FoldSettingsProps) {
   const schemas = useSchemas();
-  const values = (schemas.data === undefined ? [] : createFields(schemas.data, SCHEMAS[method]))
-    .map(({ name, label, otherwise }) => [name, label, folds[name] ?? otherwise] as const)
-    .filter(([name, , value]) => name !== 'method' && value !== undefined && value !== null)
-    .map(([, label, value]) => `${label} ${formatMetric(String(value))}`);
+  const settings = (schemas.data === undefined ? [] : createFields(schemas.data, SCHEMAS[method])).map(
+    ({ name, otherwise }) => [name, folds[name] ?? (otherwise as Json | undefined)] as const,
+  ); // defaults of the schema are JSON
   return (
     <details class="sweep-folds" open={findings.some(({ path }) => path.startsWith('folds.'))}>
       <summary>
-        Settings of the test <span class="quiet">{values.join(' · ')}</span>
+        Settings of the test
+        <br />
+        <span class="quiet">{settings.length > 0 && formatFolds({ ...Object.fromEntries(settings), method })}</span>
       </summary>
       <SchemaForm
         schema={SCHEMAS[method]}

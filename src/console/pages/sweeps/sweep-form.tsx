@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { keepWordsWhole } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
@@ -226,7 +227,9 @@ interface BacktestTermsProps {
 const BacktestTerms = ({ terms, text, findings, onChange }: BacktestTermsProps) => (
   <details class="sweep-part" open={findings.some(({ path }) => path.startsWith('request'))}>
     <summary>
-      <h2>Terms of the backtests</h2> <span class="quiet">{text}</span>
+      <h2>Terms of the backtests</h2>
+      <br />
+      <span class="quiet">{keepWordsWhole(text)}</span>
     </summary>
     <SchemaForm schema={TERMS_SCHEMA} value={terms} findings={findings} path={['request']} onChange={onChange} />
   </details>

@@ -1,5 +1,6 @@
 import { Button } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
+import { keepWordsWhole } from '../../components/metrics.js';
 import { countValues } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatRunTime, type RunTime } from './run-time.js';
@@ -31,7 +32,7 @@ export function SweepSummary({ indexId, grid, backtests, rank, folds, time, isVa
         facts={[
           ['Index', indexId],
           ['Variants', `${variants}${product}`],
-          ['Backtests', backtests],
+          ['Backtests', keepWordsWhole(backtests)],
           ['Ranked by', formatMetric(rank)],
           ['Test of the choice', folds === null ? 'none' : String(folds['method']).replaceAll('_', ' ')],
           ['Estimated time', variants === 0 || time === null ? null : formatRunTime(time, variants)],

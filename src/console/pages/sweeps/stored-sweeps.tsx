@@ -1,6 +1,7 @@
-import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
+import type { JobStatus, SweepOverfitting, SweepView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { isOver, JobAct } from '../../components/job-table.js';
+import { keepWordsWhole } from '../../components/metrics.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
@@ -73,8 +74,8 @@ function findMedianRatio({ view }: Row): number | null {
   return ratios.length === 0 ? null : computeMedian(ratios);
 }
 
-/** Renders the state of a sweep, and its progress while it runs. */
-const State = ({ job: { status, progress } }: Row) => (
+/** Renders the state of a sweep without a result, and its progress while it runs. */
+const State = ({ job: { status, progress } }: Pick<Row, 'job'>) => (
   <Badge kind={STATUS_KINDS[status]}>{status === 'running' ? `running ${formatPercent(progress, 0)}` : status}</Badge>
 );
 
@@ -85,20 +86,26 @@ function Reliability({ view }: Row) {
   const rating = overfitting.rating === undefined ? null : RATINGS[overfitting.rating];
   return (
     <span>
-      <span class="number">
-        {[formatPercent(overfitting.probability, 1), formatChance(overfitting)].filter(Boolean).join(', ')}
-      </span>{' '}
-      {rating !== null && <Badge kind={rating.kind}>{rating.badge}</Badge>}
+      {rating !== null && <Badge kind={rating.kind}>{rating.badge}</Badge>} {formatPercent(overfitting.probability, 1)}
+      <br />
+      <span class="quiet">{formatChance(overfitting)}</span>
     </span>
   );
 }
+
+/** Renders the comparison of a ranking with chance in one line, with its label. */
+const ReliabilityLine = (overfitting: SweepOverfitting) => (
+  <>
+    {[`Overfitting ${formatPercent(overfitting.probability, 1)}`, formatChance(overfitting)].filter(Boolean).join(', ')}
+  </>
+);
 
 /** Renders the dates and the costs of the backtests. */
 function Backtests({ job, view }: Row) {
   const dates = view && findDates(view);
   const costs = getCosts(job.request);
   const text = [dates && `${dates.start} to ${dates.end}`, costs === null ? 'costs varied' : formatCosts(costs)];
-  return <span>{text.filter(Boolean).join(', ')}</span>;
+  return <span>{keepWordsWhole(text.filter(Boolean).join(', '))}</span>;
 }
 
 const SWEEP_COLUMNS: readonly Column<Row>[] = [
@@ -107,34 +114,29 @@ const SWEEP_COLUMNS: readonly Column<Row>[] = [
     title: 'Sweep',
     width: 130,
     grow: 1,
+    lines: 2,
     value: ({ job }) => `${describeSubject(job)} ${formatJobId(job)}`,
     show: ({ job }) => (
       <>
         <strong>{describeSubject(job)}</strong>{' '}
         <span class="quiet" title={formatJobId(job)}>
           {formatShortId(job)}
-        </span>
+        </span>{' '}
+        {job.status !== 'succeeded' && <State job={job} />}
       </>
     ),
   },
   {
-    id: 'state',
-    title: 'State',
-    width: 104,
-    priority: 3,
-    below: 'text',
-    value: ({ job }) => job.status,
-    show: (row) => <State {...row} />,
-  },
-  {
     id: 'overfitting',
-    title: 'Overfitting',
-    help: 'Probability of overfitting: share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
-    width: 160,
+    title: 'Probability of overfitting',
+    help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
+    width: 176,
     priority: 2,
+    align: 'right',
     lines: 2,
     value: ({ view }) => view?.overfitting?.probability ?? null,
     show: (row) => <Reliability {...row} />,
+    showBelow: ({ view }) => view?.overfitting && <ReliabilityLine {...view.overfitting} />,
   },
   {
     id: 'first',
@@ -147,6 +149,7 @@ const SWEEP_COLUMNS: readonly Column<Row>[] = [
     lines: 2,
     value: ({ best }) => best,
     show: ({ best }) => <span title={best ?? ''}>{best ?? MISSING_TEXT}</span>,
+    showBelow: ({ best }) => best && `Best: ${best.charAt(0).toLowerCase()}${best.slice(1)}`,
   },
 ];
 
@@ -172,8 +175,7 @@ const FIGURE_COLUMNS: readonly Column<Row>[] = [
     id: 'variants',
     title: 'Variants',
     width: 74,
-    priority: 4,
-    below: 'nothing',
+    priority: 2,
     of: ({ job }) => countVariants(job.request),
     write: (value) => String(value ?? MISSING_TEXT),
   }),
@@ -182,7 +184,7 @@ const FIGURE_COLUMNS: readonly Column<Row>[] = [
     title: 'Backtests',
     help: 'First and last date, and transaction cost',
     width: 146,
-    priority: 3,
+    priority: 5,
     lines: 2,
     value: ({ view }) => (view && findDates(view))?.start ?? null,
     show: (row) => <Backtests {...row} />,
@@ -191,9 +193,9 @@ const FIGURE_COLUMNS: readonly Column<Row>[] = [
     id: 'created',
     title: 'Submitted',
     width: 150,
-    priority: 6,
-    below: 'nothing',
+    priority: 3,
     value: ({ job }) => job.created_at,
+    showBelow: ({ job }) => formatMoment(job.created_at),
     show: ({ job }) => formatMoment(job.created_at),
   },
   {

@@ -33,6 +33,8 @@ import { formatQuantity } from '../../words/quantities.js';
 import { findRuleAddress } from '../index/rule-address.js';
 import { BacktestOutcome } from './backtest-outcome.js';
 import { FailedSelection } from './failed-selection.js';
+import { SweepOutcome } from './sweep-outcome.js';
+import { SweepSettings } from './sweep-settings.js';
 import './jobs.css';
 
 interface JobPanelProps {
@@ -46,7 +48,7 @@ export function JobPanel({ id, onClose }: JobPanelProps) {
   return (
     <SidePanel title={job.data === undefined ? id : formatJobTitle(job.data)} onClose={onClose}>
       <Answered resource={job} what="the job">
-        {(stored) => <Job job={{ ...stored, ...getJob(id) }} />}
+        {(stored) => <Job job={{ ...stored, ...getJob(id), result: stored.result }} />}
       </Answered>
     </SidePanel>
   );
@@ -75,6 +77,7 @@ function Job({ job }: { readonly job: JobStatus }) {
       )}
       {status === 'failed' && job.kind === 'backtest' && findings.some(isOfPipeline) && <FailedSelection job={job} />}
       {status === 'succeeded' && job.kind === 'backtest' && <BacktestOutcome job={job} />}
+      {status === 'succeeded' && job.kind === 'sweep' && <SweepOutcome job={job} />}
       {status === 'succeeded' && (
         <div>
           <LinkButton kind="main" href={formatJobAddress(job)}>
@@ -100,7 +103,7 @@ function Job({ job }: { readonly job: JobStatus }) {
         ]}
       />
       <Log job={job} />
-      <Request request={job.request as JsonObject} />
+      <Request job={job} />
     </>
   );
 }
@@ -127,11 +130,14 @@ function Remedy({ job, findings }: RemedyProps) {
 }
 
 /** Renders the given fields of a request, and the whole request as JSON. */
-function Request({ request }: { readonly request: JsonObject }) {
-  const fields = listGiven(request);
+function Request({ job }: { readonly job: JobStatus }) {
+  const request = job.request as JsonObject; // requests are plain JSON
+  const isSweep = job.kind === 'sweep';
+  const fields = isSweep ? [] : listGiven(request);
   return (
     <section aria-label="Request">
       <h3>Request</h3>
+      {isSweep && <SweepSettings job={job} />}
       {fields.length > 0 && fields.length <= FIELDS_MAX && <Facts facts={fields} />}
       <details open={fields.length > FIELDS_MAX}>
         <summary>JSON</summary>
@@ -163,15 +169,11 @@ const listGiven = (request: JsonObject): readonly Fact[] =>
 /** Labels of fields whose names repeat a heading, or are not words. */
 const FIELD_LABELS: Readonly<Record<string, string>> = {
   request: 'Terms of the backtest',
-  rank_by: 'Ranked by',
-  grid: 'Varied parameters',
-  partitions: 'Parts of the overfitting test',
 };
 
 /** Formats a field of a request with its unit. */
 function formatField(name: string, value: Json): string {
   if (typeof value === 'number' && name.endsWith('_bps')) return formatQuantity(value, 'bp');
-  if (typeof value === 'string' && name === 'rank_by') return formatLabel(value);
   return name === 'benchmark' && isObject(value) ? formatReference(value) : formatGiven(value);
 }
 

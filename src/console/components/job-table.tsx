@@ -34,6 +34,8 @@ interface JobTableProps {
   /** Opens a job. Default: a row links to the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
+  /** Further columns after the subject. */
+  readonly moreColumns?: readonly Column<JobStatus>[];
   /** Indices of reports by job, for requests that do not name them. */
   readonly indices?: ReadonlyMap<string, string>;
 }
@@ -63,7 +65,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 /** Returns the columns of a list of jobs. Columns that would be empty for all jobs are left out. */
 function createColumns(
   jobs: readonly JobStatus[],
-  { isOneKind = false, indices }: Pick<JobTableProps, 'isOneKind' | 'indices'>,
+  { isOneKind = false, indices, moreColumns = [] }: Pick<JobTableProps, 'isOneKind' | 'indices' | 'moreColumns'>,
 ): readonly Column<JobStatus>[] {
   const hiddenColumns = new Set([
     ...(isOneKind ? ['kind'] : []),
@@ -71,7 +73,9 @@ function createColumns(
     ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
     ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
-  return [KIND_COLUMN, createSubjectColumn(indices), ...COLUMNS].filter(({ id }) => !hiddenColumns.has(id));
+  return [KIND_COLUMN, createSubjectColumn(indices), ...moreColumns, ...COLUMNS].filter(
+    ({ id }) => !hiddenColumns.has(id),
+  );
 }
 
 /**

@@ -159,7 +159,12 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
       {(!act.isFolded || problems.length > 0) && (
         <>
           {spec?.help && <p class="quiet">{renderCode(spec.help)}</p>}
-          <FieldGrid>{parameters.filter((parameter) => !isFolded(parameter)).map(fieldFor)}</FieldGrid>
+          <FieldGrid>
+            {parameters
+              .filter((parameter) => !isFolded(parameter))
+              .toSorted((a, b) => Number(isList(a)) - Number(isList(b)))
+              .map(fieldFor)}
+          </FieldGrid>
           <details class="row-more">
             <summary>{formatList([...foldedParameters.map(({ label }) => label), 'Id'])}</summary>
             {foldedParameters.length > 0 && <FieldGrid>{foldedParameters.map(fieldFor)}</FieldGrid>}
@@ -178,6 +183,9 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
 
 /** Parameters that all constraints have. They are folded while they have their defaults. */
 const RARE: ReadonlySet<string> = new Set(['soft', 'priority']);
+
+/** Returns true for a parameter whose field takes a separate line. Such fields are below those that share a line. */
+const isList = (parameter: ParameterSpec): boolean => createField(parameter).kind === 'list';
 
 /** Joins labels, as in `Soft penalty, priority and id`. */
 function formatList(labels: readonly string[]): string {

@@ -193,7 +193,7 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   const solution = useSolution({ parent, store, rows, terms, isValid });
-  const isSolvable = isValid && solution.trouble === null;
+  const isSolvable = isValid && solution.trouble === null && solution.data !== undefined;
   const reportedFindings = report.data ?? [];
   const tightBounds = listTightBounds(rows, countCandidates(solution.data) ?? securityCount);
   const findings = [...reportedFindings, ...solution.findings, ...tightBounds];

@@ -9,6 +9,7 @@ import { MissingData } from '../../components/missing-data.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
@@ -96,7 +97,8 @@ export function Solve(props: SolveProps) {
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {trouble !== null && !isBehind && <RefusedSolution {...props} trouble={trouble} />}
-        {isBehind && <Wait what="the solution" />}
+        {isBehind && data === undefined && asOf !== null && <p class="quiet">Solving for {asOf}</p>}
+        {isBehind && <Wait what="the solution" {...(data === undefined && { skeleton: <FiguresSkeleton /> })} />}
         {data !== undefined && (
           <Earlier isEarlier={isEarlier} of="The last solution">
             <SolvedPortfolio preview={data} model={props.terms['risk_model']} constraints={props.rows} />

@@ -1,6 +1,5 @@
 import type { OptimisationRunResult, WeightRow } from '#clients/typescript/divisor.js';
 import { Bars, type BarEntry } from '../../components/bars.js';
-import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import type { NameFacts } from '../../state/names.js';
 import { formatPoints } from '../../words/numbers.js';
@@ -36,7 +35,8 @@ const formatActiveWeight = (value: number): string => formatPoints(value, DIGITS
  */
 export function ActiveBars({ run, rows, facts, point, bindingLabels, uncovered }: ActiveBarsProps) {
   const active = rows.map((row) => ({
-    label: `${labelWithName(row.identifier, facts)}${formatMark(row, uncovered)}`,
+    label: `${row.identifier}${formatMark(row, uncovered)}`,
+    name: facts.get(row.identifier)?.name ?? null,
     value: computeShownActive(row),
   }));
   const largest = sortBySize(active.filter(({ value }) => Math.abs(value) >= SHOWN_MIN)).slice(0, SHOWN);

@@ -52,7 +52,8 @@ export function BindingConstraints({ run, measure, changes }: BindingConstraints
         height={320}
       />
       <p class="quiet">
-        The gain is the improvement of {measure.name} if the bound is relaxed by one basis point
+        The gain is the size of the shadow price, without its sign: the improvement of {measure.name} if the bound is
+        relaxed by one basis point
         {run.binding.some((row) => row?.['unit'] !== 'fraction') && ' (by 1 for a bound that is not a fraction)'}. It
         holds for small changes.
       </p>

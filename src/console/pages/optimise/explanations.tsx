@@ -141,7 +141,7 @@ const createSensitivityColumns = (
     {
       id: 'price',
       title: 'Shadow price',
-      help: 'Change of the objective by its slope, for each basis point of the bound (or for 1); valid for small changes',
+      help: 'Change of the objective by its slope, for each basis point of the bound (or for 1); valid for small changes. A gain lowers an objective that is minimised, so its sign is then negative.',
       width: 132,
       priority: 3,
       align: 'right',

@@ -61,11 +61,12 @@ export function FrontierChart({ frontier, chosen, height, isStatic = false }: Fr
           <PointLabel
             x={x.at(chosen.point.volatility)}
             y={y.at(chosen.point.expected_return)}
+            width={width}
             text={chosen.number === null ? chosen.label : `Point ${chosen.number}`}
           />
         )}
-        {isStatic && tangency !== null && tangency !== chosen.point && (
-          <PointLabel x={x.at(tangency.volatility)} y={y.at(tangency.expected_return)} text="Highest Sharpe ratio" />
+        {tangency !== null && !(isStatic && tangency === chosen.point) && (
+          <PointLabel x={x.at(tangency.volatility)} y={y.at(tangency.expected_return)} width={width} text="Tangency" />
         )}
         {tangency !== null && (
           <Dot
@@ -126,12 +127,24 @@ interface DotProps {
   readonly onChoose: (() => void) | undefined;
 }
 
-/** Renders the name of a point below it, to the right. */
-const PointLabel = ({ x, y, text }: { readonly x: number; readonly y: number; readonly text: string }) => (
-  <text x={x + 6} y={y + 18} class="point-label">
-    {text}
-  </text>
-);
+interface PointLabelProps extends Pick<DotProps, 'x' | 'y'> {
+  readonly text: string;
+  /** Width of the chart in pixels. */
+  readonly width: number;
+}
+
+/** Width in pixels that is reserved for the name of a point. */
+const LABEL_WIDTH = 70;
+
+/** Renders the name of a point below it, to the right, or to the left at the end of the chart. */
+const PointLabel = ({ x, y, text, width }: PointLabelProps) => {
+  const isAtEnd = x > width - LABEL_WIDTH;
+  return (
+    <text x={isAtEnd ? x - 6 : x + 6} y={y + 18} text-anchor={isAtEnd ? 'end' : 'start'} class="point-label">
+      {text}
+    </text>
+  );
+};
 
 /** Renders a selectable point of the frontier. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {

@@ -1,8 +1,8 @@
 import type { WeightRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { nameColumn } from '../../components/name-column.js';
+import { createNameColumns } from '../../components/name-column.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { formatBps, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
+import { formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import type { NameFacts } from '../../state/names.js';
 import type { PointRow } from './frontier-point.js';
 
@@ -11,7 +11,7 @@ export const createWeightColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
 ): readonly Column<WeightRow>[] => [
-  { ...nameColumn(facts), grow: 3 },
+  ...createNameColumns(facts),
   ...WEIGHT_COLUMNS,
   RISK_COLUMN,
   createBoundColumn(uncovered),
@@ -22,7 +22,7 @@ export const createPointColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
 ): readonly Column<PointRow>[] => [
-  { ...nameColumn(facts), grow: 3 },
+  ...createNameColumns(facts),
   ...WEIGHT_COLUMNS,
   createSolutionColumn(),
   createBoundColumn(uncovered),
@@ -108,14 +108,16 @@ const WEIGHT_COLUMNS: readonly Column<WeightRow>[] = [
   },
 ];
 
+const formatContribution = (value: number | null): string => formatPercent(value, DIGITS);
+
 /** Column of the contribution to the tracking error. Points of the frontier do not store it. */
 const RISK_COLUMN: Column<WeightRow> = createNumericColumn({
   id: 'risk',
   adds: true,
-  title: 'Forecast TE',
-  help: 'Contribution to the forecast tracking error, in basis points per year; the contributions add up to it',
+  title: 'TE contribution',
+  help: 'Contribution to the forecast tracking error, in per cent per year; the contributions add up to it',
   width: 116,
   priority: 2,
   of: (row) => row.risk_contribution,
-  write: (value) => formatBps(value),
+  write: formatContribution,
 });

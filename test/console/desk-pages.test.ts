@@ -234,20 +234,28 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
       `Variant of CORE. Count of rule top: ${lastCount} securities. Cap of weights: ${100 * lastCap!}%.`,
     );
     await service.ask('DELETE', '/indices/FROM-SWEEP');
+    // The panel of the job shows its settings in their units, and the best variant.
+    await follow(page, `/console/jobs?job=${job.job_id}`);
+    const settings = page.getByRole('region', { name: 'Request' });
+    await settings.getByText('10 securities, 20 securities').waitFor();
+    await settings.getByText('10%, 20%').waitFor();
+    await settings.getByText('1,000,000 USD').waitFor();
+    await page.getByRole('region', { name: 'Result' }).getByText(`${count} securities, Cap of weights`).waitFor();
     // The list of sweeps shows the verdict, the best variant of each, and the median of all.
     const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);
     await follow(page, '/console/sweeps');
     const listedSweep = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
     const { patch } = rows.find(({ rank }) => rank === 1)!;
+    // Only a sweep without a result has a state.
+    expect(await listedSweep.getByText('succeeded').count()).toBe(0);
     await listedSweep.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
     const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
     const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
     // A random choice among four variants is at or below their median in half of the splits.
-    expect(text).toContain(`${(100 * overfitting!.probability).toFixed(1)}%, chance 50.0%`);
+    expect(text).toContain(`${(100 * overfitting!.probability).toFixed(1)}%chance 50.0%`);
     const { start, end } = rows[0]!;
     expect(text).toContain(`${start} to ${end}, 5 bp`);
-    expect(text).toContain('succeeded');
   });
 
   test('an optimisation is shown with its figures and those of the index', async () => {

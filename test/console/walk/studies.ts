@@ -87,6 +87,13 @@ export function describeStudies(desk: () => Desk): void {
       .at(-1)!;
     await page.getByRole('row', { name: new RegExp(`^Position bounds ${boundText} upper`) }).waitFor();
     await page.getByText('No model of expected returns was selected').waitFor();
+    await page.locator('.frontier svg').getByText('Tangency').waitFor();
+    // Contributions have the unit of the tracking error.
+    const { identifier, risk_contribution: contribution } = body.weights.toSorted((a, b) => b.weight - a.weight)[0]!;
+    const largestWeight = page.getByRole('row', { name: new RegExp(`^${identifier} `) }).first();
+    await largestWeight
+      .getByText(`${(100 * contribution).toFixed(3).replace('-', '\u2212')}%`, { exact: true })
+      .waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(
         await page
@@ -106,6 +113,14 @@ export function describeStudies(desk: () => Desk): void {
     await form.getByLabel('Id *').waitFor();
     await form.press('Escape');
     await form.waitFor({ state: 'detached' });
+    const listedRun = page
+      .getByRole('grid', { name: 'optimisations' })
+      .getByRole('row', { name: run!.split('-').at(-1)! });
+    await listedRun.getByText('Minimum tracking error').waitFor();
+    await listedRun
+      .getByText(`${(100 * body.tracking_error).toFixed(2)}%`)
+      .first()
+      .waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -191,7 +206,8 @@ export function describeStudies(desk: () => Desk): void {
       .waitFor();
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByRole('link', { name: 'New sweep' }).click();
-    await page.getByLabel('Vary a parameter *').selectOption('/document/pipeline/weighting/cap');
+    await page.getByText('10 groups, 2 tested at a time (45 splits), 1 session purged').waitFor();
+    await page.getByRole('button', { name: /^Cap of weights: \d+%$/ }).click();
     await page.getByRole('textbox', { name: 'Cap of weights' }).fill('5%, 0.1, 1');
     // A sweep starts with the parameters of the newest run. Values are read in the unit of their parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
@@ -201,7 +217,9 @@ export function describeStudies(desk: () => Desk): void {
     await summary.getByText('Estimated time').waitFor();
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
-    await page.getByText('Losses out of sample').waitFor();
+    await page.getByText('Splits with a loss').waitFor();
+    // The ranking shows the only parameter, so there is no map.
+    expect(await page.getByRole('region', { name: 'Sharpe ratio by parameters' }).count()).toBe(0);
     // The costs of the run and of the sweep are the same.
     await page.getByText('CORE, same terms').first().waitFor();
     await picture(page, 'sweep');

@@ -51,7 +51,7 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
       await follow(page, `/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(terms))}`);
       const settings = page.locator('details.run-settings');
       await settings.getByLabel(member, { exact: true }).waitFor();
-      await page.getByRole('button', { name: 'Run', exact: true }).click();
+      await page.getByRole('button', { name: 'Run with these terms' }).click();
       const field = settings.locator('.field').filter({ has: page.getByLabel(member, { exact: true }) });
       await field.locator('.field-findings').getByText(reason).waitFor();
       // The reason is at the field only, and the button refers to it.

@@ -208,16 +208,19 @@ export function describeIndices(desk: () => Desk): void {
     await page.goto(`${service.url()}/console/indices/CORE`);
     await page.getByText('No transaction cost').click();
     await page.getByLabel('Transaction cost').fill('5000');
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    const runButton = page.getByRole('button', { name: 'Run with these terms' });
+    await runButton.click();
+    // Changed terms have one button.
+    expect(await page.getByRole('button', { name: 'Run', exact: true }).count()).toBe(0);
     await pollEventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
     // The button refers to the field until the user changes the terms.
     const refusalAlert = page.getByRole('alert').filter({ hasText: 'See the marked field.' });
-    await page.locator('header').filter({ has: refusalAlert }).waitFor();
+    await page.locator('.run-settings').filter({ has: refusalAlert }).waitFor();
     await page.getByLabel('Transaction cost').fill('25');
     await refusalAlert.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmarkId}`);
     await reloadWithTerms(page);
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await runButton.click();
     const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
     // The row of the benchmark states its return variant in its tooltip.
     await page.getByTitle(`Benchmark ${benchmarkId}, total return`, { exact: true }).waitFor();
@@ -231,8 +234,9 @@ export function describeIndices(desk: () => Desk): void {
     );
     const staleNotice = page.getByRole('status').filter({ hasText: 'This run is out of date' });
     await staleNotice.filter({ hasText: /Base value from [\d,]+ points to 700 points. Compare versions/ }).waitFor();
-    await staleNotice.getByRole('button', { name: 'Run again' }).click();
-    await staleNotice.filter({ has: refusalAlert }).waitFor();
+    await runButton.click();
+    await page.locator('.run-settings').filter({ has: refusalAlert }).waitFor();
+    expect(await page.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     await follow(page, '/console/indices/CORE');
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('This run is out of date').waitFor({ state: 'detached' });

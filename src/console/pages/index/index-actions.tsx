@@ -7,7 +7,7 @@ import { Progress } from '../../components/progress.js';
 import { usePhone } from '../../components/use-phone.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress } from '../../state/location.js';
+import { formatAddress, getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { readShownRun } from '../../state/shown-run.js';
@@ -59,7 +59,8 @@ export function RunActions({ id, store = null, isStrategy = false, edit, others 
       : []),
   ];
   const isStoreMissing = isUnregistered(useStores(store !== null).data?.stores, store);
-  const run = may('run') && !isStoreMissing && (
+  // The form with changed terms has its own button.
+  const run = getParameter('run') === null && may('run') && !isStoreMissing && (
     <ActionButton
       about={formatRunSubject(id)}
       disabled={isRunning}

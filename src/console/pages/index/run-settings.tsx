@@ -128,12 +128,8 @@ export async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: On
   await send(id, readAddressTerms() ?? (newest === null ? {} : getTerms(newest)), onRefusal);
 }
 
-/**
- * Starts a run again with the terms in the address. If there are none, uses the terms of the latest run, which the
- * service stores.
- */
-export const runAgain = (id: string, onRefusal: OnRefusal) =>
-  send(id, readAddressTerms() ?? { if_stale: true }, onRefusal);
+/** Starts a run again with the terms of the latest run, which the service stores. */
+export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, { if_stale: true }, onRefusal);
 
 /**
  * Starts a run again after a failure, with the terms in the address. If there are none, uses the terms of the failed

@@ -36,6 +36,9 @@ export const RUN_SCHEMA = 'BacktestRequest';
 
 /** Labels of terms and of their values, which replace those of the schema. */
 export const TERM_CHANGES: Changes = {
+  transaction_cost_bps: { help: 'Of the traded value.' },
+  start: { help: 'Default: the base date.' },
+  end: { help: 'Default: the last date of the data.' },
   as_known_on: { label: 'Data version', otherwise: 'latest' },
   as_known: {
     label: 'Data of each rebalance',

@@ -5,7 +5,7 @@ import { createLazyComponent } from '../../components/lazy.js';
 import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
 import { usePhone } from '../../components/use-phone.js';
 import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
-import { formatAddress } from '../../state/location.js';
+import { formatAddress, getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
@@ -70,7 +70,8 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
               Assign {id} to {storeId}
             </ActionButton>
           )}
-          {may('run') && !isUnregistered(stores.data?.stores, store) && (
+          {/* The form with changed terms has its own button. */}
+          {getParameter('run') === null && may('run') && !isUnregistered(stores.data?.stores, store) && (
             <ActionButton
               kind={canServe ? 'plain' : 'main'}
               about={formatRunSubject(id)}

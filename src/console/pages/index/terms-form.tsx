@@ -93,7 +93,7 @@ function useFieldChanges(id: string, isOpen: boolean): Changes {
   return {
     ...TERM_CHANGES,
     benchmark: {
-      help: 'Index, security or series with which the run is compared.',
+      help: 'Index, security or series.',
       suggestions: [
         ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
         ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),

@@ -23,22 +23,22 @@ export function Heatmap({ label, values, totals }: HeatmapProps) {
         <thead>
           <tr>
             <th scope="col">Year</th>
+            <th scope="col">Annual</th>
             {MONTHS.map((month) => (
               <th key={month} scope="col">
                 {month}
               </th>
             ))}
-            <th scope="col">Annual</th>
           </tr>
         </thead>
         <tbody>
           {years.map((year) => (
             <tr key={year}>
               <th scope="row">{year}</th>
+              <td class={`heatmap-total ${getSignClass(totals[year])}`}>{formatChange(totals[year])}</td>
               {MONTHS.map((month, m) => (
                 <Cell key={month} value={values[`${year}-${String(m + 1).padStart(2, '0')}`]} />
               ))}
-              <td class={`heatmap-total ${getSignClass(totals[year])}`}>{formatChange(totals[year])}</td>
             </tr>
           ))}
         </tbody>

@@ -11,23 +11,20 @@ import { createBenchmarkFigures, createParentFigures, createStatistics } from '.
 export interface MoreProps {
   readonly view: PerformanceView;
   readonly run: OverviewView;
-  /** Description of the series behind the figures. */
-  readonly subject: string;
 }
 
 /** Renders monthly returns, drawdowns, the distribution of returns, and comparisons. */
-export function MoreFigures({ view, run, subject }: MoreProps) {
+export function MoreFigures({ view, run }: MoreProps) {
   const { benchmark, benchmark_variant: variant } = view;
-  const windowText = `${subject}, ${view.start} to ${view.end}`;
   const relative = createBenchmarkFigures(view);
   const parent = createParentFigures(run);
   return (
     <>
-      <Section title="Returns by month" aside={windowText}>
+      <Section title="Returns by month">
         <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
       </Section>
       {relative.length > 0 && benchmark !== null && (
-        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`} aside={windowText}>
+        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`}>
           <Metrics label="Figures against the benchmark" metrics={relative} />
         </Section>
       )}
@@ -39,11 +36,11 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
           <Metrics label="Figures against the parent" metrics={parent} />
         </Section>
       )}
-      <Section title="Daily returns" aside={windowText}>
+      <Section title="Daily returns">
         <Metrics label="Statistics of the daily returns" metrics={createStatistics(view)} />
       </Section>
       {view.drawdowns.length > 0 && (
-        <Section title="Deepest drawdowns" aside={windowText}>
+        <Section title="Deepest drawdowns">
           <Table
             label="deepest drawdowns"
             name="falls"

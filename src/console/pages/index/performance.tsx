@@ -79,10 +79,14 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
       />
     </>
   );
+  // In a narrow window the level is above the chart.
   const figures = (
     <Answered key="figures" resource={performance} what="the figures of the range" skeleton={<FiguresSkeleton />}>
       {(view) => (
-        <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view, tracked, control)} />
+        <Metrics
+          label={`Figures from ${view.start} to ${view.end}`}
+          metrics={createFigures(view, tracked, control).slice(isNarrow ? 1 : 0)}
+        />
       )}
     </Answered>
   );
@@ -102,9 +106,9 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
       {!isNarrow && chart}
       {performance.data !== undefined && performance.trouble === null && (
         <>
-          <Drawdown view={performance.data} subject={formatSubject(performance.data, tracked)} />
+          <Drawdown view={performance.data} />
           {tracked === id && <DivisorChart id={id} />}
-          <More view={performance.data} run={run} subject={formatSubject(performance.data, tracked)} />
+          <More view={performance.data} run={run} />
         </>
       )}
     </div>
@@ -183,15 +187,9 @@ function Instead({ view, variant }: { readonly view: PerformanceView; readonly v
   );
 }
 
-interface ShownProps {
-  readonly view: PerformanceView;
-  /** Description of the series behind the figures. */
-  readonly subject: string;
-}
-
-function Drawdown({ view, subject }: ShownProps) {
+function Drawdown({ view }: { readonly view: PerformanceView }) {
   return (
-    <Section title="Drawdown" aside={`${subject}, against its peak within the range`}>
+    <Section title="Drawdown" aside="against the peak within the range">
       <Chart
         label="Drawdown"
         dates={view.drawdown.index}

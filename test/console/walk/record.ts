@@ -11,7 +11,7 @@ export function describeRecord(desk: () => Desk): void {
       (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
     // The page shows the published run, because only a current run can be published.
-    await page.getByText('only a current run is published').waitFor();
+    await page.getByText('the run is out of date').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.waitForJob('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
@@ -74,7 +74,10 @@ export function describeRecord(desk: () => Desk): void {
     // The base value of the latest run is twice that of the run before it.
     await follow(page, '/console/indices/CORE?tab=runs');
     await page.getByText('those of the earlier run times 2: ').waitFor();
-    await page.getByRole('button', { name: 'Find the causes' }).waitFor();
+    // The cause is known, and figures without a difference are not listed.
+    await page.getByText('Cause: the base value, 500 → 1,000 points.').waitFor();
+    expect(await page.getByRole('button', { name: 'Find the causes' }).count()).toBe(0);
+    expect(await page.getByLabel('Figures of the compared runs').count()).toBe(0);
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
     await page.getByRole('row', { name: /Twice the base/ }).click();
     await page.getByRole('row', { name: /^Base value 500 points 1,000 points$/ }).waitFor();

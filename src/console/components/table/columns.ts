@@ -99,6 +99,8 @@ export interface TableProps<R> {
   searchIn?(row: R): string;
   /** Height in pixels above which the rows scroll. */
   readonly height?: number;
+  /** Minimum width in pixels of a table whose rows have one line. Default: `PHONE_WIDTH`. */
+  readonly oneLineMin?: number;
   /** Text shown if the table is empty or the search finds no row. */
   readonly empty?: string;
   /** Key of the row that is open. */

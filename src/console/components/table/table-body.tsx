@@ -146,7 +146,10 @@ interface ColumnLayout<R> extends FittingColumns<R> {
   readonly pinned: ReadonlyMap<string, number>;
 }
 
-function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout }: TableBodyProps<R>): ColumnLayout<R> {
+function useLaidColumns<R>(
+  scroller: RefObject<HTMLDivElement>,
+  { model, layout, oneLineMin }: TableBodyProps<R>,
+): ColumnLayout<R> {
   const width = useWidth(scroller);
   const widened = useWidened(
     scroller,
@@ -157,7 +160,7 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
     () => (isPrinting.value ? createPrintedColumns(widened) : widened),
     [widened, isPrinting.value],
   );
-  const { fits, below } = selectFitting(arrangedColumns, width, isPrinting.value ? Infinity : undefined);
+  const { fits, below } = selectFitting(arrangedColumns, width, isPrinting.value ? Infinity : oneLineMin);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
   return {
     wide: arrangedColumns,

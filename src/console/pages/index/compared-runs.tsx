@@ -43,10 +43,9 @@ export const formatRun = ({ run_at: runAt, run_id: run }: StoredRun): string =>
   `${formatMoment(runAt)}, ${run.slice(0, ID_CHARACTERS)}`;
 
 /** Creates a column that marks the compared runs in the colours of their lines, and the run that the page shows. */
-export function createComparedColumn(
-  { earlier, later }: ComparedPair,
-  shown: StoredRun | undefined,
-): Column<StoredRun> {
+export function createComparedColumn(compared: ComparedPair, shown: StoredRun | undefined): Column<StoredRun> {
+  const { earlier, later } = compared;
+  const isSame = haveSameFigures(compared);
   const findSide = (run: StoredRun) => (run === later ? 'later' : run === earlier ? 'earlier' : null);
   const show = (run: StoredRun) => {
     const side = findSide(run);
@@ -54,7 +53,7 @@ export function createComparedColumn(
       <>
         {side !== null && (
           <Badge>
-            {side} <span class="swatch" style={{ color: `var(--series-${LINE_COLOURS[side]})` }} />
+            {side} <span class="swatch" style={{ color: `var(--series-${LINE_COLOURS[isSame ? 'later' : side]})` }} />
           </Badge>
         )}{' '}
         {run === shown && <Badge kind="info">shown</Badge>}
@@ -79,7 +78,8 @@ interface ComparedRunsProps {
 }
 
 /** Renders the comparison of the ticked runs: their figures, their levels, and why they differ. */
-export function ComparedRuns({ id, compared: { earlier, later } }: ComparedRunsProps) {
+export function ComparedRuns({ id, compared }: ComparedRunsProps) {
+  const { earlier, later } = compared;
   if (earlier === undefined || later === undefined)
     return (
       <Section title="Comparison">
@@ -88,8 +88,10 @@ export function ComparedRuns({ id, compared: { earlier, later } }: ComparedRunsP
     );
   return (
     <Section title="Comparison" aside={`earlier ${formatRun(earlier)}; later ${formatRun(later)}`}>
-      <Metrics label="Figures of the compared runs" metrics={createDifferences(earlier, later)} />
-      <RunLevels id={id} earlier={earlier.run_id} later={later.run_id}>
+      {!haveSameFigures(compared) && (
+        <Metrics label="Figures of the compared runs" metrics={createDifferences(earlier, later)} />
+      )}
+      <RunLevels id={id} earlier={earlier} later={later}>
         <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
       </RunLevels>
     </Section>
@@ -105,6 +107,19 @@ const FIGURES: readonly (readonly [term: string, read: (figures: Figures) => num
   ['Sharpe ratio', (figures) => figures.sharpe_ratio, true],
   ['Max drawdown', (figures) => figures.max_drawdown],
 ];
+
+/** Maximum absolute difference between two figures that can come from the rounding of doubles. */
+const ROUNDING = 1e-9;
+
+/** Returns true if all figures of the compared runs are equal. One line then represents both runs. */
+const haveSameFigures = ({ earlier, later }: ComparedPair): boolean => {
+  const [from, to] = [earlier?.metrics ?? null, later?.metrics ?? null];
+  return (
+    from !== null &&
+    to !== null &&
+    FIGURES.every(([, read]) => Math.abs((read(from) ?? 0) - (read(to) ?? 0)) < ROUNDING)
+  );
+};
 
 /** Returns the figures of the later run minus those of the earlier run. Both are in the note. */
 const createDifferences = (earlier: StoredRun, later: StoredRun): readonly Metric[] =>

@@ -1,7 +1,9 @@
+import type { StoredRun } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { layerCovered, type Line } from '../../components/chart/series.js';
+import { readVersion } from '../../components/versions/families.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -13,10 +15,9 @@ export const LINE_COLOURS = { later: 1, earlier: 2 } as const;
 
 interface RunLevelsProps {
   readonly id: string;
-  /** Id of the earlier run. The next field is the id of the later run. */
-  readonly earlier: string;
-  readonly later: string;
-  /** Causes of a difference, which are rendered if the runs differ. */
+  readonly earlier: StoredRun;
+  readonly later: StoredRun;
+  /** Causes of a difference, which are rendered if they are not known yet. */
   readonly children: ComponentChildren;
 }
 
@@ -26,7 +27,7 @@ interface RunLevelsProps {
  */
 export function RunLevels({ id, earlier, later, children }: RunLevelsProps) {
   const levels = useResource(
-    `run levels ${id} ${earlier} ${later}`,
+    `run levels ${id} ${earlier.run_id} ${later.run_id}`,
     (signal) => Promise.all([earlier, later].map((run) => readLevels(id, run, signal))),
     { keeps: true },
   );
@@ -51,15 +52,21 @@ interface RunSeries {
   readonly portfolio: Levels;
   /** Levels of the index in points. */
   readonly points: Levels;
+  /** Base value of the definition that the run used; null if unknown. */
+  readonly baseValue: number | null;
 }
 
-async function readLevels(id: string, run: string, signal: AbortSignal): Promise<RunSeries> {
-  const request = { params: { index_id: id }, query: { run_id: run }, signal };
-  const [{ level: portfolio }, { levels: points }] = await Promise.all([
+async function readLevels(id: string, run: StoredRun, signal: AbortSignal): Promise<RunSeries> {
+  const { run_id: runId, index_version: version } = run;
+  const request = { params: { index_id: id }, query: { run_id: runId }, signal };
+  const [{ level: portfolio }, { levels: points }, document] = await Promise.all([
     service.value.call('getOverview', request),
     service.value.call('getLevels', request),
+    // A strategy has no base value, and a deleted version cannot be read.
+    version === null ? null : readVersion({ kind: 'index', id }, version, signal).catch(() => null),
   ]);
-  return { portfolio, points };
+  const baseValue = (document as { readonly base_value?: unknown } | null)?.base_value;
+  return { portfolio, points, baseValue: typeof baseValue === 'number' ? baseValue : null };
 }
 
 interface LinesProps extends Pick<RunLevelsProps, 'id' | 'children'> {
@@ -71,15 +78,17 @@ function Lines({ id, first, second, children }: LinesProps) {
   const { dates, levels, ratio } = useMemo(() => draw(first.portfolio, second.portfolio), [first, second]);
   const scaled = findScaledLevel(first.points, second.points);
   const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL));
+  const cause = scaled === null ? null : formatCause(first, second, scaled);
   return (
     <>
       {isSame && (
         <p>
           {scaled === null
             ? 'No difference: the levels of both runs are the same on every date.'
-            : `The returns of both runs are the same on every date. The index levels of the later run are those of the earlier run times ${formatFigure(scaled.to / scaled.from)}: ${formatDecimal(scaled.to)} instead of ${formatDecimal(scaled.from)} on ${scaled.date}.`}
+            : `The returns of both runs are the same on every date. The index levels of the later run are those of the earlier run times ${formatFigure(scaled.to / scaled.from)}: ${formatDecimal(scaled.to)} instead of ${formatDecimal(scaled.from)} on ${scaled.date}. ${cause ?? ''}`}
         </p>
       )}
+      <p class="quiet">Portfolio after costs; first common date = {BASE_LEVEL}</p>
       <Chart
         label={`Portfolios of two runs of ${id}`}
         dates={dates}
@@ -90,10 +99,20 @@ function Lines({ id, first, second, children }: LinesProps) {
       {!isSame && (
         <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
       )}
-      {(!isSame || scaled !== null) && children}
+      {(!isSame || (scaled !== null && cause === null)) && children}
     </>
   );
 }
+
+/** Names the base value as the cause of scaled levels. Returns null if it is not the only cause. */
+const formatCause = (
+  { baseValue: before }: RunSeries,
+  { baseValue: after }: RunSeries,
+  { from, to }: { readonly from: number; readonly to: number },
+): string | null =>
+  before === null || after === null || Math.abs(to / from / (after / before) - 1) > ROUNDING
+    ? null
+    : `Cause: the base value, ${formatFigure(before)} → ${formatFigure(after)} points.`;
 
 /** Value that both runs have at the first common date. */
 const BASE_LEVEL = 100;

@@ -57,6 +57,7 @@ export function Runs({ id }: { readonly id: string }) {
                   formatAddress={({ run_id: run }) => formatRunAddress(id, run, runs)}
                   sort={{ column: 'at', direction: 'desc' }}
                   height={420}
+                  oneLineMin={ONE_LINE_MIN}
                   {...(runs.length > 1 && { selection: createSelection(compared) })}
                 />
               </Section>
@@ -74,6 +75,9 @@ export function Runs({ id }: { readonly id: string }) {
     </div>
   );
 }
+
+/** Width in pixels from which a run with its terms fits into one line. */
+const ONE_LINE_MIN = 900;
 
 /** Returns the address of the index at a run. The newest run is shown without its id. */
 const formatRunAddress = (id: string, run: string, runs: readonly StoredRun[]): string =>
@@ -120,7 +124,7 @@ const PUBLISHED_COLUMN: Column<StoredRun> = {
   id: 'published',
   title: 'Published',
   help: 'Closes of the run in the published log',
-  width: 96,
+  width: 84,
   priority: 2,
   value: ({ published }) => Number(published),
   copy: ({ published }) => (published ? 'yes' : 'no'),
@@ -134,7 +138,7 @@ function createChangeColumn(runs: readonly StoredRun[]): Column<StoredRun> {
     id: 'change',
     title: 'Changed',
     help: 'Inputs that differ from the run before. A run with the same inputs has the same results.',
-    width: 118,
+    width: 108,
     priority: 2,
     value: find,
     show: (run) => (find(run) === IDENTICAL ? <Badge>{IDENTICAL}</Badge> : find(run)),
@@ -160,7 +164,7 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
     id: 'at',
     title: 'Run',
     help: 'Time of the run, and the first characters of its id',
-    width: 216,
+    width: 204,
     grow: 1,
     value: ({ run_at: runAt }) => runAt,
     show: ({ run_at: runAt, run_id: run }) => (
@@ -185,13 +189,13 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
     show: ({ run_id: run }) => <code>{run}</code>,
   },
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
+  { id: 'end', title: 'To', width: 96, priority: 4, value: ({ end }) => end },
   {
     id: 'version',
     title: 'Version',
     help: 'Version of the definition',
-    width: 76,
-    priority: 3,
+    width: 64,
+    priority: 2,
     align: 'right',
     value: ({ index_version: version }) => version,
     show: ({ index_version: version }) =>
@@ -206,7 +210,7 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
     title: 'Data',
     help: 'Store, and version of its data',
     width: 150,
-    priority: 4,
+    priority: 5,
     grow: 1,
     value: ({ store_id: store }) => store,
     show: ({ store_id: store, store_version: version }) =>
@@ -236,7 +240,7 @@ const FIGURE_COLUMNS: readonly Column<StoredRun>[] = [
     id: 'return',
     title: 'Return',
     help: 'Of the portfolio over the whole run',
-    width: 100,
+    width: 80,
     align: 'right',
     value: ({ metrics }) => metrics?.total_return ?? null,
     show: ({ metrics }) => (

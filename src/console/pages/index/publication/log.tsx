@@ -40,6 +40,7 @@ export function Log({ id, entries }: LogProps) {
           })}
           sort={{ column: 'seq', direction: 'desc' }}
           height={420}
+          oneLineMin={ONE_LINE_MIN}
         />
       </Section>
       {open !== undefined && <Closes id={id} publication={open} />}
@@ -49,6 +50,9 @@ export function Log({ id, entries }: LogProps) {
 
 type Entry = ChangedEntry<PublicationEntry>;
 type Publication = LoggedPublication<PublicationEntry>;
+
+/** Width in pixels from which a publication fits into one line. */
+const ONE_LINE_MIN = 1130;
 
 /** Number of publications above which they can be searched. */
 const SEARCHED_MIN = 8;
@@ -157,7 +161,7 @@ const COLUMNS: readonly Column<Publication>[] = [
           {formatChange(largest.change)} <span class="quiet">on {largest.date}</span>
         </>
       ),
-    showBelow: ({ largest }) => largest && `up to ${formatChange(largest.change)} on ${largest.date}`,
+    showBelow: ({ largest }) => largest && `up to ${formatChange(largest.change)}`,
   },
   {
     id: 'at',
@@ -165,16 +169,26 @@ const COLUMNS: readonly Column<Publication>[] = [
     width: 176,
     priority: 4,
     value: ({ entries: [first] }) => first!.at,
+    below: 'text',
+    lines: 1,
     show: ({ entries: [first] }) => formatMoment(first!.at),
+    showBelow: ({ entries: [first] }) => `${formatMoment(first!.at)} by ${first!.author}`,
   },
-  { id: 'author', title: 'By', width: 90, priority: 5, value: ({ entries: [first] }) => first!.author },
+  {
+    id: 'author',
+    title: 'By',
+    width: 90,
+    priority: 4,
+    below: 'nothing',
+    value: ({ entries: [first] }) => first!.author,
+  },
   {
     id: 'reason',
     title: 'Reason for the restatement',
     width: 180,
     grow: 3,
     priority: 3,
-    below: 'text',
+    lines: 1,
     value: ({ entries: [first] }) => first!.reason,
   },
 ];

@@ -173,7 +173,7 @@ function Figures({ entries, run }: FiguresProps) {
           term: 'Restatements',
           value: formatCount(restatementCount),
           kind: restatementCount > 0 ? 'down' : '',
-          note: restatementCount > 0 ? `of ${countValues(restated.length, 'close')}` : undefined,
+          note: restatementCount > 0 ? `${countValues(restated.length, 'close')} restated` : undefined,
         },
         {
           term: 'Last published',

@@ -116,22 +116,19 @@ interface NotCurrentProps {
 
 /** States what an outdated run leaves to publish, and how. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
-  <Section title="Publish" aside="only a current run is published">
+  <Section title="Publish" aside="the run is out of date">
     {first !== null &&
       (first.length === 0 ? (
-        <p>
-          Every close of this run has a published level, but the run is out of date. Run again, with the button above,
-          to compare a current run with the log.
-        </p>
+        <p>Every close of this run has a published level. Run again to compare a current run with the log.</p>
       ) : (
         <p>
-          {countValues(first.length, 'close')} to publish, <Dated from={first[0]!} to={first.at(-1)!} />, but the run is
-          out of date. Run again, with the button above, then publish.
+          {countValues(first.length, 'close')} to publish, <Dated from={first[0]!} to={first.at(-1)!} />. Run again,
+          then publish.
         </p>
       ))}
     <p class="quiet">
-      An earlier run is published from the tab <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>Runs</a>
-      .
+      To publish an outdated run, open it in the tab{' '}
+      <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>Runs</a>.
     </p>
   </Section>
 );

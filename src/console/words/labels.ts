@@ -42,8 +42,11 @@ const CHOICE_MEMBERS: ReadonlySet<string | number | undefined> = new Set(['rebal
 export function formatChoice(path: Path, text: string): string {
   if (path.at(-1) === 'type')
     return text.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').replaceAll(/ [A-Z](?=[a-z])/g, (word) => word.toLowerCase());
-  return CHOICE_MEMBERS.has(path.at(-2)) ? text.replaceAll('_', ' ') : text;
+  return CHOICE_MEMBERS.has(path.at(-2)) ? formatWords(text) : text;
 }
+
+/** Formats a choice as words: `third_friday` becomes `third Friday`. */
+export const formatWords = (choice: string): string => choice.replaceAll('_', ' ').replace('friday', 'Friday');
 
 /**
  * Parses a JSON pointer.

@@ -21,7 +21,7 @@ test('a field is named by its labels, a row by its id, and by its number without
 
 test('a choice and a type of a document are shown as words; identifiers are unchanged', () => {
   const format = (pointer: string, text: string) => formatChoice(parsePointer(pointer), text);
-  expect(format('/rebalance/anchor', 'third_friday')).toBe('third friday');
+  expect(format('/rebalance/anchor', 'third_friday')).toBe('third Friday');
   expect(format('/pipeline/treatment/spin_offs', 'next_price')).toBe('next price');
   expect(format('/pipeline/selection/0/type', 'BufferedTopN')).toBe('Buffered top N');
   expect(format('/pipeline/selection/0/id', 'low_vol')).toBe('low_vol');

@@ -1,5 +1,6 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
 import { writeNames } from '../../words/help.js';
+import { formatWords } from '../../words/labels.js';
 import { isObject, getValueAt, addValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
@@ -81,7 +82,7 @@ export interface FieldSpec {
 
 /** Returns the text of a choice. */
 export const formatChoiceText = (choice: string, words: FieldSpec['words']): string =>
-  words?.[choice] ?? choice.replaceAll('_', ' ');
+  words?.[choice] ?? formatWords(choice);
 
 /** Returns the text for the default value of a field. */
 export function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {

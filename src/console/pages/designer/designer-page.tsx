@@ -137,7 +137,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={listPagesAbove(id, isStored)}
-          subtitle={isStored ? undefined : <TemplatesLink />}
+          subtitle={isStored ? <EditedVersion id={id} /> : <TemplatesLink />}
           actions={
             <>
               <UndoButtons draft={draft} />
@@ -167,6 +167,27 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         </Page>
       </FormulaTerms.Provider>
     </DesignerContext.Provider>
+  );
+}
+
+/** Renders the version that is edited, and the version of the published run if it is another. */
+function EditedVersion({ id }: { readonly id: string }) {
+  const params = { index_id: id };
+  const edited = useResource(`edited version ${id}`, async (signal) => {
+    const [{ versions }, { runs }] = await Promise.all([
+      service.value.call('listIndexVersions', { params, query: { limit: 1 }, signal }),
+      service.value.call('listRuns', { params, signal }),
+    ]);
+    const published = runs.find((run) => run.published)?.index_version ?? null;
+    return { version: versions[0]?.version, published };
+  }).data;
+  if (edited?.version === undefined) return null;
+  const { version, published } = edited;
+  return (
+    <>
+      Version {version}
+      {published !== null && (published === version ? ', published' : `; version ${published} is published`)}
+    </>
   );
 }
 

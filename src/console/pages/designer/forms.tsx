@@ -1,5 +1,5 @@
-import type { ComponentType } from 'preact';
-import { useRef } from 'preact/hooks';
+import type { ComponentType, RefObject } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Derivation } from './derivation.js';
@@ -38,6 +38,7 @@ export function Forms({ document }: { readonly document: JsonObject }) {
   const { isStored } = useWorkshop();
   const frame = useRef<HTMLDivElement>(null);
   const sections = listSections(document, isStored);
+  const current = useCurrentSection(frame);
   const show = (at: number) => {
     const section = frame.current?.querySelectorAll<HTMLElement>('.designer-section')[at];
     const folded = section?.querySelector<HTMLDetailsElement>(':scope > details');
@@ -49,7 +50,7 @@ export function Forms({ document }: { readonly document: JsonObject }) {
     <div class="designer-forms" ref={frame}>
       <nav class="designer-sections" aria-label="Sections of the definition">
         {sections.map(([title], at) => (
-          <Button key={title} kind="bare" onClick={() => show(at)}>
+          <Button key={title} kind="bare" aria-current={at === current ? 'true' : undefined} onClick={() => show(at)}>
             {title}
           </Button>
         ))}
@@ -61,4 +62,27 @@ export function Forms({ document }: { readonly document: JsonObject }) {
       ))}
     </div>
   );
+}
+
+/** Part of the window in which a section is in view: below the buttons, without the lower half. */
+const VIEW_MARGIN = '-110px 0px -50% 0px';
+
+/** Returns the position of the first section in view. */
+function useCurrentSection(frame: RefObject<HTMLElement>): number {
+  const [current, setCurrent] = useState(0);
+  useEffect(() => {
+    const sections = [...frame.current!.querySelectorAll('.designer-section')]; // the form is in the document
+    const visible = new Set<number>();
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { isIntersecting, target } of entries)
+          visible[isIntersecting ? 'add' : 'delete'](sections.indexOf(target));
+        if (visible.size > 0) setCurrent(Math.min(...visible));
+      },
+      { rootMargin: VIEW_MARGIN },
+    );
+    for (const section of sections) observer.observe(section);
+    return () => observer.disconnect();
+  }, []);
+  return current;
 }

@@ -68,7 +68,9 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
   const createSpec = (parameter: ParameterSpec): FieldSpec => {
-    const spec = withLabelledHelp(createField(parameter), fields);
+    const labelled = withLabelledHelp(createField(parameter), fields);
+    const isDouble = (labelled.help?.length ?? 0) > LONG_HELP;
+    const spec = { ...labelled, isDouble, ...(fields.some(isParts) && { words: UNIVERSE_WORDS }) };
     switch (parameter.format) {
       case 'calendar':
         return {
@@ -131,6 +133,12 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
     </FieldGrid>
   );
 }
+
+/** Number of characters above which the help of a field needs two columns. */
+const LONG_HELP = 110;
+
+/** Texts of universes. */
+const UNIVERSE_WORDS = { all: 'all securities' };
 
 /** Returns true for the parameter that lists the universes of a set. */
 const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';

@@ -3,7 +3,6 @@ import { Bars } from '../../components/bars.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
-import { labelWithName } from '../../components/name-column.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { useSchemas } from '../../state/schemas.js';
@@ -58,17 +57,20 @@ export function Preview({ preview, shown }: PreviewProps) {
   const heldAssets = assets.filter(isHeld);
   const decisionText = date === null ? 'no data' : `decided on ${date}`;
   const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
-  const facts = useNames(
-    heldAssets.slice(0, SHOWN).map(({ identifier }) => identifier),
-    date ?? undefined,
-  );
+  const movedAssets = listMoved(assets);
+  const named = solve === null ? heldAssets.slice(0, SHOWN) : [...heldAssets.slice(0, SHOWN), ...movedAssets];
+  const facts = useNames([...new Set(named.map(({ identifier }) => identifier))], date ?? undefined);
   const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
   return (
     <>
       <Metrics
         label="Figures of the preview"
         metrics={[
-          { term: 'Constituents', value: formatCount(heldAssets.length), note: decisionText },
+          {
+            term: 'Constituents',
+            value: formatCount(heldAssets.length),
+            note: solve === null ? decisionText : `of ${countValues(assets.length, 'candidate')}, ${decisionText}`,
+          },
           ...(solve === null
             ? [
                 { term: 'Sum of weights', value: formatPercent(total) },
@@ -78,13 +80,13 @@ export function Preview({ preview, shown }: PreviewProps) {
                   help: 'Weight moved away from capped constituents',
                 },
               ]
-            : listSolvedFigures(solve, { candidates: assets.length, source: riskSource })),
+            : listSolvedFigures(solve, riskSource)),
           ...listHeadroom(limits),
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       {steps !== null && <Funnel steps={steps} assets={assets} />}
-      {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
+      {solve !== null && <Moves from={solve.source_index_id} assets={movedAssets} facts={facts} />}
       <LargestWeights assets={heldAssets} facts={facts} bounds={listWeightBounds(solve?.binding ?? [])} />
       {solve !== null && (
         <p class="quiet">
@@ -119,7 +121,8 @@ function LargestWeights({ assets, facts, bounds }: LargestWeightsProps) {
       <Bars
         label="Largest weights"
         bars={assets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
-          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}${isAtLimit(identifier) ? ' (at limit)' : ''}`,
+          label: `${identifier}${capped ? ' (cap)' : ''}${isAtLimit(identifier) ? ' (at limit)' : ''}`,
+          name: facts.get(identifier)?.name ?? null,
           value: weight ?? 0,
         }))}
         isPlain
@@ -131,18 +134,11 @@ function LargestWeights({ assets, facts, bounds }: LargestWeightsProps) {
 
 type Solve = NonNullable<PreviewResponse['solve']>;
 
-interface SolvedTerms {
-  readonly candidates: number;
-  /** Returns of the risk model; null if they are not known yet. */
-  readonly source: string | null;
-}
-
-/** Returns the figures of an optimisation. Where the figure of the parent differs, it is added. */
-const listSolvedFigures = (
-  { before, after, exceeded, rebalance_date: date }: Solve,
-  { candidates, source }: SolvedTerms,
-) => [
-  { term: 'Candidates', value: formatCount(candidates) },
+/**
+ * Returns the figures of an optimisation. Where the figure of the parent differs, it is added.
+ * @param source returns of the risk model; null if they are not known yet
+ */
+const listSolvedFigures = ({ before, after, exceeded, rebalance_date: date }: Solve, source: string | null) => [
   {
     term: 'Forecast tracking error',
     value: formatPercent(after.tracking_error),
@@ -163,20 +159,29 @@ const listSolvedFigures = (
   },
 ];
 
-/** Renders the largest differences between the weights and the weights of the parent. */
-function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
-  const movedAssets = assets
+/** Returns the securities whose weights differ most from those of the parent. */
+const listMoved = (assets: PreviewResponse['assets']) =>
+  assets
     .filter(({ weight_delta: by }) => by !== null && by !== 0)
     .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // non-null after the filter
     .slice(0, SHOWN);
-  if (movedAssets.length === 0) return null;
+
+interface MovesProps extends Pick<LargestWeightsProps, 'facts'> {
+  readonly from: string;
+  readonly assets: PreviewResponse['assets'];
+}
+
+/** Renders the largest differences between the weights and the weights of the parent. */
+function Moves({ from, assets, facts }: MovesProps) {
+  if (assets.length === 0) return null;
   return (
     <>
       <h3>Largest differences from {from}</h3>
       <Bars
         label={`Largest differences from ${from}`}
-        bars={movedAssets.map(({ identifier, weight, weight_delta: by }) => ({
+        bars={assets.map(({ identifier, weight, weight_delta: by }) => ({
           label: weight === null ? `${identifier} (not held)` : identifier,
+          name: facts.get(identifier)?.name ?? null,
           value: by!, // non-null after the filter
         }))}
         format={(value) => formatPoints(value)}

@@ -1,3 +1,4 @@
+import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import { Field } from '../../components/form/field.js';
 import { isObject } from '../../words/paths.js';
 import { listFindingsAt, useWorkshop } from './draft.js';
@@ -33,7 +34,11 @@ export function Weighting() {
         onChange={(value) => typeof value === 'string' && choose(value)}
       />
       <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING_PATH, 'params']} />
-      <Fields fields={types.fields.weighting} within={WEIGHTING_PATH} />
+      <Fields fields={sortGroups(types.fields.weighting)} within={WEIGHTING_PATH} />
     </Part>
   );
 }
+
+/** Sorts fields with members after the others, which are side by side. */
+const sortGroups = (fields: readonly ParameterSpec[]): readonly ParameterSpec[] =>
+  fields.toSorted((a, b) => Number(a.fields !== null) - Number(b.fields !== null));

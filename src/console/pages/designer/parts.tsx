@@ -69,7 +69,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
   ];
   const createSpec = (parameter: ParameterSpec): FieldSpec => {
     const labelled = withLabelledHelp(createField(parameter), fields);
-    const isDouble = (labelled.help?.length ?? 0) > LONG_HELP;
+    const isDouble = within.length > 0 && (labelled.help?.length ?? 0) > LONG_HELP;
     const spec = { ...labelled, isDouble, ...(fields.some(isParts) && { words: UNIVERSE_WORDS }) };
     switch (parameter.format) {
       case 'calendar':

@@ -79,7 +79,6 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
       />
     </>
   );
-  // In a narrow window the level is above the chart.
   const figures = (
     <Answered key="figures" resource={performance} what="the figures of the range" skeleton={<FiguresSkeleton />}>
       {(view) => (

@@ -38,7 +38,7 @@ export const RUN_SCHEMA = 'BacktestRequest';
 export const TERM_CHANGES: Changes = {
   transaction_cost_bps: { help: 'Of the traded value.' },
   start: { help: 'Default: the base date.' },
-  end: { help: 'Default: the last date of the data.' },
+  end: { help: 'Default: the last date.' },
   as_known_on: { label: 'Data version', otherwise: 'latest' },
   as_known: {
     label: 'Data of each rebalance',

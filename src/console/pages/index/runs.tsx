@@ -131,6 +131,17 @@ const PUBLISHED_COLUMN: Column<StoredRun> = {
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 
+const ID_COLUMN: Column<StoredRun> = {
+  id: 'id',
+  title: 'Id',
+  help: 'run_id of the API',
+  width: 150,
+  priority: 6,
+  below: 'nothing',
+  value: ({ run_id: run }) => run,
+  show: ({ run_id: run }) => <code>{run}</code>,
+};
+
 /** @param runs all stored runs, newest first */
 function createChangeColumn(runs: readonly StoredRun[]): Column<StoredRun> {
   const find = (run: StoredRun) => formatRunChange(run, runs[runs.indexOf(run) + 1]);
@@ -179,16 +190,8 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
   createComparedColumn(compared, shown),
   PUBLISHED_COLUMN,
   createChangeColumn(runs),
-  {
-    id: 'id',
-    title: 'Id',
-    help: 'run_id of the API',
-    width: 150,
-    priority: 6,
-    value: ({ run_id: run }) => run,
-    show: ({ run_id: run }) => <code>{run}</code>,
-  },
-  { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
+  ID_COLUMN,
+  { id: 'start', title: 'From', width: 96, priority: 5, below: 'nothing', value: ({ start }) => start },
   { id: 'end', title: 'To', width: 96, priority: 4, value: ({ end }) => end },
   {
     id: 'version',
@@ -231,7 +234,14 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
     grow: 4,
     value: ({ request }) => formatTerms(request as Json, 'BacktestRequest', schemas),
   },
-  { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },
+  {
+    id: 'engine',
+    title: 'Engine',
+    width: 76,
+    priority: 7,
+    below: 'nothing',
+    value: ({ engine_version: engine }) => engine,
+  },
   ...FIGURE_COLUMNS,
 ];
 
@@ -253,6 +263,7 @@ const FIGURE_COLUMNS: readonly Column<StoredRun>[] = [
     help: 'Annualised standard deviation of daily returns',
     width: 84,
     priority: 6,
+    below: 'nothing',
     of: ({ metrics }) => metrics?.volatility ?? null,
     write: formatPercent,
   }),

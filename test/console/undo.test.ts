@@ -7,7 +7,7 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const browserFailure = await tryBrowser();
 
-describe.skipIf('why' in browserFailure)('the undo button of the designer', () => {
+describe.skipIf('why' in browserFailure)('the form of an index', () => {
   let desk: Desk;
   beforeAll(async () => {
     if (!('browser' in browserFailure)) return;
@@ -36,5 +36,15 @@ describe.skipIf('why' in browserFailure)('the undo button of the designer', () =
     expect(await splits.inputValue()).toBe('ignore');
     await page.keyboard.press('Control+z');
     await pollEventually(() => splits.inputValue()).toBe(splitsBefore);
+  });
+
+  test('the button of the section in view is marked', async () => {
+    const { page, service } = desk;
+    await page.goto(`${service.url()}/console/indices/CORE/edit`);
+    const sections = page.getByRole('navigation', { name: 'Sections of the definition' });
+    const marked = sections.locator('[aria-current]');
+    await pollEventually(() => marked.textContent()).toBe('Universe');
+    await sections.getByRole('button', { name: 'Weighting' }).click();
+    await pollEventually(() => marked.textContent()).toBe('Weighting');
   });
 });

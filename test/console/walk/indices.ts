@@ -232,7 +232,7 @@ export function describeIndices(desk: () => Desk): void {
     );
     const staleText = /This run is out of date.*Base value from [\d,]+ points to 700 points. Compare versions/;
     await page.getByRole('status').filter({ hasText: staleText }).waitFor();
-    await runButton.click();
+    await page.getByRole('button', { name: 'Run with these terms' }).click();
     await page.locator('.run-settings').filter({ has: refusalAlert }).waitFor();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('button', { name: 'Run again' }).click();

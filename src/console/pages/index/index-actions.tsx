@@ -7,14 +7,14 @@ import { Progress } from '../../components/progress.js';
 import { usePhone } from '../../components/use-phone.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress, getParameter } from '../../state/location.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatPercent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
-import { runAsAsked } from './run-settings.js';
+import { hasOpenTerms, runAsAsked } from './run-settings.js';
 import { formatRunSubject } from '../../state/refusals.js';
 
 interface Action {
@@ -59,8 +59,7 @@ export function RunActions({ id, store = null, isStrategy = false, edit, others 
       : []),
   ];
   const isStoreMissing = isUnregistered(useStores(store !== null).data?.stores, store);
-  // The form with changed terms has its own button.
-  const run = getParameter('run') === null && may('run') && !isStoreMissing && (
+  const run = !hasOpenTerms.value && may('run') && !isStoreMissing && (
     <ActionButton
       about={formatRunSubject(id)}
       disabled={isRunning}

@@ -1,4 +1,5 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { createFields } from '../../components/form/schema-fields.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
@@ -25,6 +26,9 @@ interface RequestedRun {
   readonly id: string;
   readonly isStrategy: boolean;
 }
+
+/** True while the form is open with changed terms. It then has the only button that starts a run. */
+export const hasOpenTerms = signal(false);
 
 interface RunSettingsProps extends RequestedRun {
   /** Data store of the index; null for the served store, undefined until it is known. */
@@ -64,19 +68,20 @@ export function RunSettings({ id, isStrategy, store = null }: RunSettingsProps) 
     if (shownTab.current !== tab) setOpen(false);
     shownTab.current = tab;
   }, [tab]);
+  const isFormOpen = isOpen || findings.length > 0;
+  const isOther = isAsked && newestTerms !== null && !isSame;
+  useEffect(() => {
+    hasOpenTerms.value = isOther && isFormOpen;
+  }, [isOther, isFormOpen]);
+  useEffect(() => () => void (hasOpenTerms.value = false), []);
   if (newest.data === undefined)
     return (
       <p class="run-settings">
         <ValueSkeleton />
       </p>
     );
-  const isOther = isAsked && newestTerms !== null && !isSame;
   return (
-    <details
-      class="run-settings"
-      open={isOpen || findings.length > 0}
-      onToggle={(event) => setOpen(event.currentTarget.open)}
-    >
+    <details class="run-settings" open={isFormOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {newest.data === null
           ? formatFirstTerms({ asked, isStrategy }, schemas.data)
@@ -128,8 +133,12 @@ export async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: On
   await send(id, readAddressTerms() ?? (newest === null ? {} : getTerms(newest)), onRefusal);
 }
 
-/** Starts a run again with the terms of the latest run, which the service stores. */
-export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, { if_stale: true }, onRefusal);
+/**
+ * Starts a run again with the terms in the address. If there are none, uses the terms of the latest run, which the
+ * service stores.
+ */
+export const runAgain = (id: string, onRefusal: OnRefusal) =>
+  send(id, readAddressTerms() ?? { if_stale: true }, onRefusal);
 
 /**
  * Starts a run again after a failure, with the terms in the address. If there are none, uses the terms of the failed

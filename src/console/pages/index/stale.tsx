@@ -5,7 +5,7 @@ import { createLazyComponent } from '../../components/lazy.js';
 import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
 import { usePhone } from '../../components/use-phone.js';
 import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
-import { formatAddress, getParameter } from '../../state/location.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
@@ -13,7 +13,7 @@ import { service } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { runAgain } from './run-settings.js';
+import { hasOpenTerms, runAgain } from './run-settings.js';
 
 const ChangedFields = createLazyComponent<ChangedFieldsProps>(
   'changed fields',
@@ -70,8 +70,7 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
               Assign {id} to {storeId}
             </ActionButton>
           )}
-          {/* The form with changed terms has its own button. */}
-          {getParameter('run') === null && may('run') && !isUnregistered(stores.data?.stores, store) && (
+          {!hasOpenTerms.value && may('run') && !isUnregistered(stores.data?.stores, store) && (
             <ActionButton
               kind={canServe ? 'plain' : 'main'}
               about={formatRunSubject(id)}

@@ -58,10 +58,14 @@ test('the choice of a sweep is tested by default if its period is longer than th
   expect([isTested('2024-03-01'), isTested('2024-06-28'), isTested(null)]).toEqual([false, true, true]);
 });
 
-test('the best value of a map has the strongest colour, also if it is the lowest', () => {
-  const readStrengths = (isLowBetter: boolean) =>
-    [1, 2, 3].map((value) => Number(/(\d+)%/.exec(getColourAt(value, createScale([1, 2, 3], isLowBetter)))![1]));
-  const [worst, middle, best] = readStrengths(false);
-  expect(worst! < middle! && middle! < best!).toBe(true);
-  expect(readStrengths(true)).toEqual([best, middle, worst]);
+test('colours of a map diverge from the median, also if low values are better', () => {
+  const readColours = (isLowBetter: boolean) =>
+    [1, 2, 4, 6, 8].map((value) => {
+      const [, series, strength] = /series-(\d)\) (\d+)%/.exec(
+        getColourAt(value, createScale([1, 4, 8], isLowBetter)),
+      )!;
+      return `${series} ${strength}`;
+    });
+  expect(readColours(false)).toEqual(['2 55', '2 37', '1 0', '1 28', '1 55']);
+  expect(readColours(true)).toEqual(['1 55', '1 37', '1 0', '2 28', '2 55']);
 });

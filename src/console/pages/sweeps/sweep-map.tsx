@@ -4,7 +4,6 @@ import { Section } from '../../components/page.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { parseJson } from '../../state/addressed.js';
 import { formatLabel } from '../../words/labels.js';
-import { computeMedian } from '../../words/median.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import {
@@ -107,7 +106,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOp
           </tbody>
         </table>
       </div>
-      {knownMetrics.length > 0 && <Legend scale={scale} median={computeMedian(knownMetrics)} write={write} />}
+      {knownMetrics.length > 0 && <Legend scale={scale} write={write} />}
       <Remarks rows={rows} equals={equals} nameOf={nameOf} />
     </Section>
   );
@@ -215,17 +214,16 @@ function Remarks({ rows, equals, nameOf }: RemarksProps) {
   );
 }
 
-/** Positions of the legend steps between the worst value (0) and the best value (1). */
-const COLOUR_STEPS = [0, 0.2, 0.4, 0.6, 0.8, 1] as const;
+/** Positions of the legend steps from the worst value (-1) through the median (0) to the best value (1). */
+const COLOUR_STEPS = [-1, -0.5, 0, 0.5, 1] as const;
 
 interface LegendProps {
   readonly scale: Scale;
-  readonly median: number;
   write(value: number | null): string;
 }
 
-function Legend({ scale, median, write }: LegendProps) {
-  const { worst, best } = scale;
+function Legend({ scale, write }: LegendProps) {
+  const { worst, median, best } = scale;
   return (
     <p
       class="sweep-legend"
@@ -235,7 +233,11 @@ function Legend({ scale, median, write }: LegendProps) {
       <span class="quiet">worst</span>
       <span class="number">{write(worst)}</span>
       {COLOUR_STEPS.map((step) => (
-        <span key={step} class="sweep-step" style={{ background: getColourAt(worst + step * (best - worst), scale) }} />
+        <span
+          key={step}
+          class="sweep-step"
+          style={{ background: getColourAt(median + Math.abs(step) * ((step < 0 ? worst : best) - median), scale) }}
+        />
       ))}
       <span class="number">{write(best)}</span>
       <span class="quiet">best, median {write(median)}</span>

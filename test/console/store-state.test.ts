@@ -44,6 +44,16 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
     expect(Math.abs(warnings - fact)).toBeLessThan(1);
   });
 
+  test('the address /console/ is the first page, and another unknown address leads to it', async () => {
+    const { page, service } = desk;
+    await page.goto(`${service.url()}/console/`);
+    await page.getByRole('heading', { name: 'Indices', exact: true }).first().waitFor();
+    await follow(page, '/console/nowhere');
+    await page.getByRole('heading', { name: '/console/nowhere' }).waitFor();
+    await page.getByRole('link', { name: 'All indices' }).click();
+    await pollEventually(() => new URL(page.url()).pathname).toBe('/');
+  });
+
   test('the page of a store counts the warnings of its audit and of its last read as its tables do', async () => {
     const { page, complaints } = desk;
     await follow(page, '/console/data/stores/market');
@@ -54,6 +64,11 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
     const tile = page.getByLabel('Contents of the store').locator('div', { hasText: 'Audit warnings' });
     await tile.getByText(`${count} warnings of the last read, below`).waitFor();
     await read.getByText(`${count} warnings, read`, { exact: false }).waitFor();
+    // Warnings about securities that the audit does not list are marked.
+    const { doubts: listed } = (await desk.service.ask<DataAudit>('GET', '/data/stores/market/audit')).body;
+    const securities = await read.locator('tbody td:nth-child(3)').allTextContents();
+    const dismissed = securities.filter((row) => !listed.some(({ identifier }) => row.startsWith(`${identifier} `)));
+    await pollEventually(() => read.getByText('Dismissed by the audit.').count()).toBe(dismissed.length);
     const audited = await tile.getByRole('link').textContent();
     for (const name of ['Refresh all values', 'Add later dates']) await page.getByRole('button', { name }).waitFor();
     await tile.getByRole('link').click();

@@ -12,10 +12,12 @@ interface FindingTableProps {
   readonly findings: readonly Finding[];
   /** Returns the address of the security in a row; null if the row names none. Default: rows have no links. */
   formatRowAddress?(row: string): string | null;
+  /** Returns a remark on a row; null if there is none. Default: rows have no remarks. */
+  formatRemark?(row: string): string | null;
 }
 
 /** Renders findings about data, each with its table, row and column. */
-export function FindingTable({ label, findings, formatRowAddress }: FindingTableProps) {
+export function FindingTable({ label, findings, formatRowAddress, formatRemark }: FindingTableProps) {
   const hasRows = findings.some(({ path }) => /^\d+$/.test(parseLocation(path).row));
   return (
     <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
@@ -35,6 +37,7 @@ export function FindingTable({ label, findings, formatRowAddress }: FindingTable
               key={`${finding.code} ${finding.path} ${finding.message}`}
               finding={finding}
               formatRowAddress={formatRowAddress}
+              formatRemark={formatRemark}
             />
           ))}
         </tbody>
@@ -49,12 +52,14 @@ export function FindingTable({ label, findings, formatRowAddress }: FindingTable
 interface RowProps {
   readonly finding: Finding;
   readonly formatRowAddress: FindingTableProps['formatRowAddress'];
+  readonly formatRemark: FindingTableProps['formatRemark'];
 }
 
-function Row({ finding, formatRowAddress }: RowProps) {
+function Row({ finding, formatRowAddress, formatRemark }: RowProps) {
   const { severity, code, message, path, value, count = 1, places = [] } = finding;
   const { table, file, row, column } = parseLocation(path);
   const address = formatRowAddress?.(row) ?? null;
+  const remark = formatRemark?.(row) ?? null;
   return (
     <tr>
       <td>
@@ -65,6 +70,7 @@ function Row({ finding, formatRowAddress }: RowProps) {
       <td>{column}</td>
       <td>
         {message} {value !== undefined && !message.includes(formatValue(value)) && <code>{formatValue(value)}</code>}
+        {remark !== null && <span class="quiet"> {remark}</span>}
         <details>
           <summary>{count > 1 ? countValues(count, 'place') : 'Details'}</summary>
           <code>{code}</code>

@@ -143,8 +143,9 @@ export interface FoundPage {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** Finds the page of an address. `/console` alone is the first page. */
 export function findPage(path: string): FoundPage | undefined {
-  const parts = splitPath(path);
+  const parts = splitPath(path.replace(/^\/console\/?$/, '/'));
   for (const page of PAGES) {
     const params = matchPattern(splitPath(page.path), parts);
     if (params !== undefined) return { page, params };

@@ -240,8 +240,8 @@ function CurrentPage({ path }: { readonly path: string }) {
   if (foundPage === undefined)
     return (
       <PageFrame title="Page not found">
-        <EmptyState title="No page has this address" action={<a href="/">All indices</a>}>
-          <code>{path}</code> is not a page of the console. Ctrl K finds a page or document by its name.
+        <EmptyState title={path} action={<a href="/">All indices</a>}>
+          The console has no page at this address. The search at the top finds pages and documents by their names.
         </EmptyState>
       </PageFrame>
     );

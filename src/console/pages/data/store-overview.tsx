@@ -1,4 +1,4 @@
-import type { DataStore, DataStoreUpdate, Finding, RefreshResult } from '#clients/typescript/divisor.js';
+import type { DataAudit, DataStore, DataStoreUpdate, Finding, RefreshResult } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
@@ -25,7 +25,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { CoverageChart } from './coverage.js';
 import { useStoreUsers } from './store-users.js';
-import { countReadWarnings, useWarningMetric } from './use-audit.js';
+import { countReadWarnings, useAudit, useWarningMetric } from './use-audit.js';
 
 /** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
@@ -86,9 +86,18 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
 
 /** Returns the address of the security in a row such as `XYZ 2024-03-15`; null for the number of a row. */
 function formatRowAddress(row: string, store: string): string | null {
-  const identifier = /^(\S+) \d{4}-\d\d-\d\d$/.exec(row)?.[1];
+  const identifier = parseIdentifier(row);
   return identifier === undefined ? null : formatSecurityAddress(identifier, store);
 }
+
+/** States that the audit has no warning about the security in a row. An audit with more warnings than it lists is unknown. */
+function formatRemark(row: string, audit: DataAudit | undefined): string | null {
+  const identifier = parseIdentifier(row);
+  if (identifier === undefined || audit === undefined || audit.doubts.length < audit.total) return null;
+  return audit.doubts.some((warning) => warning.identifier === identifier) ? null : 'Dismissed by the audit.';
+}
+
+const parseIdentifier = (row: string): string | undefined => /^(\S+) \d{4}-\d\d-\d\d$/.exec(row)?.[1];
 
 /** Returns the settings as facts, for users who cannot change them. */
 const listSettings = (store: DataStore): readonly Fact[] => [
@@ -104,6 +113,7 @@ interface ReadFindingsProps {
 
 /** Renders the findings of the last read. */
 function ReadFindings({ store, findings }: ReadFindingsProps) {
+  const audit = useAudit(store).data;
   const warnings = countReadWarnings({ findings });
   const notes = findings.length - warnings;
   const counts = [
@@ -124,6 +134,7 @@ function ReadFindings({ store, findings }: ReadFindingsProps) {
         label="Findings about the data"
         findings={findings}
         formatRowAddress={(row) => formatRowAddress(row, store.store_id)}
+        formatRemark={(row) => formatRemark(row, audit)}
       />
     </Section>
   );

@@ -175,7 +175,7 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
     id: 'at',
     title: 'Run',
     help: 'Time of the run, and the first characters of its id',
-    width: 204,
+    width: 232,
     grow: 1,
     value: ({ run_at: runAt }) => runAt,
     show: ({ run_at: runAt, run_id: run }) => (

@@ -103,6 +103,20 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     await table.getByRole('row', { name: /^Spring .\d+\.\d\d% / }).waitFor();
   });
 
+  test('a scenario lists only the securities with an effect and counts the others', async () => {
+    const { page } = desk;
+    await follow(page, createAddress('CORE', [{ name: 'Energy', shocks: { 'SECTOR:Energy': -0.2 } }]));
+    const names = page.getByRole('grid', { name: 'names in Energy' });
+    await names.waitFor();
+    const affected = Number(await names.getAttribute('aria-rowcount')) - 1;
+    const sentence = page.getByText(/^Without an effect: \d+ securit(?:y|ies)$/);
+    const others = Number(/\d+/.exec((await sentence.textContent())!)![0]);
+    expect(affected).toBeGreaterThan(0);
+    const contributions = await names.locator('[role=row]').allTextContents();
+    expect(contributions.filter((text) => text.includes('0.00 pp'))).toEqual([]);
+    expect(others).toBeGreaterThan(0);
+  });
+
   test('an index whose data store was deleted leaves the other indices of the matrix their returns', async () => {
     const { page, service } = desk;
     const store = { store_id: 'spare', name: 'Spare', seed: 7, assets: 20, start: '2018-01-01', activate: false };

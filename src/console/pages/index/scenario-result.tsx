@@ -26,7 +26,8 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
   if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
-  const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
+  const affectedNames = names.filter(({ contribution }) => contribution !== 0);
+  const rows = affectedNames.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
   const affectedGroups = groups.filter(({ contribution }) => contribution !== 0);
   const isEstimated = names.some(({ standard_error: error }) => error !== null);
   return (
@@ -70,6 +71,11 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
           sort={{ column: 'contribution', direction: 'asc' }}
           height={360}
         />
+        {affectedNames.length < names.length && (
+          <p class="quiet">
+            Without an effect: {countValues(names.length - affectedNames.length, 'security', 'securities')}
+          </p>
+        )}
       </Section>
     </>
   );

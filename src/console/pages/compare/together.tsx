@@ -97,7 +97,7 @@ function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }
         label="Drawdowns compared"
         dates={dates}
         lines={lines}
-        height={180}
+        height={220}
         hasZero
         unit={PERCENT_UNIT}
         onRange={chooseRange}

@@ -187,12 +187,12 @@ function createNewPin(id: string, position: number): NewPin {
   return { address, part: part(id), page: id, width };
 }
 
-/** Maximum number of runs in the overview. The returns of three runs by year fit into half of the width. */
+/** Maximum number of runs in the overview. */
 const OVERVIEW_RUNS = 3;
 
 /**
- * Creates a comparison of the newest runs, with the benchmark that they share; if there is only one run, its level. The
- * table of all indices follows.
+ * Creates the table of all indices, which has their state, and a comparison of the newest runs with the benchmark that
+ * they share; if there is only one run, its level. Parts that share a row are equally high.
  */
 function createOverview(runs: Runs): readonly NewPin[] {
   const ids = chooseOverviewRuns(listNewest(runs), OVERVIEW_RUNS);
@@ -201,15 +201,20 @@ function createOverview(runs: Runs): readonly NewPin[] {
   const compareAddress = formatCompareAddress(ids, findSharedBenchmark(runs, ids));
   const page = 'after costs';
   return [
-    ...(ids.length === 1
-      ? [createNewPin(first, 0), createNewPin(first, 1)]
-      : [
-          { address: compareAddress, part: 'Levels compared', page, width: 1.5 as const },
-          { address: compareAddress, part: 'Drawdowns compared', page, width: 1.5 as const },
-          { address: compareAddress, part: 'returns by calendar year', page, width: 1.5 as const },
-          { address: compareAddress, part: 'Rolling volatility', page, width: 1.5 as const },
-        ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
+    ...(ids.length === 1
+      ? [0, 1].map((position) => ({ ...createNewPin(first, position), width: 3 as const }))
+      : [
+          { address: compareAddress, part: 'Levels compared', page, width: 3 as const },
+          { address: compareAddress, part: 'Drawdowns compared', page, width: 1.5 as const },
+          {
+            address: compareAddress,
+            part: 'Rolling volatility',
+            page: `over 1 year, ${page}`,
+            width: 1.5 as const,
+          },
+          { address: compareAddress, part: 'returns by calendar year', page, width: 3 as const },
+        ]),
   ];
 }
 

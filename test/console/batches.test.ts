@@ -128,6 +128,9 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     expect(await button.isDisabled()).toBe(false);
     expect(await page.getByRole('checkbox', { name: 'Whole shares only' }).isChecked()).toBe(false);
     await page.getByText('Limits trades to whole shares.', { exact: true }).waitFor();
+    const [shares, asOf] = [page.getByRole('checkbox', { name: 'Whole shares only' }), page.getByLabel('As of')];
+    // The last field is in the second row at this width.
+    expect((await shares.boundingBox())!.y).toBeGreaterThan((await asOf.boundingBox())!.y);
     const heading = await page.getByRole('heading', { name: 'New batch' }).boundingBox();
     const form = await file.boundingBox();
     expect(form!.y - heading!.y - heading!.height).toBeLessThan(16);
@@ -137,7 +140,10 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const models = '**/risk-models';
     await page.route(models, (route) => route.fulfill({ json: { risk_models: [] } }));
     await page.goto(`${world.service.url()}/console/batches?batch=${encodeURIComponent('{"parent":"CORE"}')}`);
-    await page.getByText('No factor model is stored for CORE.', { exact: false }).waitFor();
+    const notice = page.getByRole('status').filter({ hasText: 'No factor model is stored for CORE.' });
+    await notice.waitFor();
+    const file = page.getByRole('group', { name: /^Accounts file/ });
+    expect((await notice.boundingBox())!.y).toBeLessThan((await file.boundingBox())!.y);
     await page.getByText('Choose an accounts file; estimate a factor model.', { exact: true }).waitFor();
     await page.getByText('Default: a generated id.', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Estimate a factor model' }).click();

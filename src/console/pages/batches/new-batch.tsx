@@ -1,8 +1,8 @@
 import type { Finding, IndexCollection } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
-import type { FieldSpec } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
@@ -18,7 +18,7 @@ import './batches.css';
 import { FileColumns } from './file-columns.js';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 
-const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of'] as const;
+const TERMS = ['batch_id', 'parent', 'risk_model', 'as_of', 'whole_shares'] as const;
 const SEARCH = ['search_nodes'] as const;
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
 const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
@@ -91,6 +91,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
   const isReady = needed.length === 0 && !isModelMissing;
   return (
     <div class="batch-form">
+      {isModelMissing && <NoModel parent={getParent(terms)} models={selectApplicable(terms).length} />}
       <FileChoice
         file={file}
         onChoose={(next) => {
@@ -106,7 +107,6 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
           findings={trouble?.findings ?? []}
           parents={indices.map(({ id }) => id)}
           models={models}
-          missingModel={isModelMissing ? formatNoModel(getParent(terms), selectApplicable(terms).length) : null}
           onChange={put}
         />
       )}
@@ -159,6 +159,27 @@ function formatNoModel(parent: string | undefined, models: number): string {
     ? `1 risk model is stored${scope}, but it has no factors.`
     : `${formatCount(models)} risk models are stored${scope}, but none has factors.`;
 }
+
+interface NoModelProps {
+  readonly parent: string | undefined;
+  /** Number of models without factors that apply to the parent index. */
+  readonly models: number;
+}
+
+/** Explains why no risk model can be chosen, with a link to the estimation of one. */
+const NoModel = ({ parent, models }: NoModelProps) => (
+  <Banner
+    kind="warning"
+    title={formatNoModel(parent, models)}
+    action={
+      <a class="button plain" href={formatEstimateAddress(parent)}>
+        Estimate a factor model
+      </a>
+    }
+  >
+    A batch needs a risk model with factors.
+  </Banner>
+);
 
 /** Returns the address of the form that estimates a factor model for an index. */
 const formatEstimateAddress = (parent: string | undefined): string =>
@@ -236,14 +257,12 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
 interface TermsProps {
   readonly parents: readonly string[];
   readonly models: readonly string[];
-  /** Reason why no risk model can be chosen; null if one can. */
-  readonly missingModel: string | null;
   readonly terms: JsonObject;
   readonly findings: readonly Finding[];
   onChange(terms: JsonObject): void;
 }
 
-function Terms({ terms, findings, parents, models, missingModel, onChange }: TermsProps) {
+function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
   const defaults = isObject(terms['defaults']) ? terms['defaults'] : {};
   const taxes = isObject(defaults['tax']) ? defaults['tax'] : {};
   const objective = isObject(terms['objective']) ? terms['objective'] : {};
@@ -256,7 +275,11 @@ function Terms({ terms, findings, parents, models, missingModel, onChange }: Ter
         changes={{
           batch_id: { label: 'Id of the batch', help: 'Default: a generated id.' },
           parent: { kind: 'choice', choices: parents, label: 'Parent index' },
-          risk_model: createModelField(models, getParent(terms), missingModel),
+          risk_model: {
+            kind: 'choice',
+            choices: models,
+            link: { address: '/console/risk-models', text: 'Risk models' },
+          },
           whole_shares: { label: 'Whole shares only' },
         }}
         value={terms}
@@ -299,16 +322,3 @@ function Terms({ terms, findings, parents, models, missingModel, onChange }: Ter
     </>
   );
 }
-
-/** Returns the field of the risk model, with a link to the estimation of one if no stored model applies. */
-const createModelField = (
-  models: readonly string[],
-  parent: string | undefined,
-  missing: string | null,
-): Partial<FieldSpec> => ({
-  kind: 'choice',
-  choices: models,
-  ...(missing === null
-    ? { link: { address: '/console/risk-models', text: 'Risk models' } }
-    : { help: missing, link: { address: formatEstimateAddress(parent), text: 'Estimate a factor model' } }),
-});

@@ -1,6 +1,5 @@
 import type { RiskModelCollection, RiskModelView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Bars } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
 import { createNameColumns, labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
@@ -12,7 +11,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { resolveStore, useStoredModels } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
-import { formatCount, formatPercent } from '../../words/numbers.js';
+import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { CorrelationMap } from './correlation-map.js';
 import { computeEqualWeightVolatility } from './equal-weights.js';
 import { ESTIMATORS } from './estimators.js';
@@ -104,14 +103,11 @@ function Comparison({ views, summaries, store }: StoreComparisonProps) {
             title="Volatility of an equally weighted portfolio"
             aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities${ofStore}`}
           >
-            <Bars
+            <EqualWeights
               label={`Volatility of an equally weighted portfolio by model${ofStore}`}
-              bars={views.map((view) => ({
-                label: view.model_id,
-                value: computeEqualWeightVolatility(view, commonIds),
-              }))}
-              format={(value) => formatPercent(value)}
-              isPlain
+              name={store === null ? 'equal-weights' : `equal-weights-${store}`}
+              views={views}
+              ids={commonIds}
             />
           </Section>
         )}
@@ -142,6 +138,52 @@ function Comparison({ views, summaries, store }: StoreComparisonProps) {
       />
     </div>
   );
+}
+
+interface EqualWeightsProps {
+  readonly label: string;
+  /** Name under which the arrangement of the table is kept. */
+  readonly name: string;
+  readonly views: readonly RiskModelView[];
+  /** Securities of the portfolio. */
+  readonly ids: readonly string[];
+}
+
+interface ModelVolatility {
+  readonly id: string;
+  readonly volatility: number;
+}
+
+/** Renders the volatility of an equally weighted portfolio in each model, with the difference to the first model. */
+function EqualWeights({ label, name, views, ids }: EqualWeightsProps) {
+  const rows = views.map((view): ModelVolatility => ({
+    id: view.model_id,
+    volatility: computeEqualWeightVolatility(view, ids),
+  }));
+  const first = rows[0]!; // at least one model
+  const columns: readonly Column<ModelVolatility>[] = [
+    { id: 'model', title: 'Model', width: 140, grow: 1, value: ({ id }) => id },
+    createNumericColumn({
+      id: 'volatility',
+      title: 'Volatility',
+      width: 90,
+      of: ({ volatility }) => volatility,
+      write: formatPercent,
+    }),
+    ...(rows.length === 1
+      ? []
+      : [
+          createNumericColumn<ModelVolatility>({
+            id: 'difference',
+            title: 'Difference',
+            help: `To ${first.id}, in percentage points`,
+            width: 100,
+            of: (row) => (row === first ? null : row.volatility - first.volatility),
+            write: formatPoints,
+          }),
+        ]),
+  ];
+  return <Table label={label} name={name} columns={columns} rows={rows} getKey={({ id }) => id} height={200} />;
 }
 
 interface ComparedSecurity {

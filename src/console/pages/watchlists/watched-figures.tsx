@@ -2,7 +2,7 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { formatCompact } from '../../words/amounts.js';
 import { computeMedian } from '../../words/median.js';
-import { formatChange, formatCount, formatMoney, getSignClass, MISSING_TEXT } from '../../words/numbers.js';
+import { formatChange, formatCount, formatMoney, getSignClass } from '../../words/numbers.js';
 import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
 import type { Row } from './watched-columns.js';
 
@@ -30,7 +30,9 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
   const [worst, best] = years.length < EXTREMES_MIN ? [] : [years[0], years.at(-1)];
   const notes = [
     ...(missing.length === 0 ? [] : [formatMissing(missing)]),
-    ...(endedCount === 0 ? [] : [`${formatCount(endedCount)} ended before ${lastDate}`]),
+    ...(endedCount === 0
+      ? []
+      : [lastDate === '' ? 'the store has no price' : `${formatCount(endedCount)} ended before ${lastDate}`]),
   ];
   return (
     <Metrics
@@ -41,12 +43,8 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
           value: `${formatCount(rows.length)} of ${formatCount(listedRows.length)}`,
           ...createNote(notes.length === 0 ? null : notes.join('; ')),
         },
-        ...(tradedRows.length === 0
-          ? [MEDIAN_DAY, MEDIAN_YTD].map((term) => createUnknownMetric(term, lastDate))
-          : [
-              ...createSignedMetric(MEDIAN_DAY, findMedian(days), formatGains(days)),
-              ...createSignedMetric(MEDIAN_YTD, findMedian(years), null),
-            ]),
+        ...createSignedMetric('Median 1-day return', findMedian(days), formatGains(days)),
+        ...createSignedMetric('Median YTD return', findMedian(years), null),
         ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
         ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
         ...createCapitalMetric(tradedRows),
@@ -54,9 +52,6 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
     />
   );
 }
-
-const MEDIAN_DAY = 'Median 1-day return';
-const MEDIAN_YTD = 'Median YTD return';
 
 /** Formats the number of gains, for example `2 of 12 gained`. */
 const formatGains = (returns: ReturnType<typeof listReturns>): string =>
@@ -86,12 +81,6 @@ const createNote = (note: string | null) => (note === null ? {} : { note });
 
 const createSignedMetric = (term: string, value: number | undefined, note: string | null): readonly Metric[] =>
   value === undefined ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
-
-const createUnknownMetric = (term: string, lastDate: string): Metric => ({
-  term,
-  value: MISSING_TEXT,
-  note: lastDate === '' ? 'the store has no price' : `no security has a price on ${lastDate}`,
-});
 
 /** Returns the sum of the market capitalisations. Returns nothing if they have different currencies. */
 function createCapitalMetric(rows: readonly Row[]): readonly Metric[] {

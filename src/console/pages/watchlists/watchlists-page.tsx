@@ -6,7 +6,7 @@ import { Icon } from '../../components/icon.js';
 import { Select } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
@@ -22,7 +22,7 @@ import { WatchedTable } from './watched-table.js';
 const SEARCH_MIN = 8;
 
 /** Maximum number of missing securities that are named in the table. */
-const NAMED_MAX = 2;
+const NAMED_MAX = 1;
 
 /** Page of the watchlists. */
 export function WatchlistsPage() {
@@ -88,35 +88,32 @@ const COLUMNS: readonly Column<Watchlist>[] = [
   {
     id: 'name',
     title: 'Watchlist',
-    width: 140,
+    width: 110,
     grow: 2,
     value: ({ name }) => name,
-    show: ({ name }) => <strong>{name}</strong>,
+    show: ({ name, watchlist_id: id }) => (
+      <>
+        <strong>{name}</strong> <span class="quiet">{id}</span>
+      </>
+    ),
   },
-  { id: 'id', title: 'Id', width: 120, grow: 1, priority: 4, value: (row) => row.watchlist_id },
-  createNumericColumn({
-    id: 'names',
-    title: 'Securities',
-    width: 76,
-    of: ({ identifiers }) => identifiers.length,
-    write: formatCount,
-  }),
   {
-    id: 'unknown',
-    title: 'Not in the store',
-    help: 'Securities that are not in the served store',
-    width: 120,
+    id: 'names',
+    title: 'In the store',
+    help: 'Securities in the served store, and those that it lacks',
+    width: 206,
     grow: 1,
-    value: ({ unknown }) => unknown.length,
-    copy: ({ unknown }) => unknown.join(' '),
-    show: ({ unknown }) =>
-      unknown.length === 0 ? (
-        '–'
-      ) : (
-        <Badge kind="warning" title={unknown.join(', ')}>
-          {unknown.length > NAMED_MAX ? formatCount(unknown.length) : unknown.join(', ')}
-        </Badge>
-      ),
+    value: ({ identifiers, unknown }) => identifiers.length - unknown.length,
+    show: ({ identifiers, unknown }) => (
+      <>
+        {formatCount(identifiers.length - unknown.length)} of {formatCount(identifiers.length)}{' '}
+        {unknown.length > 0 && (
+          <Badge kind="warning" title={unknown.join(', ')}>
+            without {unknown.length > NAMED_MAX ? formatCount(unknown.length) : unknown.join(', ')}
+          </Badge>
+        )}
+      </>
+    ),
   },
   {
     id: 'at',

@@ -23,7 +23,7 @@ describe.skipIf('why' in browserFailure)('pages of plug-ins', () => {
     const { page } = desk;
     await follow(page, '/console/plugins');
     await page.getByText('mean(CLOSE, window=20), 1 session, not used by the source').waitFor();
-    await page.getByRole('row', { name: /^half/ }).getByText('mean not used').waitFor();
+    await page.getByRole('row', { name: /^half/ }).getByText('input mean is not used').waitFor();
     await page.getByText(/^98th percentile: /).waitFor();
     await follow(page, '/console/plugins/half');
     const row = page.getByRole('group', { name: 'Inputs, row 2' });

@@ -90,7 +90,16 @@ export function PluginValues({ previewed, shown, kind, height = 420, children }:
         {previewed?.preview?.as_of != null && <span class="quiet date">on {previewed.preview.as_of}</span>}
       </header>
       {children}
-      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind, height }} />}
+      {previewed === null ? (
+        <>
+          <p role="status" class="quiet">
+            Computing the values …
+          </p>
+          <RowsSkeleton />
+        </>
+      ) : (
+        <Answer {...previewed} {...{ shown, kind, height }} />
+      )}
     </section>
   );
 }

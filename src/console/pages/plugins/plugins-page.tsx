@@ -89,6 +89,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
       <div class="plugin-newest">
         <div>
           <Facts
+            isWide
             facts={[
               ['Description', description],
               ...Object.entries(inputs).map(
@@ -157,7 +158,7 @@ const listUnused = ({ source, inputs }: ListedPlugin) => listUnusedInputs(source
 const WARNINGS: Column<ListedPlugin> = {
   id: 'warnings',
   title: 'Warnings',
-  width: 150,
+  width: 176,
   value: (plugin) => listUnused(plugin).join(', '),
   copy: (plugin) => listUnused(plugin).map(formatUnused).join(', '),
   show: (plugin) =>
@@ -168,7 +169,7 @@ const WARNINGS: Column<ListedPlugin> = {
     )),
 };
 
-const formatUnused = (input: string): string => `${input} not used`;
+const formatUnused = (input: string): string => `input ${input} is not used`;
 
 const COLUMNS: readonly Column<ListedPlugin>[] = [
   {

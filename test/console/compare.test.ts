@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CompareView, IndexDocument } from '#clients/typescript/divisor.js';
+import type { CompareView, ExposuresView, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const formatShare = (weight: number): string => `${(100 * weight).toFixed(2)}%`;
 
 const browserFailure = await tryBrowser();
 
@@ -104,6 +106,23 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     const values = await chart.getByRole('table', { includeHidden: true }).getByRole('cell').allTextContents();
     expect(values).toContain('–');
     expect(values.filter((value) => value === '0.0%')).toEqual([]);
+    const { body: held } = await service.ask<ExposuresView>('GET', '/analytics/FEW/exposures?by=SECTOR&groups=7');
+    const latestWeights = held.groups
+      .filter(({ group }) => group !== 'OTHERS')
+      .map(({ group, weights }) => ({ group, weight: weights.at(-1)! }))
+      .toSorted((a, b) => b.weight - a.weight);
+    const figures = page.getByLabel('Figures of the weights');
+    await figures.getByText(latestWeights[0]!.group, { exact: true }).waitFor();
+    expect(await figures.textContent()).toContain(`Largest weight${formatShare(held.concentration.largest.at(-1)!)}`);
+    const legend = page
+      .getByRole('figure')
+      .filter({ has: page.getByRole('application', { name: 'Weights of FEW by sector' }) })
+      .locator('.legend-line');
+    const labels = await legend.allTextContents();
+    const shownLabels = latestWeights
+      .filter(({ weight }) => weight > 0)
+      .map(({ group, weight }) => `${group} ${formatShare(weight)}`);
+    expect(labels.slice(0, shownLabels.length)).toEqual(shownLabels);
     // The turnover has bars on the dates of trades, and the legend states the last of them.
     const concentration = page
       .getByRole('figure')

@@ -5,6 +5,7 @@ import { COLOUR_COUNT, PERCENT_UNIT, type Line } from '../../components/chart/se
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { createLazyComponent } from '../../components/lazy.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
@@ -14,6 +15,7 @@ import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { ExposuresProps } from './exposures.js';
 import { listGroupColumns, NoGroupColumn } from './group-columns.js';
 
@@ -54,6 +56,7 @@ export function Weights({ id, run }: WeightsProps) {
   return (
     <div class="index-part">
       <RangeBar start={run.start} end={run.end} />
+      {names.data !== undefined && <WeightFigures names={names.data} groups={groups.data} />}
       <Section
         title="Weights by group"
         aside={
@@ -80,7 +83,7 @@ export function Weights({ id, run }: WeightsProps) {
       </Section>
       <Section
         title="Largest constituents on average"
-        aside="largest average weights of the range; pointing at a label emphasises its line"
+        aside={`average of the range${canPoint ? '; pointing at a label emphasises its line' : ''}`}
       >
         <Answered resource={names} what="the weights of names">
           {(view) => <Largest view={view} id={id} />}
@@ -96,11 +99,50 @@ export function Weights({ id, run }: WeightsProps) {
   );
 }
 
+/** True if there is a pointer that can be on an element without a press. */
+const canPoint = matchMedia('(hover: hover)').matches;
+
+interface WeightFiguresProps {
+  readonly names: ExposuresView;
+  /** Exposures by group; undefined before they are loaded, or without a column. */
+  readonly groups: ExposuresView | undefined;
+}
+
+/** Renders the largest weight, the largest group and the effective number on the last date. */
+function WeightFigures({ names: { concentration, dates, groups: securities }, groups }: WeightFiguresProps) {
+  const [largest, effective] = [concentration.largest.at(-1), concentration.effective.at(-1)];
+  if (largest === undefined || effective === undefined) return null;
+  const heaviest = groups === undefined ? undefined : sortByLatest(groups.groups)[0];
+  const holder = securities.find(({ weights }) => Math.abs((weights.at(-1) ?? 0) - largest) < SAME_MAX);
+  return (
+    <Metrics
+      label="Figures of the weights"
+      metrics={[
+        { term: 'Largest weight', value: formatPercent(largest), note: holder?.group },
+        ...(heaviest === undefined
+          ? []
+          : [{ term: 'Largest group', value: formatPercent(heaviest.weights.at(-1) ?? 0), note: heaviest.group }]),
+        { term: 'Effective number', value: formatDecimal(effective, 1), note: `on ${dates.at(-1)}` },
+      ]}
+    />
+  );
+}
+
+/** Maximum difference of two numbers that are the same weight, in rounded and unrounded form. */
+const SAME_MAX = 1e-9;
+
+/** Sorts groups by their latest weight, the largest first, with the other groups last. */
+const sortByLatest = (groups: ExposuresView['groups']): ExposuresView['groups'] =>
+  groups.toSorted(
+    (a, b) =>
+      Number(a.group === 'OTHERS') - Number(b.group === 'OTHERS') || (b.weights.at(-1) ?? 0) - (a.weights.at(-1) ?? 0),
+  );
+
 const computeYears = ({ from, to }: { readonly from: string; readonly to: string }): number =>
   (Date.parse(to) - Date.parse(from)) / (365.25 * 86_400_000);
 
-const createLines = (view: ExposuresView): readonly Line[] =>
-  view.groups.map(({ group, weights }, k) => ({
+const createLines = (groups: ExposuresView['groups']): readonly Line[] =>
+  groups.map(({ group, weights }, k) => ({
     id: group,
     label: group === 'OTHERS' ? 'Others' : group,
     values: weights,
@@ -121,7 +163,7 @@ function createCashLines({ dates, groups }: ExposuresView): readonly Line[] {
 
 /** Renders stacked areas. If a group has short positions, renders lines. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
-  const lines = useMemo(() => [...createLines(view), ...createCashLines(view)], [view]);
+  const lines = useMemo(() => [...createLines(sortByLatest(view.groups)), ...createCashLines(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));
   return (
     <Chart
@@ -141,7 +183,7 @@ function Stack({ view, label }: { readonly view: ExposuresView; readonly label: 
 function Largest({ view, id }: { readonly view: ExposuresView; readonly id: string }) {
   const lines = useMemo(
     () =>
-      createLines(view)
+      createLines(view.groups)
         .filter(({ id: group }) => group !== 'OTHERS')
         .map((line): Line => ({ ...line, values: line.values.map((weight) => weight || null), hasGaps: true })),
     [view],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type {
   IndexDocument,
+  LimitsView,
   RebalancePack,
   RunsDifference,
   ScenariosView,
@@ -304,12 +305,11 @@ export function describeIndices(desk: () => Desk): void {
   test('limits of a run are watched, and scenarios of a past window and a shock are computed', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/console/indices/CORE?tab=limits');
-    const { body } = await service.ask<{ sessions: number; breached_sessions: number }>(
-      'GET',
-      '/analytics/CORE/limits',
-    );
+    const { body } = await service.ask<LimitsView>('GET', '/analytics/CORE/limits');
     const figures = page.getByLabel('Figures of the limits');
     await figures.getByText(`of ${body.sessions.toLocaleString('en-GB')} sessions`, { exact: true }).waitFor();
+    const openCount = new Set(body.breaches.flatMap(({ row, end }) => (end === null ? [row] : []))).size;
+    expect(await figures.textContent()).toContain(openCount === 0 ? 'within all limits' : `State${openCount} limit`);
     expect(await figures.textContent()).toContain(`Breached${body.breached_sessions.toLocaleString('en-GB')}`);
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByLabel('Risk from 2020-01-02 to 2020-06-30').getByText('Value at risk 95%').waitFor();

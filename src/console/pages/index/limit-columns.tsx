@@ -82,8 +82,9 @@ export const isNear = ({ latest: { value, limit }, unit }: Row): boolean =>
 const findOpenBreach = (breaches: LimitsView['breaches'], row: string): Breach | undefined =>
   breaches.find((breach) => breach.end === null && breach.row === row);
 
+/** Formats issuers with their weights. The weights are first, because a narrow column truncates its end. */
 const formatIssuers = (issuers: Breach['issuers'] = []): string =>
-  issuers.map(({ issuer, weight }) => `${issuer} ${formatPercent(weight)}`).join(', ');
+  issuers.map(({ issuer, weight }) => `${formatPercent(weight)} ${issuer}`).join(', ');
 
 const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
 

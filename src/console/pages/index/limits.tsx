@@ -140,6 +140,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
       <Metrics
         label="Figures of the limits"
         metrics={[
+          ...listStateFigures(view),
           ...listBreachFigures(view, formatNameAddress),
           ...headroomFigures(view),
           {
@@ -192,6 +193,20 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
 }
 
 const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) => unit === 'fraction');
+
+/** Returns how many limits are exceeded on the last date. Returns none if the last breaches are not in the response. */
+function listStateFigures({ breaches, breaches_total: total, state }: LimitsView): Metric[] {
+  if (total > breaches.length) return [];
+  const exceededCount = new Set(breaches.flatMap(({ row, end }) => (end === null ? [row] : []))).size;
+  return [
+    {
+      term: 'State',
+      value: exceededCount === 0 ? 'within all limits' : `${countValues(exceededCount, 'limit')} exceeded`,
+      kind: exceededCount === 0 ? '' : 'down',
+      note: `on ${state.dates.at(-1)}`,
+    },
+  ];
+}
 
 /**
  * Returns the limit that is in breach on the last date. If there is none, returns the price change that would cause a

@@ -58,9 +58,9 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
       .getByRole('grid', { name: 'names' })
       .getByRole('row', { name: new RegExp(`^${first!.identifier}`) });
     await row.getByText(first!.name!).waitFor();
-    // The first line has the close, the return of the day and that of the year.
+    // The first line has the close, the return of the day and that since the start of the year, as the figures have.
     const columns = page.getByRole('grid', { name: 'names' }).getByRole('columnheader');
-    expect((await columns.allTextContents()).slice(0, 4)).toEqual(['Security', 'Last close', '1 day', '1 year']);
+    expect((await columns.allTextContents()).slice(0, 4)).toEqual(['Security', 'Last close', '1 day', 'YTD']);
     expect(await row.textContent()).not.toContain('month');
     expect((await readBox(row)).y).toBeLessThan((2 / 3) * 844);
     // The reason is asked for after the first change.

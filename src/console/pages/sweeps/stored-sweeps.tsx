@@ -79,14 +79,17 @@ const State = ({ job: { status, progress } }: Pick<Row, 'job'>) => (
   <Badge kind={STATUS_KINDS[status]}>{status === 'running' ? `running ${formatPercent(progress, 0)}` : status}</Badge>
 );
 
+/** Renders the rating of a ranking. Sweeps of earlier versions have none. */
+const Rating = ({ rating }: SweepOverfitting) =>
+  rating === undefined ? null : <Badge kind={RATINGS[rating].kind}>{RATINGS[rating].badge}</Badge>;
+
 /** Renders the comparison of a ranking with chance. */
 function Reliability({ view }: Row) {
   const { overfitting } = view ?? {};
   if (overfitting == null) return MISSING_TEXT;
-  const rating = overfitting.rating === undefined ? null : RATINGS[overfitting.rating];
   return (
     <span>
-      {rating !== null && <Badge kind={rating.kind}>{rating.badge}</Badge>} {formatPercent(overfitting.probability, 1)}
+      {formatPercent(overfitting.probability, 1)} <Rating {...overfitting} />
       <br />
       <span class="quiet">{formatChance(overfitting)}</span>
     </span>
@@ -96,6 +99,7 @@ function Reliability({ view }: Row) {
 /** Renders the comparison of a ranking with chance in one line, with its label. */
 const ReliabilityLine = (overfitting: SweepOverfitting) => (
   <>
+    <Rating {...overfitting} />{' '}
     {[`Overfitting ${formatPercent(overfitting.probability, 1)}`, formatChance(overfitting)].filter(Boolean).join(', ')}
   </>
 );
@@ -132,7 +136,6 @@ const SWEEP_COLUMNS: readonly Column<Row>[] = [
     help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
     width: 176,
     priority: 2,
-    align: 'right',
     lines: 2,
     value: ({ view }) => view?.overfitting?.probability ?? null,
     show: (row) => <Reliability {...row} />,
@@ -143,7 +146,7 @@ const SWEEP_COLUMNS: readonly Column<Row>[] = [
     title: 'Best variant',
     help: 'First by the criterion of the sweep',
     width: 140,
-    ideal: 190,
+    ideal: 154,
     grow: 3,
     priority: 2,
     lines: 2,
@@ -164,9 +167,9 @@ const FIGURE_COLUMNS: readonly Column<Row>[] = [
   }),
   createNumericColumn({
     id: 'median',
-    title: 'Median',
+    title: 'Median Sharpe',
     help: 'Median Sharpe ratio of all variants, annualised',
-    width: 68,
+    width: 104,
     priority: 4,
     of: findMedianRatio,
     write: (value) => formatDecimal(value, 3),

@@ -231,7 +231,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     const { body: saved } = await service.ask<IndexDocument>('GET', '/indices/FROM-SWEEP');
     expect(saved.description).toBe(
-      `Variant of CORE. Count of rule top: ${lastCount} securities. Cap of weights: ${100 * lastCap!}%.`,
+      `Variant of CORE. Count · Best by a field: ${lastCount} securities. Cap of weights: ${100 * lastCap!}%.`,
     );
     await service.ask('DELETE', '/indices/FROM-SWEEP');
     // The panel of the job shows its settings in their units, and the best variant.
@@ -253,9 +253,21 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
     // A random choice among four variants is at or below their median in half of the splits.
-    expect(text).toContain(`${(100 * overfitting!.probability).toFixed(1)}%chance 50.0%`);
+    const rating = overfitting!.rating!.replaceAll('_', ' ');
+    expect(text).toContain(`${(100 * overfitting!.probability).toFixed(1)}% ${rating}chance 50.0%`);
     const { start, end } = rows[0]!;
     expect(text).toContain(`${start} to ${end}, 5 bp`);
+  });
+
+  test('the list of sweeps keeps its ratings on a phone', async () => {
+    const { page } = desk;
+    const size = page.viewportSize()!;
+    await follow(page, '/console/sweeps');
+    await page.setViewportSize({ width: 390, height: 844 });
+    const below = page.locator('[data-below="overfitting"]').first();
+    await below.getByText(/^(better than chance|near chance|overfit)$/).waitFor();
+    await below.getByText(/Overfitting \d+\.\d%, chance 50\.0%/).waitFor();
+    await page.setViewportSize(size);
   });
 
   test('an optimisation is shown with its figures and those of the index', async () => {

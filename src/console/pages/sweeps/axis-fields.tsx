@@ -68,7 +68,9 @@ interface CommonParametersProps extends Pick<AxisFieldsProps, 'varied'> {
 /** Renders the numeric parameters that the index sets as buttons, each with its present value. */
 const CommonParameters = ({ varied, onChoose }: CommonParametersProps) => (
   <div class="sweep-fixed" role="group" aria-label="Common parameters">
-    <span class="quiet">Common, with present values</span>
+    <p class="quiet" style={{ flexBasis: '100%' }}>
+      Common, with present values
+    </p>
     {varied
       .filter(({ now, takes }) => typeof now === 'number' && takes !== 'word')
       .slice(0, COMMON_MAX)

@@ -2,7 +2,7 @@ import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
 import { createField } from '../../components/form/field-spec.js';
 import { listRows } from '../../components/form/row-list.js';
 import { isObject, getValueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import type { VariedParameter } from './values.js';
+import { formatRuleEnding, type VariedParameter } from './values.js';
 
 /**
  * Returns the parameters that a sweep can vary: those in the catalogues, the schedule, and the costs of the backtest.
@@ -17,10 +17,15 @@ export function listVariedParameters(
   const weighting = getValueAt(document, ['pipeline', 'weighting']);
   return [
     ...rules.flatMap((rule, i) =>
-      listRowParameters(rule, ['pipeline', 'selection', i], types.selection, `rule ${String(rule['id'] ?? i + 1)}`),
+      listRowParameters(
+        rule,
+        ['pipeline', 'selection', i],
+        types.selection,
+        formatRuleEnding(rules, i, types.selection),
+      ),
     ),
     ...(isObject(weighting)
-      ? listRowParameters(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting')
+      ? listRowParameters(weighting, ['pipeline', 'weighting'], types.weighting, ' of weighting')
       : []),
     {
       ...createVaried(document, ['pipeline', 'weighting', 'cap'], 'Cap of weights'),
@@ -67,7 +72,7 @@ function listRowParameters(
   row: JsonObject,
   path: Path,
   specs: readonly TypeSpec[],
-  name: string,
+  ending: string,
 ): readonly VariedParameter[] {
   const spec = specs.find(({ type }) => type === row['type']);
   const params = isObject(row['params']) ? row['params'] : {};
@@ -75,7 +80,7 @@ function listRowParameters(
     .filter((parameter) => ONE_VALUE.has(createField(parameter).kind))
     .map((parameter) => ({
       pointer: formatPointer([...path, 'params', parameter.name]),
-      label: `${parameter.label} of ${name}`,
+      label: `${parameter.label}${ending}`,
       now: params[parameter.name] ?? (parameter.default as Json | undefined),
       choices: parameter.type === 'boolean' ? ['true', 'false'] : parameter.choices,
       unit: createField(parameter).unit ?? null,

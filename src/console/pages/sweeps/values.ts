@@ -1,4 +1,4 @@
-import type { Finding, SweepView } from '#clients/typescript/divisor.js';
+import type { Finding, SweepView, TypeSpec } from '#clients/typescript/divisor.js';
 import { formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { parseQuantity, formatQuantity } from '../../words/quantities.js';
@@ -22,6 +22,21 @@ export function formatPointer(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
   return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
+}
+
+/**
+ * Returns the end of the labels of a rule: its name in the catalogue, or its id if another rule has the same name.
+ * @param i position of the rule
+ */
+export function formatRuleEnding(
+  rules: readonly JsonObject[],
+  i: number,
+  specs: readonly Pick<TypeSpec, 'type' | 'label'>[],
+): string {
+  const { type, id } = rules[i]!;
+  const name = specs.find((spec) => spec.type === type)?.label;
+  const isOnly = rules.filter((rule) => rule['type'] === type).length === 1;
+  return name !== undefined && isOnly ? ` · ${name}` : ` of rule ${String(id ?? i + 1)}`;
 }
 
 /** Formats the name of a metric within a sentence: `sharpe_ratio` as `Sharpe ratio`, `total_return` as `total return`. */

@@ -10,6 +10,8 @@ interface WatchedFiguresProps {
   readonly rows: readonly Row[];
   /** Last date of the data store; empty if it has no prices. */
   readonly lastDate: string;
+  /** False if the list of watchlists above states the number of securities in the store. */
+  readonly hasCount: boolean;
 }
 
 /** Minimum number of traded securities of which the highest and the lowest return are shown. */
@@ -19,7 +21,7 @@ const EXTREMES_MIN = 3;
  * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
  * securities with a price on the last date of the data store count.
  */
-export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresProps) {
+export function WatchedFigures({ rows: listedRows, lastDate, hasCount }: WatchedFiguresProps) {
   const rows = listedRows.filter(({ isMissing }) => !isMissing);
   const missing = listedRows.filter(({ isMissing }) => isMissing).map(({ identifier }) => identifier);
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
@@ -34,23 +36,20 @@ export function WatchedFigures({ rows: listedRows, lastDate }: WatchedFiguresPro
       ? []
       : [lastDate === '' ? 'the store has no price' : `${formatCount(endedCount)} ended before ${lastDate}`]),
   ];
-  return (
-    <Metrics
-      label="Figures of the list"
-      metrics={[
-        {
-          term: 'In the store',
-          value: `${formatCount(rows.length)} of ${formatCount(listedRows.length)}`,
-          ...createNote(notes.length === 0 ? null : notes.join('; ')),
-        },
-        ...createSignedMetric('Median 1-day return', findMedian(days), formatGains(days)),
-        ...createSignedMetric('Median YTD return', findMedian(years), null),
-        ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
-        ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
-        ...createCapitalMetric(tradedRows),
-      ]}
-    />
-  );
+  const count: Metric = {
+    term: 'In the store',
+    value: `${formatCount(rows.length)} of ${formatCount(listedRows.length)}`,
+    ...createNote(notes.length === 0 ? null : notes.join('; ')),
+  };
+  const metrics = [
+    ...(hasCount ? [count] : []),
+    ...createSignedMetric('Median 1-day return', findMedian(days), formatGains(days)),
+    ...createSignedMetric('Median YTD return', findMedian(years), null),
+    ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
+    ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
+    ...createCapitalMetric(tradedRows),
+  ];
+  return metrics.length === 0 ? null : <Metrics label="Figures of the list" metrics={metrics} />;
 }
 
 /** Formats the number of gains, for example `2 of 12 gained`. */

@@ -29,16 +29,23 @@ interface WatchedTableProps {
   readonly identifiers: readonly string[];
   /** Removes a security from the list. If absent, the list cannot be edited. */
   readonly onRemove?: ((identifier: string) => void) | undefined;
+  /** False if a list above states the number of securities in the store. Default: true. */
+  readonly hasCount?: boolean;
 }
 
 /** Renders securities in the order of their watchlist. Each has its returns and a line chart of the last year. */
-export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
+export function WatchedTable({ identifiers, onRemove, hasCount = true }: WatchedTableProps) {
   const store = getChosenStore();
   const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   return (
     <Answered resource={names} what="the securities">
       {(all) => (
-        <PricedTable securities={selectChosen(all, identifiers)} lastDate={findLastDate(all)} onRemove={onRemove} />
+        <PricedTable
+          securities={selectChosen(all, identifiers)}
+          lastDate={findLastDate(all)}
+          onRemove={onRemove}
+          hasCount={hasCount}
+        />
       )}
     </Answered>
   );
@@ -58,12 +65,13 @@ function selectChosen(all: readonly Security[], identifiers: readonly string[]):
 const UNKNOWN = { name: null, start: null, end: null, sector: null, currency: null, close: null, market_cap: null };
 
 interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
+  readonly hasCount: boolean;
   readonly securities: readonly ListedSecurity[];
   /** Last date of the data store; empty if it has no prices. */
   readonly lastDate: string;
 }
 
-function PricedTable({ securities, lastDate, onRemove }: PricedTableProps) {
+function PricedTable({ securities, lastDate, onRemove, hasCount }: PricedTableProps) {
   const store = getChosenStore();
   const pricedSecurities = securities.filter(({ isMissing }) => !isMissing).slice(0, PRICED_MAX);
   /** Years that were already read. Only the years of added securities are requested. */
@@ -92,7 +100,7 @@ function PricedTable({ securities, lastDate, onRemove }: PricedTableProps) {
   const columns = useMemo(() => createColumns({ lastDate, currency }), [lastDate, currency]);
   return (
     <>
-      <WatchedFigures rows={rows} lastDate={lastDate} />
+      <WatchedFigures rows={rows} lastDate={lastDate} hasCount={hasCount} />
       <p class="quiet">{formatOrder(lastDate, currency)}</p>
       <Table
         label="names"

@@ -69,17 +69,20 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
     <Section
       title={`Securities of ${list.name}`}
       aside={
-        lists.length > 1 && (
-          <Select
-            label="Watchlist"
-            options={lists.map(({ watchlist_id: value, name }) => ({ value, text: name }))}
-            value={list.watchlist_id}
-            onChoose={(chosen) => setParameters({ list: chosen })}
-          />
-        )
+        <>
+          {lists.length > 1 && (
+            <Select
+              label="Watchlist"
+              options={lists.map(({ watchlist_id: value, name }) => ({ value, text: name }))}
+              value={list.watchlist_id}
+              onChoose={(chosen) => setParameters({ list: chosen })}
+            />
+          )}
+          <LinkButton href={formatWatchlistAddress(list.watchlist_id, getChosenStore())}>Edit</LinkButton>
+        </>
       }
     >
-      <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />
+      <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} hasCount={false} />
     </Section>
   );
 }

@@ -35,7 +35,7 @@ test('an enabled client without an entitlement or a target is incomplete', () =>
   expect(isIncomplete({ ...client, enabled: false, targets: [] })).toBe(false);
 });
 
-test('a statement lacks what is not published and what is empty', () => {
+test('a statement lists an unpublished version and the number of its empty sections', () => {
   expect(listGaps({ version: 9, published_version: 7, to_complete: ['purpose'] })).toEqual([
     'version 9 not published',
     '1 section to complete',

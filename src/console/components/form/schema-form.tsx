@@ -42,38 +42,41 @@ export function SchemaForm(props: SchemaFormProps) {
   };
   return (
     <Answered resource={schemas} what="the fields of the form">
-      {(all) => (
-        <FieldGrid>
-          {createFields(all, schema, names)
-            .filter(({ name }) => !except.includes(name))
-            .map((spec) => {
-              const form = {
-                spec: withLabelledHelp({ ...spec, ...changes[spec.name] }, createFields(all, schema)),
-                value: value[spec.name],
-                findings: selectFindings(findings, formatPath([...path, spec.name])),
-                datapoints,
-                isDisabled: fixed.includes(spec.name),
-                onChange: (memberValue: JsonObject[string]) => put(spec.name, memberValue),
-              };
-              const members = `${schema}.${spec.name}`;
-              if (form.spec.kind === 'named')
-                return <NamedField key={spec.name} {...form} members={createFields(all, members)} />;
-              if (form.spec.kind === 'object' || form.spec.kind === 'rows')
-                return (
-                  <NestedField
-                    key={spec.name}
-                    {...form}
-                    schema={members}
-                    changes={createChangesWithin(changes, spec.name)}
-                    path={[...path, spec.name]}
-                  />
-                );
-              if (form.spec.kind === 'kinds')
-                return <KindsField key={spec.name} {...form} schema={members} path={[...path, spec.name]} />;
-              return <Field key={spec.name} {...form} />;
-            })}
-        </FieldGrid>
-      )}
+      {(all) => {
+        const labelled = createFields(all, schema);
+        return (
+          <FieldGrid>
+            {createFields(all, schema, names)
+              .filter(({ name }) => !except.includes(name))
+              .map((spec) => {
+                const form = {
+                  spec: withLabelledHelp({ ...spec, ...changes[spec.name] }, labelled),
+                  value: value[spec.name],
+                  findings: selectFindings(findings, formatPath([...path, spec.name])),
+                  datapoints,
+                  isDisabled: fixed.includes(spec.name),
+                  onChange: (memberValue: JsonObject[string]) => put(spec.name, memberValue),
+                };
+                const members = `${schema}.${spec.name}`;
+                if (form.spec.kind === 'named')
+                  return <NamedField key={spec.name} {...form} members={createFields(all, members)} />;
+                if (form.spec.kind === 'object' || form.spec.kind === 'rows')
+                  return (
+                    <NestedField
+                      key={spec.name}
+                      {...form}
+                      schema={members}
+                      changes={createChangesWithin(changes, spec.name)}
+                      path={[...path, spec.name]}
+                    />
+                  );
+                if (form.spec.kind === 'kinds')
+                  return <KindsField key={spec.name} {...form} schema={members} path={[...path, spec.name]} />;
+                return <Field key={spec.name} {...form} />;
+              })}
+          </FieldGrid>
+        );
+      }}
     </Answered>
   );
 }

@@ -46,6 +46,16 @@ export const createRebalanceColumns = (formatAddress: (row: Row) => string): rea
   ...COLUMNS,
 ];
 
+/** Layout of the columns of added and of removed securities. */
+const MEMBER_COLUMN = {
+  help: 'Largest securities; sorted by their number',
+  width: 130,
+  ideal: 150,
+  grow: 3,
+  priority: 2,
+  below: 'titled',
+} as const;
+
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'decided',
@@ -82,26 +92,16 @@ const COLUMNS: readonly Column<Row>[] = [
     write: formatCount,
   }),
   {
+    ...MEMBER_COLUMN,
     id: 'added',
     title: 'Added',
-    help: 'Largest securities; sorted by their number',
-    width: 130,
-    ideal: 150,
-    grow: 3,
-    priority: 2,
-    below: 'titled',
     value: ({ added }) => added,
     show: (row) => (isFirst(row) ? <span class="quiet">all</span> : renderSecurities(row.largest_added, row.added)),
   },
   {
+    ...MEMBER_COLUMN,
     id: 'removed',
     title: 'Removed',
-    help: 'Largest securities; sorted by their number',
-    width: 130,
-    ideal: 150,
-    grow: 3,
-    priority: 2,
-    below: 'titled',
     value: ({ removed }) => removed,
     show: (row) => renderSecurities(row.largest_removed, row.removed),
   },

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CompareView, ExposuresView, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, waitForCalm, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -77,15 +77,11 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     await follow(page, '/console/compare?ids=CORE,BROAD');
     const chart = page.getByRole('figure').filter({ has: page.getByRole('application', { name: /^Drawdowns/ }) });
     const readPixels = async () => (await chart.getByRole('application').screenshot()).toString('base64');
-    await chart
-      .getByText(/^BROAD/)
-      .first()
-      .waitFor();
+    const label = chart.getByText(/^BROAD/).first();
+    await label.waitFor();
+    await waitForCalm(page);
     const all = await readPixels();
-    await chart
-      .getByText(/^BROAD/)
-      .first()
-      .hover();
+    await label.hover();
     await pollEventually(readPixels).not.toBe(all);
     await page.getByRole('heading', { name: 'Compare' }).hover();
     await pollEventually(readPixels).toBe(all);

@@ -92,7 +92,7 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.addInitScript(`localStorage.setItem('divisor.dashboard', ${JSON.stringify(JSON.stringify(parts))})`);
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const frames = page.locator('.dashboard-pin iframe');
-    for (const frame of await frames.all()) await pollEventually(() => frame.getAttribute('aria-busy')).toBe('false');
+    for (const k of parts.keys()) await pollEventually(() => frames.nth(k).getAttribute('aria-busy')).toBe('false');
     await page.frameLocator('iframe[title^="constituents"]').locator('[data-at="0"]').waitFor();
     await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
     await page.emulateMedia({ media: 'print' });

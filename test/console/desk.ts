@@ -95,6 +95,20 @@ export const follow = (page: Page, address: string): Promise<void> =>
     `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
+/** Waits until the page has its heading and no request is open. */
+export async function waitForCalm(page: Page): Promise<void> {
+  await page.evaluate(`new Promise((resolve, reject) => {
+    const until = Date.now() + ${WAIT_MS};
+    const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
+    const look = (frames) => {
+      if (frames === 0) return resolve();
+      if (Date.now() > until) return reject(new Error('still waiting: ' + document.querySelector('main').textContent));
+      requestAnimationFrame(() => look(isThere() ? frames - 1 : 3));
+    };
+    look(3);
+  })`);
+}
+
 /** Returns a security with prices from the first to the last date of the market. */
 export async function findLongestName(service: RunningService): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');

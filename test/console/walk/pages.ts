@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.js';
-import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
+import { pollEventually, follow, waitForCalm, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
 import { AXE, listViolations } from '../violations.js';
@@ -98,19 +98,6 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
   await waitForCalm(page);
-}
-
-async function waitForCalm(page: Page): Promise<void> {
-  await page.evaluate(`new Promise((resolve, reject) => {
-    const until = Date.now() + ${WAIT_MS};
-    const isThere = () => document.querySelector('main :is(h1, h2)') && !document.querySelector('.wait, [aria-busy=true]');
-    const look = (frames) => {
-      if (frames === 0) return resolve();
-      if (Date.now() > until) return reject(new Error('still waiting: ' + document.querySelector('main').textContent));
-      requestAnimationFrame(() => look(isThere() ? frames - 1 : 3));
-    };
-    look(3);
-  })`);
 }
 
 /**

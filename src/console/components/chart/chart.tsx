@@ -80,7 +80,7 @@ export function Chart(props: ChartProps) {
   const [anchor, setAnchor] = useState<number | null>(null);
   const pointedPosition = useRef<number | null>(null); // last date under the cursor
   const [first, last] = useMemo(() => limitToRange(dates, range), [dates, range?.from, range?.to]);
-  const { into, plot } = usePlot(
+  const { into, plot, emphasise } = usePlot(
     { dates, lines, height, isLog, isStacked, hasZero, marks, bands, flags, sync, unit, onCursor: setAt },
     [first, last],
     onRange,
@@ -123,7 +123,7 @@ export function Chart(props: ChartProps) {
         hasNotes={notes.length > 0}
         noteRange={findNoteRange(dates, anchor ?? pointedPosition.current ?? last, pointedPosition.current ?? last)}
         drawn={draw}
-        onPoint={(id) => plot.current && emphasiseLine(plot.current, id)}
+        onPoint={emphasise}
       />
       <div
         class="chart-canvas"
@@ -238,6 +238,11 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
   const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
   const into = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const emphasisedId = useRef<string | null>(null); // also for the plot that replaces this one when the data changes
+  const emphasise = (id: string | null) => {
+    emphasisedId.current = id;
+    if (plot.current !== null) emphasiseLine(plot.current, id);
+  };
   const tell = useRef(onRange);
   tell.current = onRange;
   const theme = shade.value;
@@ -251,6 +256,7 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
     const newPlot = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
     plot.current = newPlot;
     showRange(newPlot, dates, [first, last], hasBars);
+    if (emphasisedId.current !== null) emphasise(emphasisedId.current);
     const observer = new ResizeObserver(() => newPlot.setSize({ width: current.clientWidth, height }));
     if (!printing) observer.observe(current);
     return () => {
@@ -262,7 +268,7 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
   useLayoutEffect(() => {
     if (plot.current !== null) showRange(plot.current, dates, [first, last], hasBars);
   }, [first, last]);
-  return { into, plot };
+  return { into, plot, emphasise };
 }
 
 /** @param hasBars true if half of a bar must be visible beyond the first and the last date */

@@ -308,6 +308,17 @@ export function describeData(desk: () => Desk): void {
     const format = page.getByRole('region', { name: 'Format' });
     await format.getByText(`${3 * (DAYS.length - 3)} bars read from 1 table of prices.`).waitFor();
     expect((await service.ask('GET', '/data/stores/connected')).status).toBe(404);
+    // A change of the location cancels a check in progress.
+    const location = page.getByLabel('Location *');
+    await page.route('**/data/inspect', () => {}); // no response
+    await page.getByRole('button', { name: 'Check the source' }).click();
+    await page.getByText('Loading the result of the inspection').waitFor();
+    const [cancelled] = await Promise.all([page.waitForEvent('requestfailed'), location.fill(`${folder}-other`)]);
+    expect(cancelled.url()).toContain('/data/inspect');
+    await page.getByRole('button', { name: 'Check the source' }).and(page.locator(':enabled')).waitFor();
+    expect(await format.count()).toBe(0);
+    await location.fill(folder);
+    await page.unroute('**/data/inspect');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('heading', { name: 'Connected' }).waitFor();
     await write(DAYS);

@@ -58,7 +58,7 @@ const LAYOUT_OPTIONS = [
  */
 export function Inspection(props: InspectionProps) {
   const { inspected, isLooking, usual, mapping, checked, findings: refused, onChange } = props;
-  if (isLooking) return <Wait what="the service, which inspects the files" />;
+  if (isLooking) return <Wait what="the result of the inspection" />;
   if (inspected === null || usual === null) return null;
   const { result, trouble } = inspected;
   const proposedMapping = result === null ? usual : (result.mapping as unknown as JsonObject); // the mapping is a JSON object

@@ -1,14 +1,11 @@
 import type { InspectResult } from '#clients/typescript/divisor.js';
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { createFields } from '../../components/form/schema-fields.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { useSchemas, type Schemas } from '../../state/schemas.js';
+import { useEffect, useState } from 'preact/hooks';
 import { service, createTrouble } from '../../state/service.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import type { JsonObject } from '../../words/paths.js';
 import { readSample, type FileSample } from './import-content.js';
 import type { ImportFile } from './import-files.js';
 import type { InspectionState } from './inspection.js';
-import { needsMapping } from './mapping.js';
+import { useMapping } from './use-mapping.js';
 
 /**
  * Inspects the files whenever the files or the mapping change. If the files differ from the standard tables, the
@@ -17,8 +14,13 @@ import { needsMapping } from './mapping.js';
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
   const [inspected, setInspected] = useState<InspectionState | null>(null);
   const [isLooking, setLooking] = useState(false);
-  const [mapping, setMapping] = useState<JsonObject | null>(null);
-  const schemas = useSchemas();
+  const sample = inspected?.sample ?? null;
+  const result = inspected?.result ?? null;
+  const { proposedMapping, isNeeded, ...chosen } = useMapping(
+    result,
+    sample && ((mapping) => readWith(sample, mapping)),
+  );
+  const { mapping, setMapping, checked, usual } = chosen;
   useEffect(() => {
     setInspected(null);
     setMapping(null);
@@ -32,36 +34,23 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     });
     return () => controller.abort();
   }, [files]);
-  const result = inspected?.result ?? null;
-  const usual = useMemo(() => schemas.data && readMappingDefaults(schemas.data), [schemas.data]);
-  const proposedMapping = (result?.mapping ?? null) as unknown as JsonObject | null; // the mapping is a JSON object
-  const isNeeded = proposedMapping !== null && usual !== undefined && needsMapping(proposedMapping, usual);
   useEffect(() => {
-    if (result === null || usual === undefined) return;
+    if (result === null || usual === null) return;
     const hasSeveral = files.filter(({ table }) => table === 'market').length > 1;
     if (!hasSeveral && !isNeeded) return;
     setMapping(proposedMapping);
     onProposed(result);
   }, [result, usual]);
-  const isChanged = mapping !== null && proposedMapping !== mapping;
-  const sample = inspected?.sample ?? null;
-  const latestCheck = useOneAtATime(isChanged && sample !== null ? JSON.stringify(mapping) : null, () =>
-    readWith(sample, mapping),
-  );
+  const isChanged = mapping !== null && mapping !== proposedMapping;
   return {
     inspected,
     isLooking,
-    mapping,
-    setMapping,
-    checked: latestCheck,
-    usual: usual ?? null,
+    ...chosen,
     // Standard tables that the user chose against a proposed mapping were not inspected.
     problem:
       inspected === null || (mapping === null && isNeeded)
         ? null
-        : findProblem(
-            isChanged ? { sample, result: latestCheck.data ?? null, trouble: latestCheck.trouble } : inspected,
-          ),
+        : findProblem(isChanged ? { sample, result: checked.data ?? null, trouble: checked.trouble } : inspected),
   };
 }
 
@@ -75,12 +64,6 @@ function findProblem({ sample, result, trouble }: InspectionState): string | nul
     ? 'No bar was read from the files. Correct the files or the format.'
     : null;
 }
-
-/** Returns the default of each member of a mapping. */
-export const readMappingDefaults = (schemas: Schemas): JsonObject =>
-  Object.fromEntries(
-    createFields(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
-  );
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
   try {
@@ -101,8 +84,7 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
 }
 
 /** Returns the result of an inspection of the files with a mapping. */
-function readWith(sample: FileSample | null, mapping: JsonObject | null): Promise<InspectResult> {
-  if (sample === null) throw new Error('nothing was inspected');
+function readWith(sample: FileSample, mapping: JsonObject): Promise<InspectResult> {
   // the service reports errors in the body
   const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] };
   return service.value.call('inspectData', { body });

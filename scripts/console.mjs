@@ -11,19 +11,30 @@ import { build, createServer } from 'vite';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/console');
 
-/** Modules that most pages use; other modules are loaded with the pages that use them. */
-const isCore = (id) =>
-  (/node_modules\/(@?preact)\//.test(id) ||
-    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log|risk-models)/.test(
-      id,
-    )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-state|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select|risk-window|use-intersection)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|common-start|conflicts|decision-basis|help|publication|row-summaries|compared|places|risk-window|turnover|changes)/.test(
-    id,
-  );
+/** Modules that pages share. */
+const isShared = (id) =>
+  /node_modules\/(@?preact)\/|src\/(clients|console\/(state|words|shell|style|components\/(?!table\/)))/.test(id);
+
+/** The frame of the console, and the first page. */
+const FIRST_MODULES = ['main.tsx', 'pages/home/home.tsx'].map((path) => join(ROOT, 'src/console', path));
+
+/** Returns the modules that the browser needs before it shows the first page. */
+function findFirstModules(graph) {
+  const found = new Set(FIRST_MODULES);
+  for (const id of found) for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) found.add(imported);
+  return found;
+}
+
+let firstModules;
+/** Names the script of the shared modules that the first page needs. Other modules are loaded with the pages that use them. */
+function nameCore(id, graph) {
+  firstModules ??= findFirstModules(graph);
+  return firstModules.has(id) ? 'core' : null;
+}
 
 /** Components of most pages except the first one. */
 const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|confirm|facts|json-document|may-not|missing-data|signed|weekday-date|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time|exchanges|pending-approvals|plain-sentences)|words\/(formulas|quantities|methodology|first-names)|pages\/index\/(rule-address|definition-run))\./.test(
     id,
   );
 
@@ -65,7 +76,7 @@ const config = {
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
             { name: 'form', test: isForm, priority: 1 },
-            { name: 'core', test: (id) => isCore(id) && !isView(id), priority: 3 },
+            { name: nameCore, debugName: 'core', test: isShared, priority: 3 },
             { name: 'view', test: isView, priority: 2 },
             { name: 'code', test: isEditor, priority: 1 },
           ],

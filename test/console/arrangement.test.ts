@@ -54,6 +54,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await sector.getByRole('button').focus();
     await page.keyboard.press('Shift+ArrowRight');
     await pollEventually(readWidth).toBeCloseTo(before + 16, 0);
+    await sector.hover(); // waits until the table has stopped moving
     const edge = (await sector.boundingBox())!;
     await page.mouse.move(edge.x + edge.width - 3, edge.y + 10);
     await page.mouse.down();
@@ -120,7 +121,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run 2 new indices' }).click();
-    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.waitForJob(`backtest:${id}`);
+    for (const id of ['TAGGED-1', 'TAGGED-2'])
+      await pollEventually(async () => (await service.waitForJob(`backtest:${id}`)).status).toBe('succeeded');
     await page.getByRole('button', { name: 'Columns of indices' }).click();
     await page.getByLabel('Group by').selectOption('Tags');
     await page.keyboard.press('Escape');
@@ -160,7 +162,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     expect(await jobs.evaluate((table) => table.scrollWidth - table.clientWidth)).toBe(0);
     await page.goto(`${desk.service.url()}/console/indices/CORE`);
     const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
-    await tabs.waitFor();
+    await page.getByLabel(/^Figures from/).waitFor();
     expect((await tabs.boundingBox())!.y).toBeLessThan(200);
     await page.getByLabel('Other actions on CORE').click();
     await page.getByRole('link', { name: 'Edit', exact: true }).click();
@@ -208,6 +210,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const options = page.getByRole('button', { name: 'Options of the chart' });
     await options.click();
     await pollEventually(() => log.isChecked()).toBe(true);
+    await pollEventually(() => page.evaluate<number>('written.length')).toBeGreaterThan(0);
     const listMarks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
     expect(await listMarks()).toEqual([]);
     await page.getByRole('button', { name: '1Y', exact: true }).click();
@@ -226,6 +229,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.keyboard.press('Control+ArrowRight');
     await pollEventually(() => new URL(page.url()).searchParams.get('from')).toBeTruthy();
     const first = new URL(page.url()).searchParams.get('from');
+    await from.hover(); // waits until the chart has stopped moving
     const box = (await from.boundingBox())!;
     await page.mouse.move(box.x + 4, box.y + 8);
     await page.mouse.down();
@@ -259,7 +263,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const totalReturnRow = table.getByRole('row', { name: /^CORE/ });
     // The return variant that all lines share is stated once, next to the date.
     await table.getByRole('columnheader', { name: '2021-12-31, total return' }).waitFor();
-    expect(await totalReturnRow.textContent()).toContain(`${formatText(core - broad)} pp`);
+    await pollEventually(() => totalReturnRow.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
@@ -295,12 +299,12 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.getByRole('link', { name: 'Dashboard', exact: true }).click();
     const level = page.frameLocator('iframe[title^="Level of CORE"]');
     await level.getByRole('application', { name: /^Level of CORE/ }).waitFor();
-    expect(await level.getByText('Since 2020-12-31').count()).toBe(1);
-    expect(await level.getByRole('heading', { name: 'CORE', exact: true }).count()).toBe(0);
+    await pollEventually(() => level.getByText('Since 2020-12-31').count()).toBe(1);
+    await pollEventually(() => level.getByRole('heading', { name: 'CORE', exact: true }).count()).toBe(0);
     const weightsFrame = page.frameLocator('iframe[title^="constituents of BROAD"]');
     await weightsFrame.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
     const listPinOrder = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    expect(await listPinOrder()).toEqual(['Level of CORE', 'Constituents of BROAD']);
+    await pollEventually(listPinOrder).toEqual(['Level of CORE', 'Constituents of BROAD']);
     await page.getByRole('button', { name: 'Move constituents of BROAD back' }).click();
     await pollEventually(listPinOrder).toEqual(['Constituents of BROAD', 'Level of CORE']);
     await page.getByRole('button', { name: 'Remove Level of CORE' }).click();

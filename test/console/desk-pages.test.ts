@@ -112,7 +112,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(readClosures).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     const changes = page.getByRole('table', { name: 'recorded changes' });
     await changes.getByRole('row', { name: /closed – Storm; notice of the exchange/ }).waitFor();
-    expect(await page.getByLabel('Date *').count()).toBe(0); // the form is collapsed
+    await pollEventually(() => page.getByLabel('Date *').count()).toBe(0); // the form is collapsed
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await pollEventually(readClosures).toEqual([]);
@@ -126,9 +126,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await follow(page, '/console/names');
     const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
     await pollEventually(async () => (await first.textContent())?.startsWith(largest!.identifier)).toBe(true);
-    const text = await first.textContent();
-    expect(text).toContain(largest!.sector);
-    expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
+    for (const part of [largest!.sector!, `${largest!.close!.toFixed(2)} USD`])
+      await pollEventually(() => first.textContent()).toContain(part);
     // To sort by the return of the last year, the service reads the prices of all securities. The column fits into a
     // narrow window.
     await page.setViewportSize({ width: 1024, height: 820 });
@@ -177,7 +176,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const result = page.getByRole('grid', { name: 'result' });
     await result.getByRole('row', { name: /^2015-01-02 1,000\.00$/ }).click();
     const wholeRow = page.getByRole('complementary', { name: 'Row 1' });
-    expect(await wholeRow.locator('dd').allTextContents()).toEqual(['2015-01-02', '1000']);
+    await pollEventually(() => wholeRow.locator('dd').allTextContents()).toEqual(['2015-01-02', '1000']);
     await page.keyboard.press('Escape');
     await write('SELECT levl FROM levels');
     await query.press('Control+Enter');
@@ -226,7 +225,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await panel.getByLabel('Id of the index').fill('FROM-SWEEP');
     await panel.getByRole('button', { name: 'Save as an index' }).click();
     await page.waitForURL('**/console/indices/FROM-SWEEP');
-    await service.waitForJob('backtest:FROM-SWEEP');
+    await pollEventually(async () => (await service.waitForJob('backtest:FROM-SWEEP')).status).toBe('succeeded');
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     const { body: saved } = await service.ask<IndexDocument>('GET', '/indices/FROM-SWEEP');
@@ -246,9 +245,9 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await follow(page, '/console/sweeps');
     const listedSweep = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
     const { patch } = rows.find(({ rank }) => rank === 1)!;
+    await listedSweep.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
     // Only a sweep without a result has a state.
     expect(await listedSweep.getByText('succeeded').count()).toBe(0);
-    await listedSweep.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
     const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
     const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
@@ -292,7 +291,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await figures.getByText(`index ${write(before.volatility)}`).waitFor();
     // The earlier solution remains visible until the new one arrives.
     await pollEventually(() => figures.textContent()).toContain(`Forecast volatility${write(after.volatility)}`);
-    expect(await figures.textContent()).toContain(`Turnover${write(after.turnover)}one way`);
+    await pollEventually(() => figures.textContent()).toContain(`Turnover${write(after.turnover)}one way`);
     expect(await figures.textContent()).not.toContain('index 0.00%'); // tracking error and turnover of the index itself
   });
 
@@ -306,7 +305,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await limits.getByText('Runs in one comparison.').waitFor();
     await limits.getByRole('searchbox').fill('POST /');
     await limits.getByText('Body of an import').waitFor({ state: 'detached' });
-    expect(await limits.locator('[data-at]').count()).toBe(0);
+    await pollEventually(() => limits.locator('[data-at]').count()).toBe(0);
     const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
     await page.keyboard.press('Control+k');
     const [first] = body.identifiers;

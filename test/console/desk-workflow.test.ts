@@ -35,7 +35,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     const from = page.getByLabel('From', { exact: true });
-    await from.waitFor();
+    await pollEventually(() => from.inputValue()).not.toBe('');
     const wholePeriod = await from.inputValue();
     await page.getByRole('button', { name: '3Y' }).click();
     await pollEventually(() => from.inputValue()).not.toBe(wholePeriod);
@@ -74,7 +74,6 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.locator('.heatmap').waitFor();
     await page.locator('details.run-settings').waitFor();
     await page.emulateMedia({ media: 'print' });
-
     expect(
       await page.locator('.brush, .add-select, .menu, .range-presets, .button').filter({ visible: true }).count(),
     ).toBe(0);
@@ -92,15 +91,15 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=runs`);
     const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
     await tabs.getByRole('link', { name: 'Runs', exact: true }).waitFor();
-    for (const part of await tabs.locator(':scope > *').all()) {
-      const box = await part.boundingBox();
-      expect(box!.x + box!.width).toBeLessThanOrEqual(390);
-    }
+    const readRightEdge = () =>
+      tabs.locator(':scope > *').evaluateAll((all) => Math.max(...all.map((tab) => tab.getBoundingClientRect().right)));
+    await tabs.getByText('More').waitFor();
+    await pollEventually(readRightEdge).toBeLessThanOrEqual(390);
     await tabs.getByText('More').click();
     await tabs.getByRole('link', { name: 'Risk', exact: true }).click();
     await page.getByText('Rolling risk').first().waitFor();
-    expect(await tabs.getByRole('link', { name: 'Risk', exact: true }).isVisible()).toBe(true);
-    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    await tabs.getByRole('link', { name: 'Risk', exact: true }).waitFor();
+    await pollEventually(() => page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     await page.close();
   });
 
@@ -120,11 +119,10 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/CORE');
     await page.getByText('change', { exact: true }).click();
     const list = await page.getByRole('combobox', { name: 'Benchmark' }).getAttribute('list');
-    const options = await page
-      .locator(`datalist[id="${list}"] option`)
-      .evaluateAll((all) => all.map((one) => one.getAttribute('value')));
-    expect(options).toContain('Index BROAD');
-    expect(options).not.toContain('Index CORE');
+    const options = page.locator(`datalist[id="${list}"] option`);
+    const listOptions = () => options.evaluateAll((all) => all.map((one) => one.getAttribute('value')));
+    await pollEventually(listOptions).toContain('Index BROAD');
+    expect(await listOptions()).not.toContain('Index CORE');
   });
 
   test('an unedited field shows no error; a datapoint name is converted to the case of the store, and the nearest one is suggested', async () => {
@@ -179,7 +177,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
     await runBacktest();
     await page.getByLabel('Figures of the preview').waitFor();
-    expect(await page.getByRole('alert').count()).toBe(0);
+    await pollEventually(() => page.getByRole('alert').count()).toBe(0);
   });
 
   test('the first chart of an index needs few requests and bytes, and placeholders have its final position', async () => {
@@ -223,6 +221,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const run = page.waitForRequest('**/analytics/CORE/backtest');
     await input.press('Enter');
     expect((await run).postDataJSON()).toEqual({ if_stale: true });
+    await input.waitFor({ state: 'detached' }); // an open palette would receive the key
     await page.keyboard.press('?');
     const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await keys.getByText('Ctrl Z').waitFor();
@@ -260,6 +259,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.route('**/data/fields', (route) => route.fulfill({ status: 503, json: { error } }));
     await page.goto(`${service.url()}/console/indices/new`);
     await page.getByLabel('Name *').fill('Begun early');
+    await page.getByText(error.message).first().waitFor(); // the answers about the store have arrived
     expect(await page.getByLabel('Base date *').inputValue()).toBe('');
     await page.unrouteAll({ behavior: 'wait' });
     await service.ask('POST', '/data/stores/closes/activate');
@@ -297,7 +297,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const runButton = page.getByRole('button', { name: /^Run \d/ });
     expect(await runButton.count()).toBe(0);
     for (const id of ['BROAD', 'CORE']) await page.getByRole('checkbox', { name: id, exact: true }).check();
-    expect(await runButton.textContent()).toBe('Run 2 stale indices on closes');
+    await pollEventually(() => runButton.textContent()).toBe('Run 2 stale indices on closes');
     await follow(page, '/console/indices/CORE');
     await page.getByText('CORE is assigned to no data store').waitFor();
     await page.getByRole('button', { name: 'Assign CORE to market' }).click();
@@ -345,6 +345,6 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     }
     await page.getByRole('heading', { name: 'Reports' }).first().waitFor();
     await tour.getByRole('button', { name: 'Leave the tour' }).click();
-    expect(await tour.count()).toBe(0);
+    await tour.waitFor({ state: 'detached' });
   });
 });

@@ -27,10 +27,12 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await page.reload(); // the page may have read the name before the change and connected to the events after it
     const row = page.getByRole('row', { name: /^(?:Select )?CORE/ });
     await row.locator('[data-below=end]').getByText('Largest companies', { exact: false }).waitFor();
-    const line = await readBox(row.locator('.table-below'));
-    const day = await readBox(row.locator('[data-below=day]'));
-    expect(day.y + day.height).toBeLessThanOrEqual(line.y + line.height + 1);
-    expect(day.x + day.width).toBeLessThanOrEqual(line.x + line.width);
+    await row.locator('[data-below=day]').getByText('%').waitFor();
+    const readRoom = async () => {
+      const [line, day] = [await readBox(row.locator('.table-below')), await readBox(row.locator('[data-below=day]'))];
+      return Math.min(line.y + line.height + 1 - day.y - day.height, line.x + line.width - day.x - day.width);
+    };
+    await pollEventually(readRoom).toBeGreaterThanOrEqual(0);
     await service.ask('PUT', '/indices/CORE', core);
   });
 
@@ -43,7 +45,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await row.locator('[data-below=end]').getByText(`${end} · Core`).waitFor();
     const state = row.locator('[data-below=state]');
     await pollEventually(() => state.textContent()).toBe('State store behind');
-    expect(await row.locator('.home-dot').getAttribute('class')).toBe('dot home-dot warning');
+    await pollEventually(() => row.locator('.home-dot').getAttribute('class')).toBe('dot home-dot warning');
     expect(await state.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
   });
 
@@ -91,19 +93,26 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await follow(page, '/console/calendar/closures/XNYS');
     const events = page.getByRole('table', { name: 'holidays of XNYS' }).locator('[data-below=summary]');
     await events.filter({ hasText: 'Thanksgiving' }).first().waitFor();
-    const cut = await events.evaluateAll((all) => all.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
-    expect(cut).toBe(0);
+    const countCut = () =>
+      events.evaluateAll((all) => all.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+    await pollEventually(countCut).toBe(0);
   });
 
   test('tools of securities share a line, as do the actions of the data page', async () => {
     await follow(page, '/console/names');
-    const sector = await readBox(page.getByLabel('Sector'));
-    const copy = await readBox(page.getByRole('button', { name: 'Copy names' }));
-    expect(Math.abs(sector.y + sector.height / 2 - copy.y - copy.height / 2)).toBeLessThan(6);
-    expect(sector.width).toBeGreaterThan(120);
+    const sector = page.getByLabel('Sector');
+    const readCentre = async (tool: Locator) => {
+      const { y, height } = await readBox(tool);
+      return y + height / 2;
+    };
+    const copy = page.getByRole('button', { name: 'Copy names' });
+    await pollEventually(async () => Math.abs((await readCentre(sector)) - (await readCentre(copy)))).toBeLessThan(6);
+    await pollEventually(async () => (await readBox(sector)).width).toBeGreaterThan(120);
     await follow(page, '/console/data');
-    const importLink = await readBox(page.getByRole('link', { name: 'Import', exact: true }));
-    expect(importLink.y).toBe((await readBox(page.getByRole('link', { name: 'Connect', exact: true }))).y);
+    const [importLink, connectLink] = ['Import', 'Connect'].map((name) =>
+      page.getByRole('link', { name, exact: true }),
+    );
+    await pollEventually(async () => (await readBox(importLink!)).y - (await readBox(connectLink!)).y).toBe(0);
   });
 
   test('Save stays visible below a long form', async () => {
@@ -112,8 +121,8 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
       const save = page.getByRole('button', { name: /^Save/ });
       for (const end of [0, 1]) {
         await page.evaluate(`scrollTo(0, ${end} * document.body.scrollHeight)`);
+        await pollEventually(async () => (await readBox(save)).y).toBeGreaterThan(700);
         const { y, height } = await readBox(save);
-        expect(y).toBeGreaterThan(700);
         expect(y + height).toBeLessThanOrEqual(844);
       }
     }
@@ -134,13 +143,13 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
       return follow(page, `/console/indices/CORE?${query.toString()}`);
     };
     await openScenarios(['Energy', 'Technology']);
-    expect(await listHeights('scenarios')).toEqual(new Set([50]));
+    await pollEventually(() => listHeights('scenarios')).toEqual(new Set([50]));
     await openScenarios(['Energy', 'Communication Services']);
     const name = page.locator('[data-column=name]').getByText('Communication Services −20%', { exact: true });
     await name.waitFor();
-    expect(await isCut(name)).toBe(false);
+    await pollEventually(() => isCut(name)).toBe(false);
     await follow(page, '/console/jobs');
-    expect(await listHeights('jobs')).toEqual(new Set([50]));
+    await pollEventually(() => listHeights('jobs')).toEqual(new Set([50]));
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const id = 'LOW-VOLATILITY-DIVIDENDS-OF-EUROPE';
     await service.ask('PUT', `/indices/${id}`, { ...core, id });
@@ -148,7 +157,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await service.waitForJob(`backtest:${id}`);
     const subject = page.locator('[data-column=ident]').filter({ hasText: id });
     await subject.waitFor();
-    expect(await isCut(subject)).toBe(false);
+    await pollEventually(() => isCut(subject)).toBe(false);
   });
 
   test('columns without own shares use the whole width of a table', async () => {
@@ -156,9 +165,12 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
       "SELECT 'CORE-INDEX-ONE' AS name, '2024-01-02' AS day, 1.5 AS index_points_close, 2.5 AS portfolio_costs";
     await follow(page, `/console/data/sql?q=${encodeURIComponent(sql)}`);
     const row = page.getByRole('row', { name: /^CORE-INDEX-ONE/ });
-    const line = await readBox(row.locator('.table-below'));
-    const { x, width } = await readBox(row);
-    expect(line.x + line.width).toBeCloseTo(x + width, 0);
+    const readRightEdge = async (part: Locator) => {
+      const { x, width } = await readBox(part);
+      return x + width;
+    };
+    const below = row.locator('.table-below');
+    await pollEventually(async () => (await readRightEdge(below)) - (await readRightEdge(row))).toBeCloseTo(0, 0);
   });
 });
 

@@ -37,22 +37,24 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/names');
     const grid = page.getByRole('grid', { name: 'names' });
     await grid.getByRole('row').nth(1).waitFor();
-    const [frame, rows, row] = await Promise.all(
-      [grid, grid.locator('.table-rows'), grid.locator('[data-at="0"]')].map(
-        async (part) => (await part.boundingBox())!,
-      ),
-    );
     const border = 1;
-    expect((frame!.y + frame!.height - border - rows!.y) % row!.height).toBeCloseTo(0, 3);
+    const readCutHeight = () =>
+      grid.evaluate((table, below) => {
+        const [rows, row] = ['.table-rows', '[data-at="0"]'].map((part) =>
+          table.querySelector(part)!.getBoundingClientRect(),
+        );
+        return (table.getBoundingClientRect().bottom - below - rows!.top) % row!.height;
+      }, border);
+    await pollEventually(readCutHeight).toBeCloseTo(0, 3);
     await page.getByLabel('Sector').selectOption(sector);
     await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(members.length + 1));
     const figures = page.getByLabel('Figures of the securities');
-    expect(await figures.textContent()).toContain(`Traded${tradedMembers.length}on ${last}`);
+    await pollEventually(() => figures.textContent()).toContain(`Traded${tradedMembers.length}on ${last}`);
     const endedCount = members.length - tradedMembers.length;
-    expect(await figures.textContent()).toContain(
+    await pollEventually(() => figures.textContent()).toContain(
       endedCount === 0 ? `on ${last}Market` : `; ${endedCount} ended earlier`,
     );
-    expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
+    await pollEventually(() => figures.textContent()).toContain(`Largest security${largest.identifier}`);
     expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
   });
 
@@ -72,8 +74,8 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const delisting = actions.actions.find(({ type }) => type === 'DELISTING')!.ex_date;
     const reference = page.getByRole('region', { name: 'Reference data' });
     await pollEventually(() => reference.textContent()).toContain(`Delisted${delisting}`);
+    await pollEventually(() => reference.textContent()).toMatch(/Sales[\d,]+ USD.*Return on equity−?[\d.]+%/);
     expect(await reference.textContent()).not.toContain('DELISTED');
-    expect(await reference.textContent()).toMatch(/Sales[\d,]+ USD.*Return on equity−?[\d.]+%/);
     const table = page.getByRole('table', { name: 'corporate actions' });
     await table.getByText('in effect').first().waitFor();
     const related = actions.actions.some((action) => action.related !== null);
@@ -155,7 +157,7 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const figures = page.getByLabel('Figures of the rebalance');
     await follow(page, `/console/indices/BROAD/rebalances/${body.rebalances.at(-1)!.date}`);
     await figures.getByText('not modelled').waitFor();
-    expect(await figures.textContent()).toContain('Costnot modelledthe run has no transaction cost');
+    await pollEventually(() => figures.textContent()).toContain('Costnot modelledthe run has no transaction cost');
     await follow(page, '/console/indices/BROAD?tab=rebalances');
     const means = page.getByLabel('Means of the rebalances');
     await means.getByText('Average turnover').waitFor();
@@ -187,10 +189,10 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     const entered = view.names.filter(({ before, target }) => before === 0 && target > 0);
     const removed = view.names.filter(({ before, target }) => before! > 0 && target === 0);
     const row = grid.getByRole('row').filter({ has: page.getByRole('link', { name: date, exact: true }) });
-    expect(await row.locator('[data-column="added"]').textContent()).toBe(
+    await pollEventually(() => row.locator('[data-column="added"]').textContent()).toBe(
       formatLargest(entered.map(({ identifier, target }) => ({ identifier, weight: target }))),
     );
-    expect(await row.locator('[data-column="removed"]').textContent()).toBe(
+    await pollEventually(() => row.locator('[data-column="removed"]').textContent()).toBe(
       formatLargest(removed.map(({ identifier, before }) => ({ identifier, weight: before! }))),
     );
     // The page of the rebalance has them first, names the datapoint of the selection, and adds up the trades.
@@ -201,7 +203,7 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
       [1, 'added'],
       [entered.length + 1, 'removed'],
     ] as const)
-      expect(await table.getByRole('row').nth(k).textContent()).toContain(mark);
+      await pollEventually(() => table.getByRole('row').nth(k).textContent()).toContain(mark);
     const bought = view.names.reduce((sum, { trade }) => sum + Math.max(trade ?? 0, 0), 0);
     await page.getByText(`Bought ${Math.round(bought).toLocaleString('en-GB')} USD, sold`).waitFor();
     await follow(page, `/console/indices/CORE/rebalances/${body.rebalances.at(-1)!.date}`);

@@ -85,7 +85,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Overlay' }).click();
     const form = page.getByRole('region', { name: 'Overlay' });
     // The proposed fee is previewed before anything is typed.
-    expect(await form.getByLabel('Percent').inputValue()).toBe('0.5');
+    await pollEventually(() => form.getByLabel('Percent').inputValue()).toBe('0.5');
     await page.getByRole('application', { name: /^Level of the draft/ }).waitFor();
     await form.getByLabel('Percent').fill('');
     await page.getByText('Overlay, Percent is required').first().waitFor();
@@ -219,7 +219,8 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('button', { name: 'Go to Source' }).waitFor();
     await pollEventually(() => page.getByText(/The source threw SyntaxError/).count()).toBe(1);
-    expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
+    const marked = page.locator('.cm-lintRange-error');
+    await pollEventually(() => marked.allTextContents()).toEqual(['  return close.map((v) => ;']);
     const values = page.getByRole('region', { name: 'Values' });
     await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');
     await values.getByText(/^The source threw ReferenceError.*\(line 2\)/).waitFor();

@@ -7,7 +7,7 @@ export function describeFirstMarket(desk: () => Desk): void {
     const { complaints, page, service } = desk();
     await page.goto(service.url());
     await page.getByRole('heading', { name: 'Add market data' }).waitFor();
-    expect(await page.getByRole('article').count()).toBe(3);
+    await pollEventually(() => page.getByRole('article').count()).toBe(3);
     const file = { name: 'eod prices.csv', mimeType: 'text/csv', buffer: Buffer.from('identifier,date,CLOSE\n') };
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByLabel('Files to import').getByText(file.name, { exact: true }).waitFor();

@@ -22,7 +22,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('link', { name: 'New index' }).first().click();
     await page.getByLabel('Id *', { exact: true }).fill('CORE index');
     await page.getByText('it is "CORE index"').first().waitFor();
-    expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
     // The form shows a field of the schedule only if the other values make it relevant.
     const schedule = page.getByRole('region', { name: 'Rebalance' });
@@ -31,7 +31,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(await schedule.getByLabel('Months').count()).toBe(0);
     await schedule.getByLabel('Frequency').selectOption('quarterly');
     await schedule.getByLabel('Months').waitFor();
-    expect(await schedule.getByLabel('Day', { exact: true }).inputValue()).toBe('third_friday');
+    await pollEventually(() => schedule.getByLabel('Day', { exact: true }).inputValue()).toBe('third_friday');
     await page.getByLabel('Kind').selectOption('watchlist');
     await page.getByText('Universe, Watchlist is required').first().waitFor();
     await page.getByRole('link', { name: 'New watchlist' }).waitFor();
@@ -136,7 +136,7 @@ export function describeIndices(desk: () => Desk): void {
     await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY' });
     await failure.getByRole('button', { name: 'Run again' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
-    expect(await failure.count()).toBe(0);
+    await pollEventually(() => failure.count()).toBe(0);
     await service.ask('DELETE', '/indices/NOBODY');
     await follow(page, '/');
     await page.getByRole('row', { name: /NOBODY/ }).waitFor({ state: 'detached' });
@@ -151,9 +151,9 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /CORE/ }).click();
     await page.getByRole('application', { name: /Level of CORE/ }).waitFor();
     const { body } = await service.ask<{ metrics: { total_return: number } }>('GET', '/analytics/CORE/overview');
-    const shownFigures = await page.getByLabel(/^Figures from/).textContent();
+    const shownReturn = `${(100 * body.metrics.total_return).toFixed(2)}%`;
+    await pollEventually(() => page.getByLabel(/^Figures from/).textContent()).toContain(shownReturn);
     await picture(page, 'index');
-    expect(shownFigures).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
     for (const [part, isThere] of [
       ['Constituents', 'Effective'],
       ['Weights', 'Concentration and turnover'],
@@ -178,13 +178,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Before and after' }).waitFor();
     const path = new URL(page.url()).pathname.replace('/console/indices/CORE', '');
     const rebalance = await service.ask<{ constituents: number }>('GET', `/analytics/CORE${path}`);
-    expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain(
+    await pollEventually(() => page.getByLabel('Figures of the rebalance').textContent()).toContain(
       `Constituents${rebalance.body.constituents}`,
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
     // The run was computed without costs.
     expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnot modelled');
-    expect(await page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
+    await pollEventually(() => page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
     await picture(page, 'rebalance');
     const [, , date] = path.split('/');
     const orders = { aum: 1_000_000, accounts: [], as_of: date };
@@ -195,7 +195,7 @@ export function describeIndices(desk: () => Desk): void {
       .getByLabel('Figures of AUM')
       .getByText(`${(100 * turnover).toFixed(2)}%`)
       .waitFor();
-    expect(await page.getByRole('grid', { name: 'orders of AUM' }).getAttribute('aria-rowcount')).toBe(
+    await pollEventually(() => page.getByRole('grid', { name: 'orders of AUM' }).getAttribute('aria-rowcount')).toBe(
       String(trades.length + 1),
     );
     const csv = await downloadFile(page, () => page.getByRole('button', { name: 'Orders as CSV' }).click());
@@ -224,7 +224,7 @@ export function describeIndices(desk: () => Desk): void {
     const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
     await page.getByTitle(`Benchmark ${benchmarkId}, total return`, { exact: true }).waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
-    expect(await page.getByText('Next run:').count()).toBe(0);
+    await pollEventually(() => page.getByText('Next run:').count()).toBe(0);
     // The definition has changed. The address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
@@ -316,11 +316,11 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Scenarios' }).click();
     await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     // On a generated market, the drawdowns of the index replace the historical crises.
-    expect(await page.getByRole('row', { name: /^Pandemic 2020 / }).count()).toBe(0);
     await page
       .getByRole('row', { name: /^\d+\.\d% drawdown, \d{4}-\d\d / })
       .first()
       .waitFor();
+    expect(await page.getByRole('row', { name: /^Pandemic 2020 / }).count()).toBe(0);
     await page.getByRole('button', { name: 'Remove all' }).click();
     await page.getByRole('button', { name: 'Window' }).click();
     await page.getByLabel('Start *').fill('2020-02-20');

@@ -146,8 +146,11 @@ export function describeOperations(desk: () => Desk): void {
       .first()
       .waitFor();
     const warnings = page.getByRole('list', { name: 'Checks' }).getByText('warning', { exact: true });
-    const isWarned = (await warnings.count()) > 0;
-    expect(await page.locator('.bar-store .dot').getAttribute('class')).toBe(isWarned ? 'dot warning' : 'dot good');
+    const readDots = async () => [
+      await page.locator('.bar-store .dot').getAttribute('class'),
+      (await warnings.count()) > 0 ? 'dot warning' : 'dot good',
+    ];
+    await pollEventually(async () => new Set(await readDots()).size).toBe(1);
     await page.getByRole('button', { name: /^Check all/ }).click();
     await page.getByRole('row', { name: /^CORE [^-].*all \d+ identities hold/ }).waitFor();
     await page.getByRole('row', { name: /^CORE-OPT .*all \d+ identities hold/ }).waitFor();

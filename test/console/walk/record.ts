@@ -26,7 +26,7 @@ export function describeRecord(desk: () => Desk): void {
     // The closes of one publication are one row, which opens their list.
     await log.getByRole('row', { name: new RegExp(`1–${closesText} close ${closesText} `) }).click();
     const grid = page.getByRole('table', { name: 'published closes of CORE' });
-    expect(await grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
+    await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
     await page.getByRole('button', { name: 'Copy the command' }).click();
     await page.getByText('Copied the command.').waitFor();
     const findEntryCount = (count: number) =>
@@ -35,7 +35,7 @@ export function describeRecord(desk: () => Desk): void {
     await findEntryCount(closes).waitFor();
     await picture(page, 'publication');
     // After the last close, the page offers only a comparison.
-    expect(await page.getByRole('button', { name: 'Publish', exact: true }).count()).toBe(0);
+    await pollEventually(() => page.getByRole('button', { name: 'Publish', exact: true }).count()).toBe(0);
     await page.getByRole('button', { name: 'Compare with the log' }).click();
     await page.getByText('The run equals the published log.').waitFor();
     // A changed definition leads to other closes.
@@ -59,7 +59,7 @@ export function describeRecord(desk: () => Desk): void {
     await asking.getByRole('button', { name: 'Restate' }).click();
     const restatement = log.getByRole('row', { name: new RegExp(`restatement ${closesText} .*The base was wrong`) });
     await restatement.getByText('+100.00%').waitFor();
-    expect(await log.getAttribute('aria-rowcount')).toBe('3');
+    await pollEventually(() => log.getAttribute('aria-rowcount')).toBe('3');
     await restatement.click();
     await page.getByRole('heading', { name: `–${(2 * closes).toLocaleString('en-GB')}` }).waitFor();
     await page.getByRole('button', { name: 'Verify here' }).click();

@@ -24,7 +24,7 @@ export function describeStudies(desk: () => Desk): void {
     await picture(page, 'optimise');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
-    expect(Number.parseFloat(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(1);
+    await pollEventually(async () => Number.parseFloat(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(1);
     // Maximum utility requires expected returns: the field reports this, and choosing a model of the catalogue fixes
     // it.
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
@@ -71,7 +71,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
     const run = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<OptimisationRunResult>('GET', `/optimise/runs/${run}`);
-    expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
+    await pollEventually(() => page.getByLabel('Figures of the optimisation').textContent()).toContain(
       `${(100 * body.tracking_error).toFixed(2)}%`,
     );
     const root = Math.sqrt(body.objective_value);
@@ -89,12 +89,11 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByText('No model of expected returns was selected').waitFor();
     await page.locator('.frontier svg').getByText('Tangency').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
-      expect(
-        await page
-          .getByRole('listitem')
-          .filter({ hasText: sentence.split(']').at(-1)! })
-          .count(),
-      ).toBeGreaterThan(0);
+      await page
+        .getByRole('listitem')
+        .filter({ hasText: sentence.split(']').at(-1)! })
+        .first()
+        .waitFor();
     // A selected point replaces the figures of the solution, and the main button saves it as an index.
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
     await page.getByRole('heading', { name: /^Point 3 of \d+ of the frontier$/ }).waitFor();
@@ -126,7 +125,7 @@ export function describeStudies(desk: () => Desk): void {
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/daily');
-    expect(await figures.textContent()).toContain(
+    await pollEventually(() => figures.textContent()).toContain(
       `Mean correlation${model.diagnostics.average_correlation.toFixed(2)}`,
     );
     const [first] = Object.entries(model.volatilities).toSorted(([, a], [, b]) => b - a)[0]!;
@@ -172,7 +171,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'vendor', level: 1 }).waitFor();
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();
-    expect(await figures.textContent()).toContain('Dates1');
+    await pollEventually(() => figures.textContent()).toContain('Dates1');
     expect((await service.ask('GET', '/risk-models/vendor/export')).body).toEqual(exported);
     expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
   });

@@ -203,7 +203,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await clientPage.goto(`${service.url()}/console/governance/clients/ACME`);
     await clientPage.getByLabel('Key', { exact: true }).fill(eve!['x-api-key']);
     await clientPage.keyboard.press('Enter');
-    await clientPage.getByLabel('Name *').waitFor();
+    await clientPage.getByText(/^This key may not /).waitFor(); // the scopes of the key are known
     expect(await clientPage.getByLabel('Name *').isDisabled()).toBe(true);
     expect(await clientPage.getByRole('button', { name: 'CORE', exact: true }).isDisabled()).toBe(true);
     expect(await clientPage.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);

@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const button = page.getByRole('button', { name: 'Start the batch' });
     expect(await button.isDisabled()).toBe(true);
     const reason = page.locator(`#${await button.getAttribute('aria-describedby')}`);
-    expect(await reason.textContent()).toBe('Choose an accounts file and a risk model.');
+    await pollEventually(() => reason.textContent()).toBe('Choose an accounts file and a risk model.');
     // A batch needs factors, so other models are not choices.
     const models = page.getByLabel('Risk model');
     await pollEventually(() => models.getByRole('option').allTextContents()).toEqual(['choose', 'factors']);
@@ -125,7 +125,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
       .getByLabel('File of accounts')
       .setInputFiles({ name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from('account_id,cash\nC1,5000') });
     await reason.getByText('has a button that cancels it').waitFor();
-    expect(await button.isDisabled()).toBe(false);
+    await pollEventually(() => button.isDisabled()).toBe(false);
     expect(await page.getByRole('checkbox', { name: 'Whole shares only' }).isChecked()).toBe(false);
     await page.getByText('Limits trades to whole shares.', { exact: true }).waitFor();
     const [shares, asOf] = [page.getByRole('checkbox', { name: 'Whole shares only' }), page.getByLabel('As of')];
@@ -148,8 +148,8 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     await page.getByText('Default: a generated id.', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Estimate a factor model' }).click();
     const dialog = page.getByRole('dialog', { name: 'Estimate a model' });
-    expect(await dialog.getByLabel('Estimator').inputValue()).toBe('statistical');
-    expect(await dialog.getByLabel('Constituents of index').inputValue()).toBe('CORE');
+    await pollEventually(() => dialog.getByLabel('Estimator').inputValue()).toBe('statistical');
+    await pollEventually(() => dialog.getByLabel('Constituents of index').inputValue()).toBe('CORE');
     await page.unroute(models);
   });
 
@@ -166,7 +166,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     await page.getByText('Net gains realised this year before these trades, in money. Short-term.').waitFor();
     const columns = page.locator('details', { hasText: 'Columns of the file' }).locator('dt');
     const template = await (await fetch(`${service.url()}/optimise/batches/template`)).text();
-    expect(await columns.allTextContents()).toEqual(template.split('\r\n')[0]!.split(','));
+    await pollEventually(() => columns.allTextContents()).toEqual(template.split('\r\n')[0]!.split(','));
     const meanings = page.locator('details', { hasText: 'Columns of the file' }).locator('dd');
     expect((await meanings.allTextContents()).filter((meaning) => meaning === '')).toEqual([]);
     await page.unroute('**/risk-models');

@@ -45,7 +45,7 @@ describe.skipIf('why' in browserFailure)('corporate actions', () => {
     await follow(page, '/console/actions');
     await page.getByText('those of the last year are shown, the latest first').waitFor();
     const head = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row').first();
-    expect(await head.textContent()).toMatch(/Ex-date.*Security/); // A year of days has no use.
+    await pollEventually(() => head.textContent()).toMatch(/Ex-date.*Security/); // A year of days has no use.
     expect(await head.textContent()).not.toContain('When');
   });
 
@@ -68,9 +68,9 @@ describe.skipIf('why' in browserFailure)('corporate actions', () => {
     await grid.getByRole('checkbox').nth(1).uncheck();
     expect(await page.getByRole('radio', { name: `In an index ${held.length}`, exact: true }).isChecked()).toBe(true);
     const date = grid.getByRole('columnheader', { name: 'Ex-date' });
-    expect(await date.getAttribute('aria-sort')).toBe('descending');
+    await pollEventually(() => date.getAttribute('aria-sort')).toBe('descending');
     await date.getByText('↓').waitFor();
-    expect(await grid.getByRole('row').nth(1).textContent()).toContain(
+    await pollEventually(() => grid.getByRole('row').nth(1).textContent()).toContain(
       held
         .map((row) => row.ex_date)
         .toSorted()

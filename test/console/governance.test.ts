@@ -53,7 +53,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await panel.getByLabel('Reason').fill('The price of the exchange');
     const cells = panel.getByRole('row', { name: /^AA / }).first().getByRole('cell');
-    expect(await cells.allTextContents()).toHaveLength(5); // security, weight, both closes and the move
+    await pollEventually(() => cells.count()).toBe(5); // security, weight, both closes and the move
     expect(await cells.last().textContent()).toMatch(/%$/);
     await findings.getByRole('button', { name: 'Accept 1 finding for EVEN' }).click();
     await panel.getByText('Unexplained moves (EVEN)').waitFor();
@@ -87,7 +87,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await phone.getByRole('row').filter({ hasText: sessions }).filter({ hasText: 'rerun' }).waitFor();
     await phone.close();
     const waived = table.getByRole('row').filter({ hasText: 'accepted findings' }).getByRole('gridcell');
-    expect(await waived.allTextContents()).toEqual(expect.arrayContaining([second, 'EVEN']));
+    await pollEventually(() => waived.allTextContents()).toEqual(expect.arrayContaining([second, 'EVEN']));
   });
 
   test('the overview of schedules lists each index with its state on the latest day', async () => {
@@ -225,19 +225,22 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const version = page.getByText(`by ${versions[0]!.author}`, { exact: false });
     await version.getByText('no review date').waitFor();
     const statements = version.getByRole('link');
-    expect((await statements.allTextContents()).toSorted()).toEqual([...FAMILY].toSorted()); // each index is published
-    expect(await version.textContent()).toMatch(
+    const listStatements = async () => (await statements.allTextContents()).toSorted();
+    await pollEventually(listStatements).toEqual([...FAMILY].toSorted()); // each index is published
+    await pollEventually(() => version.textContent()).toMatch(
       /^Version 1, created \d{4}-\d\d-\d\d \d\d:\d\d .* in the statements of /,
     );
     await page.getByLabel('Indices').getByRole('button', { name: 'EVEN', exact: true }).click();
     await page.getByLabel('Review by').fill('2020-01-31');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await version.getByText('review was due on 2020-01-31').waitFor();
-    expect(await version.textContent()).toMatch(/^Version 2, .* in the statement of EVEN \(1 of 3 published indices\)/);
+    await pollEventually(() => version.textContent()).toMatch(
+      /^Version 2, .* in the statement of EVEN \(1 of 3 published indices\)/,
+    );
     await follow(page, '/console/indices/EVEN?tab=methodology');
     await page.getByRole('link', { name: 'Benchmark statement' }).click();
     await page.getByRole('link', { name: 'End of the family' }).waitFor();
-    expect(await page.getByLabel('Figures of the statement').textContent()).toMatch(
+    await pollEventually(() => page.getByLabel('Figures of the statement').textContent()).toMatch(
       /Restated closes.*Procedures11 of 9 kinds/,
     );
     await page.getByRole('navigation', { name: 'Contents' }).getByRole('button', { name: 'Discretion' }).click();

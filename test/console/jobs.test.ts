@@ -29,10 +29,11 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     const result = page
       .getByRole('complementary', { name: 'Backtest CORE' })
       .getByRole('region', { name: 'Result', exact: true });
-    await result.waitFor();
-    const terms = await result.locator('dt').allTextContents();
-    const values = await result.locator('dd').allTextContents();
-    expect(Object.fromEntries(terms.map((term, k) => [term, values[k]]))).toMatchObject({
+    const readFacts = async () => {
+      const [terms, values] = await Promise.all(['dt', 'dd'].map((part) => result.locator(part).allTextContents()));
+      return Object.fromEntries(terms!.map((term, k) => [term, values![k]]));
+    };
+    await pollEventually(readFacts).toMatchObject({
       Period: `${dates[0]} to ${dates.at(-1)}, ${dates.length.toLocaleString('en')} sessions`,
       'Total return after costs': change.startsWith('-') ? change.replace('-', '\u2212') + '%' : `+${change}%`,
       Rebalances: String(rebalances),
@@ -62,7 +63,7 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     await page.getByRole('link', { name: 'Schedule this report' }).click();
     await page.getByLabel('Id *').fill('month-end');
     await page.getByLabel('Name *').fill('Month end');
-    expect(await page.getByLabel('Template *').inputValue()).toBe('MONTH');
+    await pollEventually(() => page.getByLabel('Template *').inputValue()).toBe('MONTH');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'Month end' }).waitFor();
     const { body: plan } = await service.ask('GET', '/schedules/month-end');

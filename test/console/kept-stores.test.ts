@@ -121,8 +121,8 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await model.selectOption('of-CORE');
     await parent.selectOption('REST');
     await pollEventually(readModels).toEqual(['of-REST']);
-    expect(await model.inputValue()).not.toBe('of-CORE');
-    expect(new URL(page.url()).searchParams.get('batch')).not.toContain('of-CORE');
+    await pollEventually(() => model.inputValue()).not.toBe('of-CORE');
+    await pollEventually(() => new URL(page.url()).searchParams.get('batch')).not.toContain('of-CORE');
   });
 
   test('the palette lists a recent page with its data store', async () => {
@@ -141,8 +141,8 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await follow(page, '/console/compare?ids=CORE,BROAD,REST');
     const overlap = page.getByRole('region', { name: 'Overlap of weights' });
     await overlap.getByText('none between data stores').waitFor();
-    const cells = await overlap.getByRole('table').getByRole('row').nth(1).getByRole('cell').allTextContents();
-    expect(cells.filter((text) => text.endsWith('%'))).toHaveLength(1);
+    const cells = overlap.getByRole('table').getByRole('row').nth(1).getByRole('cell');
+    await pollEventually(() => cells.getByText(/%$/).count()).toBe(1);
     await follow(page, '/console/compare?ids=CORE,BROAD');
     await overlap.getByText('latest weights').waitFor();
     await pollEventually(() => overlap.getByText('between data stores').count()).toBe(0);
@@ -217,7 +217,7 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
       ]) {
         await follow(page, address);
         await page.getByText(reason).waitFor();
-        expect(await page.getByText(/No data store is served|Loading the scenarios/).count()).toBe(0);
+        await pollEventually(() => page.getByText(/No data store is served|Loading the scenarios/).count()).toBe(0);
       }
     });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tryBrowser } from './browser.js';
-import { WAIT_MS, type Desk } from './desk.js';
+import { pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -53,7 +53,8 @@ describe.skipIf('why' in browserFailure)('the command palette', () => {
     expect(await input.inputValue()).toBe('closures');
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await button.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    const isFocused = () => button.evaluate((element) => element === element.ownerDocument.activeElement);
+    await pollEventually(isFocused).toBe(true);
     await page.close();
   });
 });

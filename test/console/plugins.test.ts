@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tryBrowser } from './browser.js';
-import { follow, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -47,8 +47,8 @@ describe.skipIf('why' in browserFailure)('pages of plug-ins', () => {
     const { page } = desk;
     await page.setViewportSize({ width: 1440, height: 900 });
     await follow(page, '/console/plugins/new?kind=datapoint');
-    const editor = await page.getByRole('textbox', { name: 'Source' }).boundingBox();
-    expect(editor!.height).toBeGreaterThanOrEqual(240);
+    const editor = page.getByRole('textbox', { name: 'Source' });
+    await pollEventually(async () => (await editor.boundingBox())?.height).toBeGreaterThanOrEqual(240);
     await page.getByRole('button', { name: 'Add to Parameters' }).click();
     const row = page.getByRole('group', { name: 'Parameters, row 1' });
     const tops = await row.evaluate((element) =>

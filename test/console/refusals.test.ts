@@ -91,7 +91,7 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
     await page.goto(`${service.url()}/console/indices/new?template=fixed-count-600&id=LARGE-1`);
     const field = page.locator('.field').filter({ has: page.getByLabel('Field', { exact: true }) });
     await field.locator('mark').waitFor();
-    expect(await field.getByText('The store has no MARKET_CAP').count()).toBe(1);
+    await pollEventually(() => field.getByText('The store has no MARKET_CAP').count()).toBe(1);
     await service.ask('POST', '/data/stores/market/activate');
     await service.waitForJob('load:market');
   });
@@ -126,7 +126,7 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
     const grid = page.getByRole('grid', { name: 'indices' });
     const badge = grid.getByText('store missing');
     await badge.first().waitFor();
-    expect(await badge.count()).toBe(2);
+    await pollEventually(() => badge.count()).toBe(2);
     expect(await badge.first().getAttribute('title')).toContain('The store gone of the index');
     await grid.getByRole('row', { name: /BROAD/ }).waitFor();
     expect(await page.getByRole('button', { name: /^Run \d+ stale/ }).count()).toBe(0);

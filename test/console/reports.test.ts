@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { JobStatus, RenderResult } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -66,7 +66,7 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     await page.getByRole('button', { name: 'Run and render again' }).click();
     await page.waitForURL((url) => !url.search.includes(id));
     await page.getByText('Template FACTSHEET-A4').waitFor();
-    expect(await page.getByText('This report is out of date').count()).toBe(0);
+    await pollEventually(() => page.getByText('This report is out of date').count()).toBe(0);
   });
 
   test('a card of a report states its template and dates, and a template is rendered from its card', async () => {
@@ -98,7 +98,7 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     const first = page.getByRole('listitem', { name: `Page 1 of ${result.pages}` });
     const canvas = first.locator('canvas[data-drawn=true]');
     await canvas.waitFor();
-    expect(await first.getAttribute('aria-busy')).toBe('false');
+    await pollEventually(() => first.getAttribute('aria-busy')).toBe('false');
     const inkShare = await page.evaluate<number>(`(() => {
       const canvas = document.querySelector('main canvas[data-drawn=true]');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

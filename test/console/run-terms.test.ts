@@ -54,10 +54,10 @@ describe.skipIf('why' in browserFailure)('the terms of a run', () => {
     await page.goto(`${service.url()}/console/indices/CORE?run=${run}`);
     const field = page.getByRole('combobox', { name: 'Benchmark' });
     await pollEventually(() => field.inputValue()).toBe('Series RATE');
-    const suggestions = await page
-      .locator(`datalist#${await field.getAttribute('list')} option`)
-      .evaluateAll((options) => options.map((option) => option.getAttribute('value')));
-    expect(suggestions).toEqual(['Index BROAD', 'Series RATE']);
+    const suggestions = page.locator(`datalist#${await field.getAttribute('list')} option`);
+    await pollEventually(() =>
+      suggestions.evaluateAll((options) => options.map((option) => option.getAttribute('value'))),
+    ).toEqual(['Index BROAD', 'Series RATE']);
     await field.fill('Index BROAD');
     await field.fill('series RATE');
     await pollEventually(() => new URL(page.url()).searchParams.get('run')).toContain('identifier:RATE');
@@ -101,7 +101,10 @@ describe.skipIf('why' in browserFailure)('the terms of a run', () => {
     const listTicks = async () => Promise.all((await boxes.all()).map((box) => box.isChecked()));
     await pollEventually(listTicks).toEqual([true, true, false]);
     const sides = grid.locator('[data-column="compared"]').filter({ hasText: /earlier|later/ });
-    expect((await sides.allTextContents()).map((text) => text.split(' ')[0])).toEqual(['later', 'earlier']);
+    await pollEventually(async () => (await sides.allTextContents()).map((text) => text.split(' ')[0])).toEqual([
+      'later',
+      'earlier',
+    ]);
     // A third tick replaces the first of the two.
     await boxes.nth(2).click();
     await pollEventually(listTicks).toEqual([true, false, true]);

@@ -7,7 +7,7 @@ import type {
   WeightsView,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -34,7 +34,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const { page } = desk;
     await follow(page, '/console/optimise?index=CORE');
     const upper = page.getByLabel('Upper', { exact: false });
-    expect(await upper.inputValue()).toBe('8%');
+    await pollEventually(() => upper.inputValue()).toBe('8%');
     await page
       .getByLabel('Begin with')
       .getByRole('option', { name: /soft limit of 8% per security/ })
@@ -47,8 +47,9 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     await table.getByTitle('Sorts by size, without the sign', { exact: false }).waitFor();
     await solution.getByText(/^to the index weights of .*, largest first$/).waitFor();
     // The names of companies have room; the bounds are also stated above the table.
-    expect((await table.getByRole('columnheader', { name: 'Security' }).boundingBox())!.width).toBeGreaterThan(170);
-    expect(await table.locator('.table-below').count()).toBe(0);
+    const securities = table.getByRole('columnheader', { name: 'Security' });
+    await pollEventually(async () => (await securities.boundingBox())?.width).toBeGreaterThan(170);
+    await pollEventually(() => table.locator('.table-below').count()).toBe(0);
     await upper.fill('0.05');
     await upper.blur();
     await page.getByText('20 securities × 5.00% = 100.00%: every weight is fixed at 5.00%.').waitFor();
@@ -107,7 +108,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const { page } = desk;
     await follow(page, createAddress('CORE', [{ name: 'Energy', shocks: { 'SECTOR:Energy': -0.2 } }]));
     const names = page.getByRole('grid', { name: 'names in Energy' });
-    await names.waitFor();
+    await names.getByRole('row').nth(1).waitFor();
     const affected = Number(await names.getAttribute('aria-rowcount')) - 1;
     const sentence = page.getByText(/^Without an effect: \d+ securit(?:y|ies)$/);
     const others = Number(/\d+/.exec((await sentence.textContent())!)![0]);
@@ -158,7 +159,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
       .last()
       .waitFor();
     const figures = page.getByLabel('Active risk against BROAD', { exact: true });
-    expect(await figures.textContent()).toContain(`By factors${share}of the active variance`);
+    await pollEventually(() => figures.textContent()).toContain(`By factors${share}of the active variance`);
   });
 
   test('contributions to volatility state share and weight, and the sum of the others has no bar', async () => {
@@ -239,8 +240,8 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     await page.getByText('Not run yet').waitFor();
     await page.getByRole('button', { name: 'Run FIRST' }).click();
     await page.getByText('A run is queued').waitFor();
-    expect(await page.getByText('Not run yet').count()).toBe(0);
-    expect(await page.getByRole('button', { name: 'Run FIRST' }).count()).toBe(0);
+    await pollEventually(() => page.getByText('Not run yet').count()).toBe(0);
+    await pollEventually(() => page.getByRole('button', { name: 'Run FIRST' }).count()).toBe(0);
     await page.unrouteAll({ behavior: 'wait' });
   });
 });

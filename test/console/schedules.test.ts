@@ -118,8 +118,9 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     const row = page.getByRole('row', { name: /^Close \d/ });
     await row.getByText(second).waitFor();
     await row.getByText('blocked', { exact: true }).waitFor();
-    expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Blocked days1needs a decision');
-    expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Schedules1none is enabled');
+    const figures = page.getByLabel('Days of all schedules');
+    await pollEventually(() => figures.textContent()).toContain('Blocked days1needs a decision');
+    await pollEventually(() => figures.textContent()).toContain('Schedules1none is enabled');
     await row.click();
     await page.waitForURL('**/console/schedules/close');
   });
@@ -202,6 +203,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     // The reason contains the label of the field and links to the field.
     await page.getByText('Begins at must be a time of day').first().waitFor();
     await page.getByRole('button', { name: 'Go to Begins at' }).click();
+    await page.locator(':focus').and(page.getByLabel('Begins at *')).waitFor();
     await page.keyboard.press('Control+a');
     await page.keyboard.insertText('18:15');
     await page.getByRole('button', { name: 'Save', exact: true }).click();

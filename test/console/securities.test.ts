@@ -129,10 +129,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await listRow.getByText('1 of 2').waitFor();
     await listRow.getByText('without A B Equity').waitFor();
     // The row states the number in the store, so the figures below do not repeat it.
-    await page
-      .getByRole('region', { name: /^Securities of / })
-      .getByRole('link', { name: 'Edit' })
-      .waitFor();
+    const securities = page.getByRole('region', { name: /^Securities of / });
+    await securities.getByRole('link', { name: 'Edit' }).waitFor();
+    await securities.getByText('not in the store', { exact: true }).first().waitFor();
     expect(await page.getByText('A B Equity is not in the store').count()).toBe(0);
     await service.ask('DELETE', '/data/watchlists/ended');
   });

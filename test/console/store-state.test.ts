@@ -40,8 +40,9 @@ describe.skipIf('why' in browserFailure)('state of a data store', () => {
         const { top, bottom } = range.getBoundingClientRect();
         return (top + bottom) / 2;
       })()`);
-    const [fact, warnings] = [await findTextCentre('.served dt'), await findTextCentre('.served summary')];
-    expect(Math.abs(warnings - fact)).toBeLessThan(1);
+    await served.locator('summary').first().waitFor();
+    const readDistance = async () => (await findTextCentre('.served summary')) - (await findTextCentre('.served dt'));
+    await pollEventually(async () => Math.abs(await readDistance())).toBeLessThan(1);
   });
 
   test('the address /console/ is the first page, and another unknown address leads to it', async () => {

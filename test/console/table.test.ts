@@ -73,7 +73,9 @@ describe.skipIf('why' in browserFailure)('tables', () => {
     await page.getByRole('searchbox', { name: 'Search indices' }).fill('broad');
     await pollEventually(readState).toBe('true');
     await page.getByRole('searchbox', { name: 'Search indices' }).fill('');
+    await pollEventually(readState).toBe('mixed');
     await all.click();
+    await pollEventually(readState).toBe('true');
     await all.click();
     await pollEventually(readState).toBe('false');
   });
@@ -109,7 +111,7 @@ describe.skipIf('why' in browserFailure)('tables', () => {
       const sum = (await group.locator('[data-column=weight]').boundingBox())!;
       return { gap: sum.x - title.x - title.width, isFirst: sum.x + sum.width <= title.x };
     };
-    expect((await measure()).gap).toBeGreaterThanOrEqual(0);
+    await pollEventually(async () => (await measure()).gap).toBeGreaterThanOrEqual(0);
     await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
     await page.getByRole('button', { name: 'Pin Weight' }).click();
     await page.keyboard.press('Escape');
@@ -148,7 +150,7 @@ describe.skipIf('why' in browserFailure)('tables', () => {
     await page.goto(`${service.url()}/console/data/stores/market?tab=versions`);
     const reason = page.getByRole('gridcell', { name: note });
     await reason.waitFor();
-    expect(await reason.evaluate((cell) => cell.scrollHeight - cell.clientHeight)).toBe(0);
+    await pollEventually(() => reason.evaluate((cell) => cell.scrollHeight - cell.clientHeight)).toBe(0);
     await page.close();
   });
 });

@@ -18,6 +18,7 @@ describe.skipIf('why' in browserFailure)('the form of an index', () => {
   test('changes of two fields in quick succession are undone one by one', async () => {
     const { page, service } = desk;
     await page.goto(`${service.url()}/console/indices/CORE/edit`);
+    await pollEventually(() => page.getByLabel('Name *').inputValue()).toBe('Core'); // the definition has been read
     const splits = page.getByLabel('Splits', { exact: true });
     const delisting = page.getByLabel('Delisting', { exact: true });
     const [splitsBefore, delistingBefore] = [await splits.inputValue(), await delisting.inputValue()];

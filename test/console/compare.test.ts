@@ -99,9 +99,9 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
       .getByRole('figure')
       .filter({ has: page.getByRole('application', { name: 'Largest constituents of FEW' }) });
     await chart.waitFor();
-    const values = await chart.getByRole('table', { includeHidden: true }).getByRole('cell').allTextContents();
-    expect(values).toContain('–');
-    expect(values.filter((value) => value === '0.0%')).toEqual([]);
+    const values = chart.getByRole('table', { includeHidden: true }).getByRole('cell');
+    await pollEventually(() => values.allTextContents()).toContain('–');
+    expect(await values.allTextContents()).not.toContain('0.0%');
     const { body: held } = await service.ask<ExposuresView>('GET', '/analytics/FEW/exposures?by=SECTOR&groups=7');
     const latestWeights = held.groups
       .filter(({ group }) => group !== 'OTHERS')
@@ -109,16 +109,17 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
       .toSorted((a, b) => b.weight - a.weight);
     const figures = page.getByLabel('Figures of the weights');
     await figures.getByText(latestWeights[0]!.group, { exact: true }).waitFor();
-    expect(await figures.textContent()).toContain(`Largest weight${formatShare(held.concentration.largest.at(-1)!)}`);
+    const largestText = `Largest weight${formatShare(held.concentration.largest.at(-1)!)}`;
+    await pollEventually(() => figures.textContent()).toContain(largestText);
     const legend = page
       .getByRole('figure')
       .filter({ has: page.getByRole('application', { name: 'Weights of FEW by sector' }) })
       .locator('.legend-line');
-    const labels = await legend.allTextContents();
     const shownLabels = latestWeights
       .filter(({ weight }) => weight > 0)
       .map(({ group, weight }) => `${group} ${formatShare(weight)}`);
-    expect(labels.slice(0, shownLabels.length)).toEqual(shownLabels);
+    const listLabels = async () => (await legend.allTextContents()).slice(0, shownLabels.length);
+    await pollEventually(listLabels).toEqual(shownLabels);
     // The turnover has bars on the dates of trades, and the legend states the last of them.
     const concentration = page
       .getByRole('figure')

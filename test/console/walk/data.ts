@@ -84,8 +84,8 @@ export function describeData(desk: () => Desk): void {
     await page.locator('input[type=file]').setInputFiles(vendor);
     const form = page.getByRole('region', { name: 'Format' });
     await form.getByText('4 bars read with the proposed mapping').waitFor();
-    expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
-    expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
+    await pollEventually(() => form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
+    await pollEventually(() => form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
     await form.getByLabel('Encoding').getByRole('option', { name: 'UTF-8, by default' }).waitFor({ state: 'attached' });
     // Unknown properties of the data are requested next to their field.
     const basis = page.getByLabel('Price basis');
@@ -180,7 +180,7 @@ export function describeData(desk: () => Desk): void {
       .setInputFiles([encodeWorkbook('AAPL.OQ.xlsx', 10), encodeWorkbook('IBM.N.xlsx', 20)]);
     const form = page.getByRole('region', { name: 'Format' });
     await form.getByText(`${2 * DAYS.length} bars read with the proposed mapping`).waitFor();
-    expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
+    await pollEventually(() => form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
     await page.getByLabel('Name *').fill('Workbooks');
     await page.getByLabel('Serve the store now').uncheck();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
@@ -234,7 +234,7 @@ export function describeData(desk: () => Desk): void {
     // The list shows one cause at a time.
     await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
     const listRows = () => page.getByRole('grid', { name: 'data warnings' }).getAttribute('aria-rowcount');
-    expect(await listRows()).toBe(String(warnings.length + 1));
+    await pollEventually(listRows).toBe(String(warnings.length + 1));
     // A single cause needs no filter.
     expect(new Set(warnings.map(({ kind }) => kind)).size).toBe(1);
     expect(await page.getByRole('button', { name: /^Show \d+ warning/ }).count()).toBe(0);
@@ -313,8 +313,8 @@ export function describeData(desk: () => Desk): void {
     await page.route('**/data/inspect', () => {}); // no response
     await page.getByRole('button', { name: 'Check the source' }).click();
     await page.getByText('Loading the result of the inspection').waitFor();
-    const [cancelled] = await Promise.all([page.waitForEvent('requestfailed'), location.fill(`${folder}-other`)]);
-    expect(cancelled.url()).toContain('/data/inspect');
+    const isInspection = (request: Request) => request.url().includes('/data/inspect');
+    await Promise.all([page.waitForEvent('requestfailed', isInspection), location.fill(`${folder}-other`)]);
     await page.getByRole('button', { name: 'Check the source' }).and(page.locator(':enabled')).waitFor();
     expect(await format.count()).toBe(0);
     await location.fill(folder);

@@ -6,7 +6,7 @@ import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 /** Maximum difference at which the parts of a variance count as adding up to the whole. */
 const RECONCILES_WITHIN = 1e-12;
 
-/** Active variance split by factors, and the risk model that was used. */
+/** Variance split by factors, and the risk model that was used. */
 export interface MeasuredFactors extends FactorSplit {
   readonly model: FactorModelName | 'imported';
   readonly coveredWeight: number;
@@ -21,10 +21,10 @@ export interface MeasuredFactors extends FactorSplit {
   readonly findings: readonly Finding[];
 }
 
-/** Benchmark and dates of an active variance. */
+/** Benchmark and dates of a variance; the benchmark is null for the total variance of the holdings. */
 export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
 
-/** Converts an active variance split by factors to its form in the API. */
+/** Converts a variance split by factors to its form in the API. */
 export function decomposeRisk(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
   decompositionOf: DecompositionOf,
@@ -36,7 +36,8 @@ export function decomposeRisk(
     factor_variance: risk.factorVariance,
     specific_variance: risk.specificVariance,
     total_variance: risk.totalVariance,
-    tracking_error: risk.trackingError,
+    volatility: decompositionOf.benchmark === null ? risk.volatility : null,
+    tracking_error: decompositionOf.benchmark === null ? null : risk.volatility,
     residual,
     reconciles: Math.abs(residual) <= RECONCILES_WITHIN,
     model,

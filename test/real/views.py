@@ -355,6 +355,7 @@ def sector_of(name):
 def components(names, returns, count):
     centred = returns - returns.mean(0)
     vectors = np.linalg.svd(centred, full_matrices=False)[2][:count].T
+    count = vectors.shape[1]  # at most the number of securities
     vectors = vectors * np.sign(vectors[abs(vectors).argmax(0), np.arange(count)])
     fitted = centred @ vectors
     return [f'PC{k + 1}' for k in range(count)], vectors, fitted, centred - fitted @ vectors.T
@@ -362,7 +363,7 @@ def components(names, returns, count):
 
 def factor_risk(own, other, day, fit):
     t = DAYS.index(day)
-    held, compared = ({n: w for n, w in zip(h.names, h.weights[t]) if w > 0} for h in (own, other))
+    held, compared = ({n: w for n, w in zip(h.names, h.weights[t]) if w > 0} if h else {} for h in (own, other))
     covered, uncovered, returns = panel(sorted({*held, *compared}))
     a = np.array([held.get(name, 0) - compared.get(name, 0) for name in covered])
     labels, b, fitted, rest = fit(covered, returns)
@@ -373,7 +374,7 @@ def factor_risk(own, other, day, fit):
     gross = abs(a).sum() + sum(abs(held.get(name, 0) - compared.get(name, 0)) for name in uncovered)
     return {
         'as_of': day, 'factor_variance': factor, 'specific_variance': specific, 'total_variance': factor + specific, 'factor_share': factor / (factor + specific),
-        'tracking_error': np.sqrt(factor + specific), 'reconciles': True, 'covered_weight': abs(a).sum() / gross, 'uncovered': uncovered,
+        'tracking_error' if other else 'volatility': np.sqrt(factor + specific), 'reconciles': True, 'covered_weight': abs(a).sum() / gross, 'uncovered': uncovered,
         'factors': labels, 'contributions': dict(zip(labels, parts)), 'exposures': dict(zip(labels, x)),
     }
 
@@ -435,10 +436,10 @@ for name in run.names:
         views[f'{of}/assets/{quote(name)}'] = asset(run, name)
 for day in (middle, rebalance, DAYS[-1]):
     views[f'{of}/weights?risk=true&benchmark={BENCHMARK}&as_of={day}'] = weights(run, benchmark, day)
-    query = f'{of}/factor-risk?benchmark={BENCHMARK}&as_of={day}'
-    views[query] = factor_risk(run, benchmark, day, market_and_sectors)
-    for count in (1, 5, 20):
-        views[f'{query}&model=statistical&factors={count}'] = factor_risk(run, benchmark, day, lambda names, returns, count=count: components(names, returns, count))
+    for query, other in ((f'{of}/factor-risk?benchmark={BENCHMARK}&as_of={day}', benchmark), (f'{of}/factor-risk?as_of={day}', None)):
+        views[query] = factor_risk(run, other, day, market_and_sectors)
+        for count in (1, 5, 20):
+            views[f'{query}&model=statistical&factors={count}'] = factor_risk(run, other, day, lambda names, returns, count=count: components(names, returns, count))
 
 
 def plain(value):

@@ -29,7 +29,7 @@ import { useRunFile } from '../run-files/run-file.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
 
 /**
- * Decomposes the active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA,
+ * Decomposes the variance of a run, or its active variance against a benchmark, by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA,
  * MODEL_LACKS_NAMES
  */
 export function showFactorRisk(
@@ -39,19 +39,21 @@ export function showFactorRisk(
   const asOf = as_of ?? null;
   const onPart = (): void => report(0);
   const runHoldings = useRunFile(columns, (run) => readHoldings(run, asOf));
-  const otherComparedBenchmark = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), runHoldings.header);
+  const ownMarket = openCachedMarket(handle);
+  const comparedBenchmark =
+    benchmark === null ? null : openCompared({ ...benchmark, onPart }, ownMarket, runHoldings.header);
   return runOnEngine((engine) => {
     const weights = {
       runHoldings,
-      market: otherComparedBenchmark.market,
+      market: comparedBenchmark?.market ?? ownMarket,
       weights: listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held),
-      compared: otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day),
+      compared: comparedBenchmark?.weightsOn(engine, runHoldings.weights.day) ?? new Map<string, number>(),
       onPart,
     };
     const measuredFactors =
       'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
     return decomposeRisk(measureWithHindsight(measuredFactors, runHoldings), {
-      benchmark: otherComparedBenchmark.id,
+      benchmark: comparedBenchmark?.id ?? null,
       requested_as_of: asOf,
       as_of: formatDay(runHoldings.weights.day),
     });
@@ -62,6 +64,7 @@ interface ComparedRun {
   readonly runHoldings: RunHoldings;
   readonly market: MarketData;
   readonly weights: ReadonlyMap<string, number>;
+  /** Weights of the benchmark; empty if no benchmark is requested. */
   readonly compared: ReadonlyMap<string, number>;
   readonly onPart: () => void;
 }

@@ -1,6 +1,5 @@
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { BENCHMARK_FLAG } from '../job-commands/fields.js';
-import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { createViewCommand } from './view-command.js';
 
@@ -36,11 +35,15 @@ export const limits = createViewCommand({
 });
 
 export const factorRisk = createViewCommand({
-  summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
+  summary:
+    'Split the variance of a stored run, or its active variance against a benchmark, into factors and specific risk.',
   words: [INDEX],
   flags: {
     ...RUN,
-    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
+    benchmark: {
+      ...BENCHMARK_FLAG.benchmark,
+      help: `${BENCHMARK_FLAG.benchmark.help} Default: none, for the total variance.`,
+    },
     model: {
       type: 'string',
       value: MODELS.join('|'),
@@ -55,14 +58,12 @@ export const factorRisk = createViewCommand({
     },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
   },
-  examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
-  async ask(client, [index_id = ''], flags) {
-    const benchmark = flags.text('benchmark');
-    if (benchmark === undefined) throw new UsageError('divisor factor-risk requires --benchmark');
+  examples: ['divisor factor-risk CORE-100', 'divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
+  ask(client, [index_id = ''], flags) {
     const model = flags.text<(typeof MODELS)[number]>('model');
     const query = {
       run_id: flags.text('run-id'),
-      benchmark,
+      benchmark: flags.text('benchmark'),
       model,
       risk_model: flags.text('risk-model'),
       factors: flags.number('factors'),

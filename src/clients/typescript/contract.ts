@@ -10005,8 +10005,10 @@ export interface RiskDecomposition {
   readonly specific_variance: number;
   /** Total variance. */
   readonly total_variance: number;
-  /** Annualised standard deviation of return differences. */
-  readonly tracking_error: number;
+  /** Annualised forecast of the volatility: the root of the total variance; null with a benchmark. */
+  readonly volatility: number | null;
+  /** Annualised forecast of the tracking error: the root of the total variance; null without a benchmark. */
+  readonly tracking_error: number | null;
   /** Residual, which contains only rounding errors. */
   readonly residual: number;
   /** True if the residual is within its tolerance. */
@@ -10015,15 +10017,15 @@ export interface RiskDecomposition {
   readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Factors of the model. */
   readonly factors: readonly string[];
-  /** Active exposure to each factor. */
+  /** Exposure to each factor, active with a benchmark. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Index or identifier of the comparison. */
-  readonly benchmark: string;
+  /** Index or identifier of the comparison; null for the total variance. */
+  readonly benchmark: string | null;
   /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** Date of the weights. */
   readonly as_of: string;
-  /** Fraction of the gross active weight that the figures cover. */
+  /** Fraction of the gross weight, active with a benchmark, that the figures cover. */
   readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
@@ -13542,9 +13544,9 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined } | undefined };
     answer: WeightsView;
   };
-  /** Splits the active variance against a benchmark index into factor risk and specific risk. */
+  /** Splits the total variance, or the active variance against a benchmark, into factor risk and specific risk. */
   getFactorRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } | undefined };
     answer: RiskDecomposition;
   };
   /** Attributes the return of a run to market, sectors and styles. */

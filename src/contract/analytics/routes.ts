@@ -247,14 +247,15 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/factor-risk',
     scope: 'read',
     tag,
-    summary: 'Splits the active variance against a benchmark index into factor risk and specific risk.',
+    summary:
+      'Splits the total variance, or the active variance against a benchmark, into factor risk and specific risk.',
     params,
     query: defineObject(() => ({
       ...runQuery,
       as_of: IsoDate.optional().meta({
         description: 'Latest date of the run on or before this day. Default: the last date.',
       }),
-      benchmark: BenchmarkName,
+      benchmark: BenchmarkName.optional(),
       model: z.enum(FACTOR_MODELS).optional().meta({
         description:
           'Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.',

@@ -87,18 +87,30 @@ export const RiskDecomposition = defineObject(() => ({
   factor_variance: z.number(),
   specific_variance: z.number(),
   total_variance: z.number(),
-  tracking_error: z.number(),
+  volatility: z.number().nullable().meta({
+    description: 'Annualised forecast of the volatility: the root of the total variance; null with a benchmark.',
+  }),
+  tracking_error: z.number().nullable().meta({
+    description: 'Annualised forecast of the tracking error: the root of the total variance; null without a benchmark.',
+  }),
   residual: z.number(),
   reconciles: z.boolean(),
   model: z
     .enum([...FACTOR_MODELS, 'imported'])
     .meta({ description: 'Source of the factors. For a stored model, its estimator, or `imported`.' }),
   factors: z.array(z.string()),
-  exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
-  benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
+  exposures: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Exposure to each factor, active with a benchmark.' }),
+  benchmark: z
+    .string()
+    .nullable()
+    .meta({ description: 'Index or identifier of the comparison; null for the total variance.' }),
   requested_as_of: z.string().nullable(),
   as_of: z.string().meta({ description: 'Date of the weights.' }),
-  covered_weight: z.number().meta({ description: 'Fraction of the gross active weight that the figures cover.' }),
+  covered_weight: z
+    .number()
+    .meta({ description: 'Fraction of the gross weight, active with a benchmark, that the figures cover.' }),
   ...measuredFields,
   risk_estimator: z
     .enum(FACTOR_ESTIMATORS)

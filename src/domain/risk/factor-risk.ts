@@ -17,10 +17,10 @@ import { findSector } from './factors/sectors.js';
 export const FACTOR_MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
 
-/** Active variance, split into a factor part and a specific part. */
+/** Variance of total or active weights, split into a factor part and a specific part. */
 export interface FactorSplit {
   readonly factors: readonly string[];
-  /** Active exposure to each factor, B'a. */
+  /** Exposure of the weights to each factor, B'w. */
   readonly exposures: Readonly<Record<string, number>>;
   /** Share of each factor in the factor variance. The shares sum to 1, or are 0 if that variance is 0. */
   readonly contributions: Readonly<Record<string, number>>;
@@ -29,12 +29,13 @@ export interface FactorSplit {
   readonly totalVariance: number;
   /** Ratio of factor variance to total variance; 0 if the total variance is 0. */
   readonly factorShare: number;
-  readonly trackingError: number;
+  /** Square root of the total variance; a tracking error for active weights. */
+  readonly volatility: number;
 }
 
 export interface FactorRisk extends FactorSplit {
   readonly model: FactorModelName;
-  /** Covered fraction of the sum of absolute active weights. */
+  /** Covered fraction of the sum of absolute weights, active with a benchmark. */
   readonly coveredWeight: number;
   /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
@@ -44,6 +45,7 @@ export interface FactorRisk extends FactorSplit {
 
 export interface FactorRiskRequest {
   readonly weights: Positions;
+  /** Weights of the benchmark; empty for the total variance of the holdings. */
   readonly benchmark: Positions;
   readonly model: FactorModelName;
   /** Number of principal components of the statistical model. */
@@ -55,7 +57,8 @@ const estimateCaches = { industries: createMeasureCache<FactorModel>(), styles: 
 const cacheParts = createMeasureCache<PrincipalParts>();
 
 /**
- * Decomposes the active variance of holdings against a benchmark. Only securities that the window covers count.
+ * Decomposes the variance of holdings, or their active variance against a benchmark. Only securities that the window
+ * covers count.
  * Exposures are those known on the last session of the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations).
@@ -121,19 +124,19 @@ export function computeFactorRisk(
 }
 
 /**
- * Splits the active variance by factor.
- * @param active active weights in the order of the model, [n]
+ * Splits the variance of weights by factor.
+ * @param weights total or active weights in the order of the model, [n]
  */
 export function splitByFactors(
   { factors, exposures: b, covariance, specific }: FactorModel,
-  active: Float64Array,
+  weights: Float64Array,
 ): FactorSplit {
   const K = factors.length;
   const exposures = new Float64Array(K);
   let specificVariance = 0;
-  for (let i = 0; i < active.length; i++) {
-    for (let k = 0; k < K; k++) exposures[k]! += b[i * K + k]! * active[i]!;
-    specificVariance += active[i]! * active[i]! * specific[i]!;
+  for (let i = 0; i < weights.length; i++) {
+    for (let k = 0; k < K; k++) exposures[k]! += b[i * K + k]! * weights[i]!;
+    specificVariance += weights[i]! * weights[i]! * specific[i]!;
   }
   const varianceParts = Float64Array.from(exposures, (exposure, k) => exposure * multiplyRow(covariance, k, exposures));
   const factorVariance = Math.max(
@@ -151,7 +154,7 @@ export function splitByFactors(
     specificVariance,
     totalVariance,
     factorShare: totalVariance === 0 ? 0 : factorVariance / totalVariance,
-    trackingError: Math.sqrt(totalVariance),
+    volatility: Math.sqrt(totalVariance),
   };
 }
 

@@ -58,7 +58,7 @@ describe('market and sector factors', () => {
 
   test('split the total variance without remainder', () => {
     expect(risk.totalVariance).toBe(risk.factorVariance + risk.specificVariance);
-    expect(risk.trackingError).toBe(Math.sqrt(risk.totalVariance));
+    expect(risk.volatility).toBe(Math.sqrt(risk.totalVariance));
     expect(risk.factorShare).toBeCloseTo(risk.factorVariance / risk.totalVariance, 15);
     expect(sum(Object.values(risk.contributions))).toBeCloseTo(1, 12);
   });
@@ -143,7 +143,7 @@ describe('statistical factors', () => {
       specificVariance: 0,
       totalVariance: 0,
       factorShare: 0,
-      trackingError: 0,
+      volatility: 0,
       contributions: { PC1: 0 },
     });
   });

@@ -11106,8 +11106,10 @@ class RiskDecomposition(t.TypedDict):
     specific_variance: float
     #: Total variance.
     total_variance: float
-    #: Annualised standard deviation of return differences.
-    tracking_error: float
+    #: Annualised forecast of the volatility: the root of the total variance; null with a benchmark.
+    volatility: t.Optional[float]
+    #: Annualised forecast of the tracking error: the root of the total variance; null without a benchmark.
+    tracking_error: t.Optional[float]
     #: Residual, which contains only rounding errors.
     residual: float
     #: True if the residual is within its tolerance.
@@ -11116,15 +11118,15 @@ class RiskDecomposition(t.TypedDict):
     model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
     #: Factors of the model.
     factors: t.Sequence[str]
-    #: Active exposure to each factor.
+    #: Exposure to each factor, active with a benchmark.
     exposures: t.Mapping[str, float]
-    #: Index or identifier of the comparison.
-    benchmark: str
+    #: Index or identifier of the comparison; null for the total variance.
+    benchmark: t.Optional[str]
     #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
-    #: Fraction of the gross active weight that the figures cover.
+    #: Fraction of the gross weight, active with a benchmark, that the figures cover.
     covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]

@@ -105,12 +105,12 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
       await route.fulfill({ response, json });
     });
     await follow(page, '/console/indices/CORE?tab=risk');
-    const bars = page.getByRole('table', { name: 'Share of each factor in the active variance' });
+    const bars = page.getByRole('table', { name: 'Contribution of each factor to the active risk' });
     const readBox = async (name: RegExp) => {
       const box = await bars.getByRole('row', { name }).locator('.bar').boundingBox();
       return box!; // the bar is visible
     };
-    const [added, reduced] = [await readBox(/^Energy 50\.0%/), await readBox(/^Utilities \u221210\.0%/)];
+    const [added, reduced] = [await readBox(/^Energy .* 50\.0%/), await readBox(/^Utilities .* \u221210\.0%/)];
     expect(reduced.x + reduced.width).toBeLessThanOrEqual(added.x + 1);
     const colours = await page.evaluate<readonly string[]>(LAST_BAR_COLOURS);
     expect(colours).toEqual([colours[0], colours[0], expect.not.stringContaining(colours[0]!)]);

@@ -148,10 +148,10 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const share = `${(100 * body.factor_share).toFixed(2)}%`;
     await follow(page, '/console/indices/CORE?tab=risk');
     // The shares of the factors add up to the share of all factors; the rest is specific.
-    const bars = page.getByRole('table', { name: 'Share of each factor in the active variance' });
+    const bars = page.getByRole('table', { name: 'Contribution of each factor to the active risk' });
     const specific = `${(100 * (1 - body.factor_share)).toFixed(1)}%`;
-    await bars.getByRole('row', { name: `Specific ${specific}` }).waitFor();
-    const cells = await bars.locator('tbody tr:not(.bar-total) td:nth-of-type(2)').allTextContents();
+    await bars.getByRole('row', { name: new RegExp(`^Specific .* pp ${specific}$`) }).waitFor();
+    const cells = await bars.locator('tbody tr:not(.bar-total) td:nth-of-type(3)').allTextContents();
     const shares = cells.map((text) => Number.parseFloat(text.replace('\u2212', '-')));
     expect(shares.reduce((sum, one) => sum + one, 0)).toBeCloseTo(100, 0);
     await page
@@ -160,6 +160,10 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
       .waitFor();
     const figures = page.getByLabel('Active risk against BROAD', { exact: true });
     await pollEventually(() => figures.textContent()).toContain(`By factors${share}of the active variance`);
+    await bars.getByRole('row', { name: `Total +${(100 * body.tracking_error!).toFixed(2)} pp 100.0%` }).waitFor();
+    await page.getByRole('radio', { name: 'Total', exact: true }).check();
+    await page.getByRole('heading', { name: 'Total risk by factor' }).waitFor();
+    await page.getByLabel('Total risk', { exact: true }).getByText('of the variance, beyond the factors').waitFor();
   });
 
   test('contributions to volatility state share and weight, and the sum of the others has no bar', async () => {
@@ -190,9 +194,18 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
       .getByText(
         `Estimated from ${risk!.observations!.toLocaleString('en-GB')} daily returns, ${risk!.window_start} to ${risk!.window_end}`,
       )
+      .first()
       .waitFor();
-    // One selector serves all sections. Without a reference there is no empty section.
-    expect(await page.getByRole('region', { name: /^Active risk/ }).count()).toBe(0);
+    // Without a reference, the total risk is split by factor. The contributions add up to the forecast volatility.
+    const { body: split } = await service.ask<RiskDecomposition>('GET', '/analytics/BROAD/factor-risk');
+    const factors = page.getByRole('region', { name: 'Total risk by factor' });
+    await factors.getByRole('row', { name: `Total +${(100 * split.volatility!).toFixed(2)} pp 100.0%` }).waitFor();
+    const points = await factors.locator('tbody tr:not(.bar-total) td:nth-of-type(2)').allTextContents();
+    expect(points).toHaveLength(split.factors.length + 1);
+    const pointsSum = points.reduce((total, text) => total + Number.parseFloat(text.replace('\u2212', '-')), 0);
+    expect(pointsSum).toBeCloseTo(100 * split.volatility!, 1);
+    expect(await factors.getByRole('radio', { name: 'Active' }).count()).toBe(0);
+    // One selector serves all sections.
     await page.getByLabel('Relative to').selectOption('CORE');
     await page.getByRole('heading', { name: 'Active risk against CORE by factor' }).waitFor();
   });

@@ -1,26 +1,41 @@
 import type { RiskDecomposition } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { formatFactor } from '../../words/labels.js';
-import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatChange, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
 
-/** Renders how much each factor contributes to the active variance, with the active exposure. */
+/**
+ * Renders the contribution of each factor to the volatility or the tracking error, its share of the variance, and the
+ * exposure.
+ */
 export function FactorBars({ view }: { readonly view: RiskDecomposition }) {
   const { factors, contributions, exposures, factor_share: factorShare, total_variance: variance } = view;
+  const isActive = view.benchmark !== null;
+  const risk = Math.sqrt(variance);
+  const createBar = (label: string, share: number, exposure: number | null = null) => ({
+    label,
+    value: share * risk,
+    cells: [
+      share < 0 ? formatChange(share, 1) : formatPercent(share, 1),
+      exposure === null ? '' : formatDecimal(exposure, 3),
+    ],
+  });
   return (
     <Bars
       isPlain
-      label="Share of each factor in the active variance"
-      heads={['Share of active variance', 'Active exposure']}
-      bars={[
-        ...factors.map((factor) => ({
-          label: formatFactor(factor),
-          value: (contributions[factor] ?? 0) * factorShare,
-          cells: [formatDecimal(exposures[factor] ?? null, 3)],
-        })),
-        { label: 'Specific', value: variance === 0 ? 0 : 1 - factorShare, isText: true, cells: [''] },
-        { label: 'Total', value: variance === 0 ? 0 : 1, isText: true, isTotal: true, cells: [''] },
+      label={`Contribution of each factor to the ${isActive ? 'active' : 'total'} risk`}
+      heads={[
+        'Contribution',
+        isActive ? 'Share of active variance' : 'Share of variance',
+        isActive ? 'Active exposure' : 'Exposure',
       ]}
-      format={(value) => (value < 0 ? formatChange(value, 1) : formatPercent(value, 1))}
+      bars={[
+        ...factors.map((factor) =>
+          createBar(formatFactor(factor), (contributions[factor] ?? 0) * factorShare, exposures[factor]),
+        ),
+        { ...createBar('Specific', variance === 0 ? 0 : 1 - factorShare), isText: true },
+        { ...createBar('Total', variance === 0 ? 0 : 1), isText: true, isTotal: true },
+      ]}
+      format={formatPoints}
     />
   );
 }

@@ -1,11 +1,11 @@
-import type { OverviewView, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
+import type { OverviewView, RiskDecomposition, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
-import { keepWordsWhole, Metrics } from '../../components/metrics.js';
+import { keepWordsWhole, Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -79,10 +79,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
         </Answered>
       </Section>
       <Contributions id={id} />
-      {against !== null && <Factors id={id} against={against} />}
-      {isKnown && against === null && reference.others.length > 0 && (
-        <p class="quiet">Select an index above to split the active risk by factor.</p>
-      )}
+      {isKnown && <Factors id={id} reference={against} />}
     </div>
   );
 }
@@ -216,13 +213,20 @@ function Rolling({ view, months }: { readonly view: RollingRiskView; readonly mo
   );
 }
 
+const RISKS = [
+  { value: 'active', text: 'Active' },
+  { value: 'total', text: 'Total' },
+] as const;
+
 interface FactorsProps {
   readonly id: string;
-  readonly against: string;
+  /** Reference index of the active risk; null for the total risk. */
+  readonly reference: string | null;
 }
 
-/** Renders the active risk relative to the reference index, split by factor. */
-function Factors({ id, against }: FactorsProps) {
+/** Renders the active risk relative to the reference index, or the total risk, split by factor. */
+function Factors({ id, reference }: FactorsProps) {
+  const against = getParameter('risk') === 'total' ? null : reference;
   const storedModels = useModelsOfStore();
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
@@ -239,46 +243,40 @@ function Factors({ id, against }: FactorsProps) {
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
-        query: { ...readShownRun(), benchmark: against, ...measure },
+        query: { ...readShownRun(), ...(against === null ? {} : { benchmark: against }), ...measure },
         signal,
       }),
     { keeps: true },
   );
   return (
     <Section
-      title={`Active risk against ${against} by factor`}
+      title={against === null ? 'Total risk by factor' : `Active risk against ${against} by factor`}
       aside={
-        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
+        <>
+          {reference !== null && (
+            <Choice
+              label="Risk"
+              options={RISKS}
+              value={against === null ? 'total' : 'active'}
+              onChoose={(chosen) => setParameters({ risk: chosen === 'total' ? chosen : null })}
+            />
+          )}
+          <Choice
+            label="Model"
+            options={models}
+            value={model}
+            onChoose={(chosen) => setParameters({ model: chosen })}
+          />
+        </>
       }
     >
-      <Answered resource={risk} what="the active risk">
+      <Answered resource={risk} what="the risk by factor">
         {(view) => (
           <>
             {view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
             <Metrics
-              label={`Active risk against ${view.benchmark}`}
-              metrics={[
-                {
-                  term: `Forecast tracking error to ${view.benchmark}`,
-                  value: formatPercent(view.tracking_error),
-                  note: `on ${view.as_of}`,
-                },
-                {
-                  term: 'By factors',
-                  value: formatPercent(view.factor_share),
-                  note: 'of the active variance',
-                },
-                {
-                  term: 'Specific',
-                  value: formatPercent(1 - view.factor_share),
-                  note: 'of the active variance, beyond the factors',
-                },
-                {
-                  term: 'Covered',
-                  value: formatPercent(view.covered_weight),
-                  note: 'of the gross active weight, by the model',
-                },
-              ]}
+              label={view.benchmark === null ? 'Total risk' : `Active risk against ${view.benchmark}`}
+              metrics={listFactorMetrics(view)}
             />
             <p class="quiet">{keepWordsWhole(`Estimated from ${formatEstimation(view)}.`)}</p>
             <FactorBars view={view} />
@@ -287,4 +285,23 @@ function Factors({ id, against }: FactorsProps) {
       </Answered>
     </Section>
   );
+}
+
+function listFactorMetrics(view: RiskDecomposition): readonly Metric[] {
+  const { benchmark, volatility, tracking_error: trackingError, factor_share: factorShare } = view;
+  const active = benchmark === null ? '' : 'active ';
+  return [
+    {
+      term: benchmark === null ? 'Forecast volatility' : `Forecast tracking error to ${benchmark}`,
+      value: formatPercent(volatility ?? trackingError),
+      note: `on ${view.as_of}`,
+    },
+    { term: 'By factors', value: formatPercent(factorShare), note: `of the ${active}variance` },
+    {
+      term: 'Specific',
+      value: formatPercent(1 - factorShare),
+      note: `of the ${active}variance, beyond the factors`,
+    },
+    { term: 'Covered', value: formatPercent(view.covered_weight), note: `of the gross ${active}weight, by the model` },
+  ];
 }

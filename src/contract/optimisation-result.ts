@@ -134,6 +134,21 @@ export const ConstraintCost = defineObject(() => ({
   sentence: z.string().meta({ description: 'Description of the effect, in the measure of the objective.' }),
 })).meta({ id: 'ConstraintCost' });
 
+const SolvedConstraint = defineObject(() => ({
+  label: z.string().meta({ description: 'Label of the bound, as in the binding constraints.' }),
+  id: z.string().meta({ description: 'Id of the constraint in the request; empty if it has none.' }),
+  index: z.int().min(0).nullable().meta({
+    description: 'Position of the constraint in the request; null if the service added it.',
+  }),
+  type: z.string(),
+  side: z.enum(['lower', 'upper', 'eq']).meta({ description: 'Bound; `eq` for an equality.' }),
+  unit: z.enum(['fraction', 'count', 'value']).meta({ description: 'Unit of `value`, `limit` and `slack`.' }),
+  value: z.number().meta({ description: 'Value of the solution.' }),
+  limit: z.number().meta({ description: 'Bound of the value.' }),
+  slack: z.number().min(0).meta({ description: 'Distance from the value to the bound; 0 beyond a soft bound.' }),
+  binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
+})).meta({ id: 'SolvedConstraint', description: 'Value and bound of one side of a constraint at the solution.' });
+
 export const NextName = defineObject(() => ({
   identifier: z.string(),
   marginal: z.number().meta({ description: 'Change of objective_value per unit of weight of the security.' }),
@@ -252,6 +267,10 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   exceeded: z.array(ExceededLimit).optional().meta({
     description: 'Soft bounds that the weights violate. Absent in runs of earlier versions.',
+  }),
+  constraints: z.array(SolvedConstraint).optional().meta({
+    description:
+      'Every side of every constraint. If it limits several securities or groups, it has the value and the bound of the one that is nearest to its bound. Absent in runs of earlier versions.',
   }),
   sensitivities: z.array(SensitivityRow).optional().meta({
     description:

@@ -70,6 +70,7 @@ export function toOptimisationResult(
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
     exceeded: listExceededLimits(sides),
+    constraints: selectTightest(sides).map(toSolvedConstraint),
     ...createExplanation(run),
     frontier: describeFrontier(run),
     findings: run.findings,
@@ -185,6 +186,19 @@ function toBinding({ placed: { origin }, side, label, shadowPrice }: RowSide): R
     shadow_price: String(shadowPrice),
   };
 }
+
+const toSolvedConstraint = ({ placed: { origin }, label, side, value, limit, slack, isBinding }: RowSide) => ({
+  label,
+  id: origin.id,
+  index: origin.index,
+  type: origin.type,
+  side,
+  unit: origin.unit,
+  value,
+  limit,
+  slack,
+  binding: isBinding,
+});
 
 const ROUTES = {
   centre: 'The index weights satisfy all constraints.',

@@ -7602,6 +7602,8 @@ export interface OptimisationRunResult {
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
   /** Soft bounds that the weights violate. Absent in runs of earlier versions. */
   readonly exceeded?: readonly ExceededLimit[] | undefined;
+  /** Every side of every constraint. If it limits several securities or groups, it has the value and the bound of the one that is nearest to its bound. Absent in runs of earlier versions. */
+  readonly constraints?: readonly SolvedConstraint[] | undefined;
   /** Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
   /** Cost of each of the first 20 constraints of the request. */
@@ -11340,6 +11342,30 @@ export interface SmallGroup {
   readonly below: number;
   /** Maximum weight of a small group, as a multiple of its index weight. */
   readonly multiple: number;
+}
+
+/** Value and bound of one side of a constraint at the solution. */
+export interface SolvedConstraint {
+  /** Label of the bound, as in the binding constraints. */
+  readonly label: string;
+  /** Id of the constraint in the request; empty if it has none. */
+  readonly id: string;
+  /** Position of the constraint in the request; null if the service added it. */
+  readonly index: number | null;
+  /** Class name. */
+  readonly type: string;
+  /** Bound; `eq` for an equality. */
+  readonly side: 'lower' | 'upper' | 'eq';
+  /** Unit of `value`, `limit` and `slack`. */
+  readonly unit: 'fraction' | 'count' | 'value';
+  /** Value of the solution. */
+  readonly value: number;
+  /** Bound of the value. */
+  readonly limit: number;
+  /** Distance from the value to the bound; 0 beyond a soft bound. */
+  readonly slack: number;
+  /** True if the bound is binding. */
+  readonly binding: boolean;
 }
 
 /** One side of a constraint that includes the security. */

@@ -75,25 +75,31 @@ export function describeStudies(desk: () => Desk): void {
       `${(100 * body.tracking_error).toFixed(2)}%`,
     );
     const root = Math.sqrt(body.objective_value);
-    const [sensitivity] = body.sensitivities!;
-    const gainText = Math.abs(1e4 * (Math.sqrt(body.objective_value + sensitivity!.effect!) - root)).toFixed(2);
-    const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
-    expect(steps).toContain(`${gainText} bp`);
-    expect(steps).toContain('5.00% → 6.00%');
-    const labels = body.binding.map((row) => row?.['label'] ?? '');
-    const boundText = labels
-      .find((label) => label.startsWith('PositionBounds'))!
-      .split(':')
-      .at(-1)!;
-    await page.getByRole('row', { name: new RegExp(`^Position bounds ${boundText} upper`) }).waitFor();
+    const formatChange = (objective: number | null) =>
+      (1e4 * (Math.sqrt(objective!) - root)).toFixed(2).replace('-', '\u2212');
+    const [relaxed] = body.sensitivities!;
+    const [cost] = body.constraint_costs!;
+    const side = body.constraints!.find(({ type, side: own }) => type === 'PositionBounds' && own === 'upper')!;
+    const bound = body.binding.filter((one) => one!['label']!.startsWith('PositionBounds') && one!['side'] === 'upper');
+    expect([side.binding, side.limit, relaxed!.from, bound.length > 1]).toEqual([true, 0.05, 0.05, true]);
+    const constraints = page.getByRole('table', { name: 'constraints of the optimisation' });
+    const row = constraints.locator('[data-at]').filter({ hasText: 'Position bounds, upper' });
+    const findCell = (column: string) => row.locator(`[data-column=${column}]`).textContent();
+    await pollEventually(async () => Promise.all(['label', 'limit', 'value', 'headroom'].map(findCell))).toEqual([
+      'Position bounds, upper',
+      '5.00%',
+      '5.00%',
+      `${bound.length} binding`,
+    ]);
+    expect(await findCell('cost')).toBe(formatChange(cost!.objective_without).replace('\u2212', ''));
+    expect(await findCell('effect')).toBe(formatChange(body.objective_value + relaxed!.effect!));
+    expect(await constraints.getByRole('columnheader', { name: 'Cost, bp' }).count()).toBe(1);
     await page.getByText('No model of expected returns was selected').waitFor();
     await page.locator('.frontier svg').getByText('Tangency').waitFor();
-    for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
-      await page
-        .getByRole('listitem')
-        .filter({ hasText: sentence.split(']').at(-1)! })
-        .first()
-        .waitFor();
+    await row.click();
+    const details = page.getByLabel(/^Details of Position bounds, upper/);
+    for (const { sentence } of [relaxed!, cost!])
+      expect(await details.textContent()).toContain(sentence.split(']').at(-1)!);
     // A selected point replaces the figures of the solution, and the main button saves it as an index.
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
     await page.getByRole('heading', { name: /^Point 3 of \d+ of the frontier$/ }).waitFor();

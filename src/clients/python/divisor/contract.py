@@ -8497,6 +8497,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     before: WeightFigures
     #: Soft bounds that the weights violate. Absent in runs of earlier versions.
     exceeded: t.Sequence[ExceededLimit]
+    #: Every side of every constraint. If it limits several securities or groups, it has the value and the bound of the one that is nearest to its bound. Absent in runs of earlier versions.
+    constraints: t.Sequence[SolvedConstraint]
     #: Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions.
     sensitivities: t.Sequence[SensitivityRow]
     #: Cost of each of the first 20 constraints of the request.
@@ -12501,6 +12503,31 @@ class SmallGroup(t.TypedDict):
     below: float
     #: Maximum weight of a small group, as a multiple of its index weight.
     multiple: float
+
+
+class SolvedConstraint(t.TypedDict):
+    """Value and bound of one side of a constraint at the solution."""
+
+    #: Label of the bound, as in the binding constraints.
+    label: str
+    #: Id of the constraint in the request; empty if it has none.
+    id: str
+    #: Position of the constraint in the request; null if the service added it.
+    index: t.Optional[int]
+    #: Class name.
+    type: str
+    #: Bound; `eq` for an equality.
+    side: t.Literal["lower", "upper", "eq"]
+    #: Unit of `value`, `limit` and `slack`.
+    unit: t.Literal["fraction", "count", "value"]
+    #: Value of the solution.
+    value: float
+    #: Bound of the value.
+    limit: float
+    #: Distance from the value to the bound; 0 beyond a soft bound.
+    slack: float
+    #: True if the bound is binding.
+    binding: bool
 
 
 class SolvedRow(t.TypedDict):

@@ -1,4 +1,4 @@
-import type { ConstraintCost, Finding, OptimisationRunResult, PreviewResponse } from '#clients/typescript/divisor.js';
+import type { Finding, OptimisationRunResult, PreviewResponse } from '#clients/typescript/divisor.js';
 import { formatInUnit } from '../../words/amounts.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
@@ -67,6 +67,16 @@ export function listBindingSiblings(label: string, binding: readonly string[]): 
   return binding.filter((other) => other === label || other.startsWith(`${side}:`));
 }
 
+/** Formats the number of binding limits of one side of a constraint, for example `7 binding`. */
+export function formatBinding(label: string, binding: readonly string[]): string {
+  const { length } = listBindingSiblings(label, binding);
+  return length > 1 ? `${formatCount(length)} binding` : 'binding';
+}
+
+/** Formats one side of a constraint. If several securities or groups are at the limit, none of them is named. */
+export const formatSide = (label: string, rows: readonly string[], binding: readonly string[]): string =>
+  formatRow(listBindingSiblings(label, binding).length > 1 ? label.split(':').slice(0, 2).join(':') : label, rows);
+
 /** Returns the labels of the bounds that hold a solution back: the binding bounds without the violated soft bounds. */
 export function removeExceeded(labels: readonly string[], exceeded: readonly ExceededLimit[]): readonly string[] {
   const violatedLabels = new Set(exceeded.map(({ label }) => label));
@@ -107,21 +117,6 @@ function formatMembers(side: string, members: readonly string[]): string {
   if (members.length <= MEMBERS_MAX) return members.join(', ');
   if (side === 'lower') return formatCount(members.length);
   return `${members.slice(0, NAMED_MAX).join(', ')} and ${formatCount(members.length - NAMED_MAX)} more`;
-}
-
-/**
- * Describes the constraint that costs most. Returns null if no constraint has a cost.
- * @param formatCost formats the difference to the objective without a constraint
- */
-export function formatCostliest(
-  costs: readonly ConstraintCost[],
-  formatCost: (objectiveWithout: number | null) => string,
-): string | null {
-  const [costliest] = costs
-    .filter((row) => row.cost !== null && row.cost !== 0)
-    .toSorted((a, b) => Math.abs(b.cost!) - Math.abs(a.cost!)); // non-null after the filter
-  if (costliest === undefined) return null;
-  return `${formatRow(createRowLabel(costliest), costs.map(createRowLabel))}, ${formatCost(costliest.objective_without)}`;
 }
 
 /**

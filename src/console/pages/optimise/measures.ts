@@ -1,6 +1,6 @@
 import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/divisor.js';
 import type { Metric } from '../../components/metrics.js';
-import { formatBps, formatFigure, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
+import { formatDecimal, formatFigure, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
 import { createExcessNote, type ExceededLimit } from './bounds.js';
 
 /** Unit and name of an objective in the catalogue. */
@@ -131,38 +131,35 @@ function formatObjective(value: number, form: Measure['form']): string {
 
 type OptionalNumber = number | null | undefined;
 
-/** Returns functions that format changes of the objective. Changes are relative to the value of a run. */
-export function createChangeFormats({ objective_value: value }: OptimisationRunResult, { form }: Measure) {
+/**
+ * Returns functions that convert changes of the objective to the shown unit: basis points, or no unit if the objective
+ * is a plain number. Changes are relative to the value of a run.
+ */
+export function createChangeScale({ objective_value: value }: OptimisationRunResult, { form }: Measure) {
   const computeRoot = (variance: number) => Math.sqrt(Math.max(0, variance));
+  const isNumber = form === 'number';
+  const scale = (objective: number) =>
+    isNumber ? objective : 1e4 * (isShare(form) ? objective : computeRoot(objective));
   return {
-    /** Formats a given change of the objective value. */
-    step(change: OptionalNumber): string {
-      if (change === null || change === undefined) return MISSING_TEXT;
-      if (form === 'number') return formatFigure(change);
-      return formatBps(isShare(form) ? change : computeRoot(value + change) - computeRoot(value));
-    },
-    /** Formats what a constraint costs: the difference to the objective without it. The result is at least zero. */
-    cost(without: OptionalNumber): string {
-      if (without === null || without === undefined) return MISSING_TEXT;
-      if (form === 'number') return formatFigure(Math.abs(value - without));
-      return formatBps(Math.abs(isShare(form) ? value - without : computeRoot(value) - computeRoot(without)));
-    },
+    /** Unit for the title of a column. */
+    unit: isNumber ? '' : ', bp',
+    format: (change: number | null): string => (isNumber ? formatFigure(change) : formatDecimal(change)),
+    /** Converts a given change of the objective value. */
+    step: (change: OptionalNumber): number | null =>
+      change === null || change === undefined ? null : scale(value + change) - scale(value),
+    /** Returns what a constraint costs: the difference to the objective without it. The result is at least zero. */
+    cost: (without: OptionalNumber): number | null =>
+      without === null || without === undefined ? null : Math.abs(scale(value) - scale(without)),
     /**
-     * Formats a small change of the objective, by its slope at the value of the run. If the variance is zero, its
-     * square root has no slope, and the text is a dash.
+     * Converts a small change of the objective, by its slope at the value of the run. If the variance is zero, its
+     * square root has no slope, and the result is null.
      */
-    slope(change: OptionalNumber): string {
-      if (change === null || change === undefined) return MISSING_TEXT;
-      if (form === 'number') return formatFigure(change);
-      if (isShare(form)) return formatBps(change);
-      if (change === 0) return formatBps(0);
-      return value <= 0 ? MISSING_TEXT : formatBps(change / (2 * computeRoot(value)));
-    },
-    /** Formats an objective value. */
-    level(other: OptionalNumber): string {
-      if (other === null || other === undefined || form === 'number') return formatFigure(other);
-      return formatPercent(isShare(form) ? other : computeRoot(other));
+    slope(change: OptionalNumber): number | null {
+      if (change === null || change === undefined) return null;
+      if (isNumber) return change;
+      if (isShare(form) || change === 0) return 1e4 * change;
+      return value <= 0 ? null : (1e4 * change) / (2 * computeRoot(value));
     },
   };
 }
-export type ChangeFormats = ReturnType<typeof createChangeFormats>;
+export type ChangeScale = ReturnType<typeof createChangeScale>;

@@ -16,9 +16,9 @@ import { service } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { ActiveBars } from './active-bars.js';
-import { BindingConstraints, BindingSummary, listBindingRows } from './binding-constraints.js';
-import { formatCostliest, formatUncovered, listUncoveredSecurities, prependSentence } from './bounds.js';
-import { Explanations } from './explanations.js';
+import { formatUncovered, listUncoveredSecurities, prependSentence } from './bounds.js';
+import { listBindingLabels } from './constraint-rows.js';
+import { ConstraintTable } from './constraint-table.js';
 import { Frontier } from './frontier.js';
 import {
   createPointRows,
@@ -29,7 +29,8 @@ import {
 } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { createChangeFormats, measureOf, type Measure } from './measures.js';
+import { createChangeScale, measureOf, type Measure } from './measures.js';
+import { NextSecurities } from './next-securities.js';
 import { PointSummary } from './point-summary.js';
 import { RunFigures } from './run-figures.js';
 import { asConstraints, asRows, parseTerms } from './rows.js';
@@ -218,7 +219,7 @@ interface ResultOfProps {
 }
 
 function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
-  const changes = createChangeFormats(run, measure);
+  const scale = createChangeScale(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const named = getParameter('point');
@@ -228,7 +229,7 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
     run.rebalance_date,
     store,
   );
-  const bindingLabels = useMemo(() => listBindingRows(run).map(({ label }) => label), [run]);
+  const bindingLabels = useMemo(() => listBindingLabels(run), [run]);
   const uncovered = useMemo(() => listUncoveredSecurities(bindingLabels), [bindingLabels]);
   const pointWeights = point?.point.weights;
   const pointRows = useMemo(
@@ -247,24 +248,10 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
         </PointSummary>
       )}
       {point === undefined && notes}
-      {point === undefined && (
-        <BindingSummary
-          labels={bindingLabels}
-          exceeded={run.exceeded ?? []}
-          costliest={formatCostliest(
-            run.constraint_costs ?? [],
-            (without) => `${changes.cost(without)} of ${measure.name.replace(/^the /, '')}`,
-          )}
-        />
-      )}
+      {point === undefined && <ConstraintTable run={run} measure={measure} scale={scale} />}
       <ActiveBars rows={pointRows ?? run.weights} {...{ run, facts, point, bindingLabels, uncovered }} />
       <Weights {...{ run, pointRows, facts, uncovered, store }} />
-      {point === undefined && (
-        <>
-          <BindingConstraints run={run} measure={measure} changes={changes} />
-          <Explanations run={run} changes={changes} store={store} />
-        </>
-      )}
+      {point === undefined && <NextSecurities run={run} scale={scale} store={store} />}
       {frontierFindings.length > 0 && <Findings findings={frontierFindings} />}
       {run.frontier !== null && (
         <Frontier

@@ -23,13 +23,14 @@ import { Fold } from '../designer/fold.js';
 import {
   countBindingBounds,
   countBindingConstraints,
+  formatBinding,
   formatBindingBounds,
   formatFirstExcess,
   formatMetSoftLimits,
   formatOtherExcesses,
+  formatSide,
   formatUncovered,
   formatUncoveredShare,
-  listBindingSiblings,
   listUncoveredSecurities,
   listWeightBounds,
   prependSentence,
@@ -39,7 +40,6 @@ import { FoldedInfeasible, Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { createComparedTiles, formatObjectives, type Measure } from './measures.js';
 import { createMoveColumns } from './move-columns.js';
-import { formatRow } from './row-labels.js';
 import { useObjectiveTypes, type Terms } from './terms.js';
 import type { Solution } from './use-solution.js';
 
@@ -282,16 +282,6 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
   const note = `${countValues(uncovered.size, 'security', 'securities')} without a risk estimate`;
   return [{ term: 'Excluded share of the index', value: formatPercent(share), note, kind: 'warning' }];
 }
-
-/** Formats the number of binding limits of one side of a constraint, for example `7 binding`. */
-function formatBinding(label: string, binding: readonly string[]): string {
-  const { length } = listBindingSiblings(label, binding);
-  return length > 1 ? `${formatCount(length)} binding` : 'binding';
-}
-
-/** Formats one side of a constraint. If several securities or groups are at the limit, none of them is named. */
-const formatSide = (label: string, rows: readonly string[], binding: readonly string[]): string =>
-  formatRow(listBindingSiblings(label, binding).length > 1 ? label.split(':').slice(0, 2).join(':') : label, rows);
 
 /** Difference from a full investment below which the sum of weights is not shown. */
 const SHOWN_MIN = 5e-5;

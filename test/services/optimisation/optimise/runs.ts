@@ -67,6 +67,36 @@ export function describeRuns(): void {
       expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
     });
 
+    test('has the value, the bound and the slack of each side of each constraint', async () => {
+      const result = await requireSolution([
+        { id: 'pos', type: 'PositionBounds', params: { upper: 0.14 } },
+        { id: 'turn', type: 'Turnover', params: { limit: 0.3 } },
+      ]);
+      // A side of a constraint has the value that is nearest to its bound.
+      const findSide = (label: string) => result.constraints!.find((side) => side.label.startsWith(label));
+      const largest = result.weights.toSorted((a, b) => b.weight - a.weight)[0]!;
+      expect(findSide('PositionBounds[pos]:upper')).toEqual({
+        label: expect.stringMatching(/^PositionBounds\[pos\]:upper:N\d+$/),
+        id: 'pos',
+        index: 0,
+        type: 'PositionBounds',
+        side: 'upper',
+        unit: 'fraction',
+        value: expect.closeTo(largest.weight, 12),
+        limit: 0.14,
+        slack: expect.closeTo(0.14 - largest.weight, 12),
+        binding: largest.at_bound === 'upper',
+      });
+      expect(findSide('Turnover[turn]:upper')).toMatchObject({
+        index: 1,
+        value: expect.closeTo(result.turnover, 12),
+        limit: 0.3,
+        slack: expect.closeTo(0.3 - result.turnover, 12),
+        binding: false,
+      });
+      expect(findSide('FullInvestment[default]:eq')).toMatchObject({ index: null, limit: 1, slack: 0, binding: true });
+    });
+
     test('with few securities states whether the choice is proven or only searched', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
       const quickSolution = await requireSolution([row]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexDocument } from '#clients/typescript/divisor.js';
+import type { Health, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -33,6 +33,17 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     const readBoxes = () => Promise.all(['Rolling volatility', 'Drawdowns compared'].map(readBox));
     await pollEventually(async () => new Set((await readBoxes()).map((box) => JSON.stringify(box))).size).toBe(1);
     await page.getByText('over 1 year, after costs').waitFor();
+    // A part has the state of its runs, in the words of the table of indices. The market ends long before today.
+    const { body: health } = await desk.service.ask<Health>('GET', '/health');
+    const { sessions_behind: behind } = health.freshness.find(({ store_id: id }) => id === 'market')!;
+    expect(behind).toBeGreaterThan(0);
+    const mark = page.locator('.dashboard-pin h2', { hasText: 'Levels compared' }).locator('.badge');
+    expect(await mark.textContent()).toBe('store behind');
+    const lagText = `up to date with the store, which is ${behind} sessions behind`;
+    expect((await mark.getAttribute('title'))!.split('\n').toSorted()).toEqual([
+      `BROAD: ${lagText}`,
+      `CORE: ${lagText}`,
+    ]);
     // One range is that of all parts, and the parts stay loaded.
     const listFirstDates = () =>
       Promise.all(
@@ -145,5 +156,10 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.goto(`${service.url()}/console/dashboard`);
     await page.getByRole('button', { name: 'Runs compared: 3 of 3 runs' }).waitFor();
     expect(await listNameViolations(page)).toEqual([]);
+    // A change of the definition of one run marks the parts that contain the run.
+    await service.ask('PUT', '/indices/OTHER', { ...body, id: 'OTHER', name: 'Other', base_value: 100 });
+    await page.reload();
+    const mark = page.locator('.dashboard-pin h2', { hasText: 'Levels compared' }).locator('.badge');
+    await pollEventually(() => mark.textContent()).toBe('definition changed');
   });
 });

@@ -60,6 +60,12 @@ export function chooseOverviewRuns(
   return chosenRuns.slice(0, count).map(({ index_id: id }) => id);
 }
 
+/** Returns the runs of a part: those that it compares, or that of its index. */
+export function listRuns(part: Addressed): readonly string[] {
+  const id = /^\/console\/indices\/([^/?]+)/.exec(part.address)?.[1];
+  return readRuns(part) ?? (id === undefined ? [] : [decodeURIComponent(id)]);
+}
+
 function readRuns({ address }: Addressed): readonly string[] | null {
   const [path, query = ''] = address.split('?');
   const ids = path === COMPARE_PATH ? new URLSearchParams(query).get('ids') : null;

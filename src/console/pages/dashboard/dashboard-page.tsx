@@ -16,6 +16,7 @@ import { service } from '../../state/service.js';
 import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import { chooseOverviewRuns, findSharedBenchmark } from './compared-runs.js';
+import { LagBadge } from './lag-badge.js';
 import { PinFrame, FIRST_HEIGHT } from './pin-frame.js';
 import { RunChoice } from './run-choice.js';
 import './dashboard.css';
@@ -63,6 +64,7 @@ export function DashboardPage() {
                 key={one.id}
                 one={one}
                 all={all}
+                runs={summaries}
                 isNext={k === next}
                 onLoad={() => setLoadedIds((before) => new Set([...before, one.id]))}
                 onDrag={setDragged}
@@ -91,6 +93,7 @@ function PartRange({ runs, hasOwnRanges }: { readonly runs: Runs; readonly hasOw
 const hasOwnRange = ({ address }: Pin): boolean => new URLSearchParams(address.split('?')[1]).has('from');
 
 interface PinCardProps extends PinButtonsProps {
+  readonly runs: Runs;
   /** True for the first part that is not loaded. It is loaded even outside the window, so that a printout has all parts. */
   readonly isNext: boolean;
   onLoad(): void;
@@ -106,7 +109,7 @@ const CARD_REST = 64;
 /**
  * Renders a pinned part with its header. It takes as many grid rows as it is high, so that the parts below it move up.
  */
-function PinCard({ one, all, isNext, onLoad, onMove, onDrag, onDrop }: PinCardProps) {
+function PinCard({ one, all, runs, isNext, onLoad, onMove, onDrag, onDrop }: PinCardProps) {
   const [height, setHeight] = useState(FIRST_HEIGHT);
   return (
     <li
@@ -129,7 +132,8 @@ function PinCard({ one, all, isNext, onLoad, onMove, onDrag, onDrop }: PinCardPr
       >
         <h2>
           <a href={one.address}>{formatTitle(one)}</a>{' '}
-          {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
+          {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}{' '}
+          <LagBadge one={one} runs={runs} />
         </h2>
         <PinButtons one={one} all={all} onMove={onMove} />
       </header>

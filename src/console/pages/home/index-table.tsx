@@ -11,21 +11,20 @@ import { createAwaitedColumn } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { health, isOtherStore, liveJobs } from '../../state/live.js';
+import { isOtherStore, liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
+import { describeRunLag, STORE_BEHIND } from '../../state/run-lag.js';
 import { service } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { describeLag, findLag } from '../../words/freshness.js';
 import { returnText } from '../../words/returns.js';
 import type { Row } from './index-row.js';
 import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
 import { formatChange, countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
-import { formatStale } from '../../words/stale.js';
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];
@@ -278,23 +277,14 @@ interface RowState {
 /** Kinds of states in the order of urgency. */
 const KINDS: readonly BadgeKind[] = ['good', 'warning', 'plain', 'bad'];
 
-const STORE_BEHIND = 'store behind';
-
 /** Describes the state of an index in the words that are used at all widths. */
 function describeState({ index, run, failed, isStoreMissing }: Row): RowState {
   if (failed !== null) return { text: 'run failed', kind: 'bad', title: failed.error?.message ?? failed.message };
   if (run === null && index.has_run) return { text: 'cannot be read', kind: 'bad' };
   if (run === null && isStoreMissing) return { text: 'store missing', kind: 'warning' };
   if (run === null) return { text: 'never run', kind: 'plain' };
-  if (run.stale !== null) return { text: formatStale(run.stale), kind: 'warning', title: run.stale.reasons.join(' ') };
-  const lag = findLag(health.value?.freshness, index.store_id ?? health.value?.store?.active ?? null);
-  return lag === undefined || lag.behind === 0
-    ? { text: 'up to date', kind: 'good' }
-    : {
-        text: STORE_BEHIND,
-        kind: 'warning',
-        title: `up to date with the store, which is ${describeLag(lag)}`,
-      };
+  const lag = describeRunLag(run.stale, index.store_id);
+  return lag === null ? { text: 'up to date', kind: 'good' } : { ...lag, kind: 'warning' };
 }
 
 /** Returns the state for the second line of a row, with the store of the index if it is not the served one and fits. */

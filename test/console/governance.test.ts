@@ -188,7 +188,18 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const entitlement = page.getByRole('group', { name: 'Entitlements, row 1' });
     await entitlement.getByRole('button', { name: 'CORE', exact: true }).click();
     await entitlement.getByRole('button', { name: 'closing', exact: true }).click();
-    await page.getByLabel('Add a target').selectOption('folder');
+    // Rows of both lists are added by buttons.
+    expect(await page.getByRole('group', { name: 'Entitlements', exact: true }).getByRole('combobox').count()).toBe(0);
+    expect(await targets.getByRole('combobox').count()).toBe(0);
+    const adds = targets.getByRole('group', { name: 'Add a target' }).getByRole('button');
+    expect(await adds.allTextContents()).toEqual([
+      ' Add folder',
+      ' Add bucket',
+      ' Add sftp',
+      ' Add callback',
+      ' Add mail',
+    ]);
+    await adds.getByText('Add folder').click();
     const target = page.getByRole('listitem').filter({ hasText: 'folder' });
     await pollEventually(() => page.getByText('Without a target, the client receives no file.').count()).toBe(0);
     await target.getByLabel('Name *').fill('house');

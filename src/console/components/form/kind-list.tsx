@@ -5,6 +5,9 @@ import { resolve, useSchemas, type Schema, type Schemas } from '../../state/sche
 import { formatFormHelp } from '../../words/help.js';
 import { isObject, moveItem, formatPath, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
+import { Button } from '../button.js';
+import type { Option } from '../choice.js';
+import { Icon } from '../icon.js';
 import { Answered } from '../wait.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
@@ -89,9 +92,8 @@ export function KindList(props: KindListProps) {
                 />
               ))}
             </ol>
-            <AddSelect
-              label={`Add a ${what}`}
-              prompt={`+ Add a ${what}`}
+            <AddRow
+              what={what}
               options={[...kinds.keys()].map((kind) => ({ value: kind, text: formatName(kind) }))}
               onAdd={(kind) => put([...rows, { [member]: kind, ...fresh(kind) }], rows.length)}
             />
@@ -99,6 +101,29 @@ export function KindList(props: KindListProps) {
         );
       }}
     </Answered>
+  );
+}
+
+/** Number of kinds up to which each has a button. */
+const BUTTONS_MAX = 5;
+
+interface AddRowProps extends Pick<KindListProps, 'what'> {
+  readonly options: readonly Option<string>[];
+  onAdd(kind: string): void;
+}
+
+/** Renders a button for each of a few kinds, as in lists of one kind. Many kinds have a select element. */
+function AddRow({ what, options, onAdd }: AddRowProps) {
+  if (options.length > BUTTONS_MAX)
+    return <AddSelect label={`Add a ${what}`} prompt={`+ Add a ${what}`} options={options} onAdd={onAdd} />;
+  return (
+    <span class="add-select" role="group" aria-label={`Add a ${what}`}>
+      {options.map(({ value, text }) => (
+        <Button key={value} onClick={() => onAdd(value)}>
+          <Icon name="plus" /> Add {text}
+        </Button>
+      ))}
+    </span>
   );
 }
 

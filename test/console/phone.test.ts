@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
-import type { IdentifierSearch, IndexDocument, RunSummaryCollection } from '#clients/typescript/divisor.js';
+import type {
+  IdentifierSearch,
+  IndexDocument,
+  OptimisationRunResult,
+  RunSummaryCollection,
+} from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -89,6 +94,66 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     expect((await readBox(select)).width).toBeGreaterThan(340);
   });
 
+  test('the largest active weights of an optimisation are bars of their lengths within the screen', async () => {
+    const run = await optimise(desk, 'bars');
+    await follow(page, `/console/optimise/runs/${run.run_id}`);
+    // A bar has the length of its active weight, on the side of its sign.
+    const bars = page.getByRole('table', { name: 'Largest active weights' });
+    const shown = await readBars(bars);
+    const round = (weight: number) => Math.round(1e5 * weight) / 1e5;
+    const active = new Map(run.weights.map((row) => [row.identifier, round(row.weight) - round(row.index_weight)]));
+    const largest = [...active.values()].map(Math.abs).toSorted((a, b) => b - a);
+    expect(shown.length).toBe(Math.min(10, largest.filter((weight) => weight >= 5e-5).length));
+    const longest = Math.max(...shown.map(({ width }) => width));
+    for (const { label, text, width, isLeft, right } of shown) {
+      const weight = active.get(label.replace(' (at limit)', ''))!;
+      expect(text).toBe(`${weight < 0 ? '\u2212' : '+'}${(100 * Math.abs(weight)).toFixed(3)} pp`);
+      expect(Math.abs(width / longest - Math.abs(weight) / largest[0]!)).toBeLessThan(0.03);
+      expect(isLeft).toBe(weight < 0);
+      expect(right).toBeLessThanOrEqual(390);
+    }
+    expect(shown.map(({ label }) => label.endsWith(' (at limit)'))).toEqual(
+      shown.map(({ label }) =>
+        run.weights.some(({ identifier, at_bound: bound }) => bound !== null && label.startsWith(`${identifier} `)),
+      ),
+    );
+  });
+
+  test('the first line of a constraint of an optimisation has its headroom and its cost', async () => {
+    const run = await optimise(desk, 'constraints');
+    await follow(page, `/console/optimise/runs/${run.run_id}`);
+    const rows = page.getByRole('table', { name: 'constraints of the optimisation' }).locator('[data-at]');
+    const turnover = run.constraints!.find(({ type }) => type === 'Turnover')!;
+    const atCap = run.binding.filter(
+      (bound) => bound!['type'] === 'PositionBounds' && bound!['side'] === 'upper',
+    ).length;
+    const root = (objective: number) => 1e4 * Math.sqrt(objective);
+    const cost = root(run.objective_value) - root(run.constraint_costs![0]!.objective_without!);
+    const percent = (value: number) => `${(100 * value).toFixed(2)}%`;
+    const readCells = (at: number, columns: readonly string[], attribute: string) =>
+      Promise.all(columns.map((column) => rows.nth(at).locator(`[${attribute}=${column}]`).textContent()));
+    const firstLine = ['label', 'headroom', 'cost'];
+    expect(atCap).toBeGreaterThan(1);
+    expect(await readCells(0, firstLine, 'data-column')).toEqual([
+      'Position bounds, upper',
+      `${atCap} binding`,
+      cost.toFixed(2),
+    ]);
+    expect(await readCells(1, firstLine, 'data-column')).toEqual([
+      'Turnover, upper',
+      percent(turnover.limit - run.turnover),
+      '0.00',
+    ]);
+    expect(await readCells(1, ['limit', 'value'], 'data-below')).toEqual([
+      'Bound 90.00%',
+      `Value ${percent(run.turnover)}`,
+    ]);
+    for (const row of await rows.all()) {
+      const { x, width } = await readBox(row);
+      expect(x + width).toBeLessThanOrEqual(390);
+    }
+  });
+
   test('names of early closes are shown in full', async () => {
     await follow(page, '/console/calendar/closures/XNYS');
     const events = page.getByRole('table', { name: 'holidays of XNYS' }).locator('[data-below=summary]');
@@ -173,6 +238,40 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await pollEventually(async () => (await readRightEdge(below)) - (await readRightEdge(row))).toBeCloseTo(0, 0);
   });
 });
+
+/** Returns an optimisation of CORE with a cap that is binding and a turnover limit that is not. */
+async function optimise({ service }: Desk, setId: string): Promise<OptimisationRunResult> {
+  const constraints = [
+    { id: 'cap', type: 'PositionBounds', params: { upper: 0.07 } },
+    { id: 'trades', type: 'Turnover', params: { limit: 0.9 } },
+  ];
+  await service.ask('POST', '/optimise/constraint-sets', { id: setId, name: 'Capped', constraints });
+  const request = { index_id: 'CORE', constraint_set_id: setId };
+  const { body: job } = await service.ask<{ readonly job_id: string }>('POST', '/optimise/runs', request);
+  await service.waitForJob(job.job_id);
+  const { body } = await service.ask<OptimisationRunResult>(
+    'GET',
+    `/optimise/runs/${job.job_id.replace(/^optimise:/, '')}`,
+  );
+  return body;
+}
+
+/** Returns the labels, texts and bars of a bar chart, and the right edges of its rows. */
+async function readBars(bars: Locator) {
+  await bars.scrollIntoViewIfNeeded();
+  return bars.locator('tbody tr').evaluateAll((rows) =>
+    rows.map((row) => {
+      const [bar, zero] = ['.bar', '.bar-zero'].map((part) => row.querySelector(part)!.getBoundingClientRect());
+      return {
+        label: row.querySelector('th')!.firstChild!.textContent!,
+        text: row.querySelector('.bar-value')!.textContent!,
+        width: bar!.width,
+        isLeft: bar!.left < zero!.left - 1,
+        right: row.getBoundingClientRect().right,
+      };
+    }),
+  );
+}
 
 /** Returns the position of a visible element. */
 async function readBox(element: Locator) {

@@ -4,6 +4,8 @@ import type {
   GroupAttributionView,
   JobStatus,
   RiskDecomposition,
+  RiskModelCollection,
+  RiskModelView,
   WeightsView,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
@@ -53,6 +55,33 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     await upper.fill('0.05');
     await upper.blur();
     await page.getByText('20 securities × 5.00% = 100.00%: every weight is fixed at 5.00%.').waitFor();
+  });
+
+  test('the volatility of equal weights by each risk model has its difference to the first model', async () => {
+    const { page, service } = desk;
+    for (const estimator of ['shrinkage', 'newey_west']) {
+      const request = { index_id: 'CORE', estimator };
+      const { body: job } = await service.ask<JobStatus>('POST', `/risk-models/${estimator}/estimate`, request);
+      await service.waitForJob(job.job_id);
+    }
+    const { body: stored } = await service.ask<RiskModelCollection>('GET', '/risk-models');
+    const volatilities: number[] = [];
+    for (const { model_id: id } of stored.risk_models) {
+      const { body: model } = await service.ask<RiskModelView>('GET', `/risk-models/${id}`);
+      const variance = model.covariance.data.flat().reduce<number>((sum, value) => sum + Number(value), 0);
+      volatilities.push(Math.sqrt(variance) / model.asset_ids.length);
+    }
+    const difference = volatilities[1]! - volatilities[0]!;
+    const sign = difference < 0 ? '\u2212' : '+';
+    await follow(page, '/console/risk-models');
+    const table = page.getByRole('table', { name: 'Volatility of an equally weighted portfolio by model' });
+    const listCells = (column: string) => table.locator(`[data-at] [data-column=${column}]`).allTextContents();
+    await pollEventually(() => listCells('model')).toEqual(stored.risk_models.map(({ model_id: id }) => id));
+    expect(await listCells('volatility')).toEqual(volatilities.map((value) => `${(100 * value).toFixed(2)}%`));
+    const text = Math.abs(100 * difference).toFixed(2);
+    expect(text).not.toBe('0.00');
+    expect(await listCells('difference')).toEqual(['\u2013', `${sign}${text} pp`]);
+    await table.getByRole('columnheader', { name: 'Difference' }).waitFor();
   });
 
   test('a scenario with an error has no return, and the other scenarios keep theirs', async () => {

@@ -1,6 +1,7 @@
 import type { GroupAttributionView } from '#contract/analytics/attribution.js';
-import { linkContributions } from '#domain/analytics/attribution.js';
-import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
+import { linkContributions, type Attribution } from '#domain/analytics/attribution.js';
+import { attributeByGroup } from '#domain/analytics/brinson.js';
+import { createGroupReturns, type GroupedPeriod, type GroupReturns } from '#domain/analytics/group-returns.js';
 import { isReconciled } from '#domain/analytics/linking.js';
 import { computeReturns } from '#domain/analytics/series.js';
 import { readDrift, type Book } from '#domain/books/book.js';
@@ -44,12 +45,17 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
   const readOwnPeriod = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const groupReturns = createGroupReturns(groups.length);
   let groupedPeriod: GroupedPeriod;
   const linkedAttribution = linkContributions({
     securityCount: groups.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: endDays,
-    weightsBefore: (period) => (groupedPeriod = readOwnPeriod(period)).weights,
+    weightsBefore(period) {
+      groupedPeriod = readOwnPeriod(period);
+      groupReturns.add(groupedPeriod);
+      return groupedPeriod.weights;
+    },
     contributionsOf: () => groupedPeriod.contributions,
     costOf: () => 0,
     hasCosts: false,
@@ -71,7 +77,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark: benchmark?.id ?? null,
     return_variant: variant,
     benchmark_variant: benchmark?.variant ?? null,
-    groups: groupRows(groups, linkedAttribution, effects),
+    groups: groupRows(groups, { ...linkedAttribution, groupReturns }, effects),
     effects: effects && {
       allocation: sumValues(effects.allocation),
       selection: sumValues(effects.selection),
@@ -124,7 +130,7 @@ function locateInGroups(names: readonly string[], day: Day, { findGroup, benchma
 /** Returns one row for each group that has holdings or contributions on either side. */
 function groupRows(
   groups: readonly string[],
-  { contributions, averageWeights }: ReturnType<typeof linkContributions>,
+  { contributions, averageWeights, groupReturns }: Attribution & { readonly groupReturns: GroupReturns },
   effects: ReturnType<typeof attributeByGroup> | null,
 ): GroupAttributionView['groups'] {
   const isShown = (k: number): boolean =>
@@ -136,6 +142,8 @@ function groupRows(
       group: groups[k]!,
       average_weight: averageWeights[k]!,
       benchmark_average_weight: effects?.benchmarkAverageWeights[k] ?? null,
+      total_return: groupReturns.get(k),
+      benchmark_return: effects?.benchmarkGroupReturns.get(k) ?? null,
       contribution: contributions[k]!,
       allocation: effects?.allocation[k] ?? null,
       selection: effects?.selection[k] ?? null,

@@ -251,6 +251,26 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     expect(await bySector.count()).toBe(0);
     await page.getByLabel('Against').selectOption('CORE');
     await bySector.waitFor();
+    // The table states weights, returns and effects of both sides, as published attributions do.
+    const { body: against } = await service.ask<GroupAttributionView>(
+      'GET',
+      '/analytics/BROAD/attribution/groups?by=SECTOR&benchmark=CORE',
+    );
+    const sector = against.groups.find((row) => row.total_return !== null && row.benchmark_return !== null)!;
+    const formatSigned = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(2)}`;
+    const table = page.getByRole('table', { name: 'attribution by sector' });
+    const titles = await table.getByRole('columnheader').allInnerTexts();
+    const cells = table.getByRole('row', { name: sector.group }).getByRole('cell');
+    const expectCell = async (title: string, text: string) =>
+      expect([title, await cells.nth(titles.findIndex((found) => found.includes(title))).innerText()]).toEqual([
+        title,
+        text,
+      ]);
+    await expectCell('Average weight', `${(100 * sector.average_weight).toFixed(2)}%`);
+    await expectCell('Benchmark weight', `${(100 * sector.benchmark_average_weight!).toFixed(2)}%`);
+    await expectCell('Return', `${formatSigned(sector.total_return!)}%`);
+    await expectCell('Benchmark return', `${formatSigned(sector.benchmark_return!)}%`);
+    await expectCell('Total', `${formatSigned(sector.allocation! + sector.selection! + sector.interaction!)} pp`);
     // The identities belong to the stored runs.
     await follow(page, '/console/indices/BROAD?tab=runs');
     await page.getByText(/^all \d+ identities hold$/).waitFor();

@@ -180,11 +180,14 @@ def groups(own, other, by, start, end):
     # Additions to a group that was not held before (payments for it, spin-offs) belong to none of its weights.
     interaction = (((w - b) * (of_own - of_other) + np.where(w > 0, 0, c) - np.where(b > 0, 0, d)) * link).sum(0)
     contribution = (c * (linking(r) / linking(np.array(R)))[:, None]).sum(0)
+    own_return = [compound(of_own[w[:, k] > 0, k]) if w[:, k].any() else None for k in range(len(labels))]
+    other_return = [compound(of_other[b[:, k] > 0, k]) if b[:, k].any() else None for k in range(len(labels))]
     shown = [k for k in range(len(labels)) if w[:, k].any() or b[:, k].any() or contribution[k] != 0]
     return {
         'groups': [
             {
-                'group': labels[k], 'average_weight': w[:, k].mean(), 'benchmark_average_weight': b[:, k].mean(), 'contribution': contribution[k],
+                'group': labels[k], 'average_weight': w[:, k].mean(), 'benchmark_average_weight': b[:, k].mean(),
+                'total_return': own_return[k], 'benchmark_return': other_return[k], 'contribution': contribution[k],
                 'allocation': allocation[k], 'selection': selection[k], 'interaction': interaction[k],
             }
             for k in shown

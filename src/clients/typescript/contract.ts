@@ -4875,6 +4875,10 @@ export interface GroupAttributionRow {
   readonly average_weight: number;
   /** Mean weight of the group in the benchmark. Null without a benchmark. */
   readonly benchmark_average_weight: number | null;
+  /** Return of the group in the run, compounded over the periods in which the group has a weight. In a period it is the contribution of the group, after costs, divided by its weight at the start; the effects use the same returns. Null if the group has no weight in any period, or a return below -1 in one, which opposite positions or costs of a small weight can cause. */
+  readonly total_return: number | null;
+  /** Return of the group in the benchmark, defined in the same way. Null also without a benchmark. */
+  readonly benchmark_return: number | null;
   /** Contribution of the group to the total return; the groups sum to it. */
   readonly contribution: number;
   /** Effect of a group weight that differs from the benchmark. Null without a benchmark. */

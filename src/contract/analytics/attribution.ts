@@ -99,6 +99,13 @@ export const GroupAttributionRow = defineObject(() => ({
   group: z.string(),
   average_weight: z.number(),
   benchmark_average_weight: defineEffect('Mean weight of the group in the benchmark.'),
+  total_return: z.number().nullable().meta({
+    description:
+      'Return of the group in the run, compounded over the periods in which the group has a weight. In a period it is the contribution of the group, after costs, divided by its weight at the start; the effects use the same returns. Null if the group has no weight in any period, or a return below -1 in one, which opposite positions or costs of a small weight can cause.',
+  }),
+  benchmark_return: z.number().nullable().meta({
+    description: 'Return of the group in the benchmark, defined in the same way. Null also without a benchmark.',
+  }),
   contribution: z
     .number()
     .meta({ description: 'Contribution of the group to the total return; the groups sum to it.' }),

@@ -1,13 +1,6 @@
 import type { Day } from '../time/days.js';
+import { computeGroupReturn, createGroupReturns, type GroupedPeriod, type GroupReturns } from './group-returns.js';
 import { computeActiveLinkingCoefficient, computeCompoundReturn } from './linking.js';
-
-/** Weights and contributions of K groups of holdings over one period. */
-export interface GroupedPeriod {
-  /** Weights at the start, [K]; cash is a separate group. Valid until the next call. */
-  readonly weights: Float64Array;
-  /** Contribution of each group to the return, [K]. */
-  readonly contributions: Float64Array;
-}
 
 export interface BrinsonInput {
   readonly groups: number;
@@ -25,6 +18,7 @@ export interface BrinsonEffects {
   readonly interaction: Float64Array;
   readonly averageWeights: Float64Array;
   readonly benchmarkAverageWeights: Float64Array;
+  readonly benchmarkGroupReturns: GroupReturns;
   readonly portfolioReturn: number;
   readonly benchmarkReturn: number;
   /** Active return less the sum of all effects. */
@@ -50,6 +44,7 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   };
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
+  const benchmarkGroupReturns = createGroupReturns(groups);
   const returns = { portfolio: new Float64Array(periodCount), benchmark: new Float64Array(periodCount) };
   // The link coefficients depend on the returns of the whole window: a first pass sums them.
   for (let period = 0; period < periodCount; period++) {
@@ -62,6 +57,7 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   for (let period = 0; period < periodCount; period++) {
     const portfolioPeriod = portfolio(period);
     const benchmarkPeriod = benchmark(period);
+    benchmarkGroupReturns.add(benchmarkPeriod);
     const benchmarkTotal = returns.benchmark[period]!;
     const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / totalCoefficient;
     for (let k = 0; k < groups; k++) {
@@ -69,8 +65,8 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
       const b = benchmarkPeriod.weights[k]!;
       averageWeights[k]! += w;
       benchmarkAverageWeights[k]! += b;
-      const benchmarkGroup = hasWeight(b) ? benchmarkPeriod.contributions[k]! / b : benchmarkTotal;
-      const group = hasWeight(w) ? portfolioPeriod.contributions[k]! / w : benchmarkGroup;
+      const benchmarkGroup = computeGroupReturn(benchmarkPeriod, k) ?? benchmarkTotal;
+      const group = computeGroupReturn(portfolioPeriod, k) ?? benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
       const selection = b * (group - benchmarkGroup);
       const activeEffect =
@@ -89,20 +85,11 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
     ...effects,
     averageWeights,
     benchmarkAverageWeights,
+    benchmarkGroupReturns,
     portfolioReturn,
     benchmarkReturn,
     residual: portfolioReturn - benchmarkReturn - effectSum,
   };
-}
-
-/**
- * Smallest net weight of a group that is not a rounding difference. Below it the group's long and short positions
- * cancel: the group has contributions but no return.
- */
-const WEIGHT_MIN = 1e-9;
-
-function hasWeight(weight: number): boolean {
-  return Math.abs(weight) > WEIGHT_MIN;
 }
 
 function sumValues(values: Float64Array): number {

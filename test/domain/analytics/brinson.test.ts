@@ -1,6 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
+import { attributeByGroup } from '#domain/analytics/brinson.js';
+import type { GroupedPeriod } from '#domain/analytics/group-returns.js';
 
 const createPeriod = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
   weights: Float64Array.from(weights),

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
 import { createRunRecord } from '#domain/backtest/record/schema.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { toCivilDate, formatDay } from '#domain/time/days.js';
@@ -11,6 +12,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { createAttributionView } from '#views/attribution-view.js';
+import { createGroupsView } from '#views/groups-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { encodeRecord } from '#views/record-json.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
@@ -56,6 +58,12 @@ function checkOnRuns(law: (run: Run, pick: number) => void, documents = randomDo
 
 function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
+}
+
+/** Returns true if adjusted closes changed weights, on which the return of a group then is not based. */
+function hasMovedWeights(columns: RunColumns): boolean {
+  const rows = columns.has('transfers') ? columns.f64('transfers') : [];
+  return rows.some((value, i) => i % TRANSFER_WIDTH === TRANSFER_WIDTH - 1 && value !== 0);
 }
 
 function createColumns(run: Run): RunColumns {
@@ -158,6 +166,20 @@ describe('on random markets with every kind of corporate action', () => {
         expect(view.cap_drag === null).toBe(found.document.pipeline!.weighting.cap === null);
         if (view.cost_drag !== null) expect(view.cost_drag).toBeLessThanOrEqual(0);
       }
+    });
+  });
+
+  test('a group of one security has the return of the security', () => {
+    checkOnRuns((found) => {
+      if (found.plan.request.transaction_cost_bps > 0 || found.level.at(-1) === 0) return;
+      const columns = createColumns(found);
+      if (hasMovedWeights(columns)) return;
+      const window = { start: null, end: null };
+      const { contributions } = createAttributionView(columns, window);
+      const { groups } = createGroupsView(columns, { window, by: 'X', findGroup: (name) => name, benchmark: null });
+      const returns = new Map(groups.map(({ group, total_return: value }) => [group, value]));
+      for (const { asset_id: name, average_weight: weight, total_return: value } of contributions)
+        if (weight !== 0) expectClose(returns.get(name)!, value);
     });
   });
 

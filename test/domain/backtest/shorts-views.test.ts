@@ -78,6 +78,22 @@ describe('views of a run with a short position', () => {
     expect(groups.reconciles).toBe(true);
   });
 
+  test('groups have the returns of their unchanged holdings, and cash has none', () => {
+    const { groups } = createGroupsView(columns, {
+      window: { start: null, end: null },
+      by: 'SIDE',
+      findGroup: (name) => (name === 'C' ? 'short' : 'long'),
+      benchmark: null,
+    });
+    // A rises from 100 to 103, B and C end at their first price: (0.8 x 1.03 + 0.4) / 1.2 = 1.02.
+    expect(groups.map(({ total_return: value }) => value)).toEqual([
+      expect.closeTo(0.02, 12),
+      expect.closeTo(0, 12),
+      expect.closeTo(0, 12),
+    ]);
+    expect(groups.map(({ benchmark_return: value }) => value)).toEqual([null, null, null]);
+  });
+
   test('the asset is held, at a negative weight', () => {
     expect(createAssetView(columns, 'C')).toMatchObject({
       rebalances_held: 1,

@@ -5471,6 +5471,10 @@ class GroupAttributionRow(t.TypedDict):
     average_weight: float
     #: Mean weight of the group in the benchmark. Null without a benchmark.
     benchmark_average_weight: t.Optional[float]
+    #: Return of the group in the run, compounded over the periods in which the group has a weight. In a period it is the contribution of the group, after costs, divided by its weight at the start; the effects use the same returns. Null if the group has no weight in any period, or a return below -1 in one, which opposite positions or costs of a small weight can cause.
+    total_return: t.Optional[float]
+    #: Return of the group in the benchmark, defined in the same way. Null also without a benchmark.
+    benchmark_return: t.Optional[float]
     #: Contribution of the group to the total return; the groups sum to it.
     contribution: float
     #: Effect of a group weight that differs from the benchmark. Null without a benchmark.

@@ -214,6 +214,34 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     write: formatPercent,
   }),
   createNumericColumn({
+    id: 'benchmark-weight',
+    adds: true,
+    title: 'Benchmark weight',
+    help: 'Mean weight in the benchmark',
+    width: 128,
+    priority: 5,
+    of: ({ benchmark_average_weight: weight }) => weight,
+    write: formatPercent,
+  }),
+  createNumericColumn({
+    id: 'return',
+    title: 'Return',
+    help: 'Return of the sector over the sessions in which it has a weight, after costs',
+    width: 84,
+    priority: 3,
+    of: ({ total_return: totalReturn }) => totalReturn,
+    write: addSign,
+  }),
+  createNumericColumn({
+    id: 'benchmark-return',
+    title: 'Benchmark return',
+    help: 'Return of the sector in the benchmark',
+    width: 128,
+    priority: 3,
+    of: ({ benchmark_return: benchmarkReturn }) => benchmarkReturn,
+    write: addSign,
+  }),
+  createNumericColumn({
     id: 'contribution',
     adds: true,
     title: 'Contribution',
@@ -221,15 +249,28 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     of: ({ contribution }) => contribution,
     write: addPoints,
   }),
-  ...(['allocation', 'selection', 'interaction'] as const).map((effect, k): Column<GroupAttributionRow> => ({
-    id: effect,
-    title: formatLabel(effect),
-    width: 96,
-    priority: 2 + k,
-    align: 'right',
-    value: (row) => row[effect],
-    show: (row) => addPoints(row[effect]),
-  })),
+  ...(['allocation', 'selection', 'interaction'] as const).map((effect) =>
+    createNumericColumn<GroupAttributionRow>({
+      id: effect,
+      adds: true,
+      title: formatLabel(effect),
+      width: 96,
+      priority: effect === 'interaction' ? 4 : 2,
+      of: (row) => row[effect],
+      write: addPoints,
+    }),
+  ),
+  createNumericColumn({
+    id: 'total',
+    adds: true,
+    title: 'Total',
+    help: 'Sum of allocation, selection and interaction: part of the active return',
+    width: 84,
+    priority: 6,
+    of: ({ allocation, selection, interaction }) =>
+      allocation === null ? null : allocation + selection! + interaction!,
+    write: addPoints,
+  }),
 ];
 
 const NAME_COLUMNS: readonly Column<NameRow>[] = [

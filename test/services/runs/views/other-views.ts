@@ -81,6 +81,9 @@ export function describeOtherViews(): void {
       expect(
         sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight)),
       ).toBeCloseTo(1, 10);
+      expect(ownView.body.groups.map((row: { benchmark_return: unknown }) => row.benchmark_return)).toEqual(
+        ownView.body.groups.map(() => null),
+      );
       const unknownAnswer = await service.checked(
         'getGroupAttribution',
         '/analytics/MAIN/attribution/groups?by=SHOE_SIZE',
@@ -89,6 +92,44 @@ export function describeOtherViews(): void {
         422,
         'UNKNOWN_FIELD_NAME',
       ]);
+    });
+
+    test('the effects of one session follow from the weights and returns of the groups', async () => {
+      const { body } = await service.checked(
+        'getGroupAttribution',
+        '/analytics/MAIN/attribution/groups?benchmark=WIDE&start=2022-03-01&end=2022-03-02',
+      );
+      expect([body.periods, body.groups.length > 2]).toEqual([1, true]);
+      const other: number = body.benchmark_return;
+      for (const row of body.groups) {
+        const {
+          average_weight: w,
+          benchmark_average_weight: b,
+          total_return: own,
+          benchmark_return: groupReturn,
+        } = row;
+        expect([own === null, groupReturn === null]).toEqual([w === 0, b === 0]);
+        const benchmarkGroup: number = groupReturn ?? other;
+        const group: number = own ?? benchmarkGroup;
+        expect(row.allocation).toBeCloseTo((w - b) * (benchmarkGroup - other), 12);
+        expect(row.selection).toBeCloseTo(b * (group - benchmarkGroup), 12);
+        expect(row.interaction).toBeCloseTo((w - b) * (group - benchmarkGroup), 12);
+      }
+      const sumProducts = (weight: string, value: string) =>
+        sum(body.groups.map((row: Record<string, number | null>) => row[weight]! * (row[value] ?? 0)));
+      expect(sumProducts('average_weight', 'total_return')).toBeCloseTo(body.total_return, 12);
+      expect(sumProducts('benchmark_average_weight', 'benchmark_return')).toBeCloseTo(body.benchmark_return, 12);
+    });
+
+    test('a group of the whole run has the return of the run, and so has its benchmark', async () => {
+      const { body } = await service.checked(
+        'getGroupAttribution',
+        '/analytics/MAIN/attribution/groups?by=CURRENCY&benchmark=WIDE&start=2022-03-01&end=2023-03-01',
+      );
+      expect(body.groups).toHaveLength(1);
+      const [row] = body.groups;
+      expect(row.total_return).toBeCloseTo(body.total_return, 12);
+      expect(row.benchmark_return).toBeCloseTo(body.benchmark_return, 12);
     });
 
     test('every identity of the run holds when it is recomputed', async () => {

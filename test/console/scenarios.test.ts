@@ -259,6 +259,9 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const sector = against.groups.find((row) => row.total_return !== null && row.benchmark_return !== null)!;
     const formatSigned = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(100 * value).toFixed(2)}`;
     const table = page.getByRole('table', { name: 'attribution by sector' });
+    const size = page.viewportSize()!; // a desk has a size
+    await page.setViewportSize({ width: 1440, height: size.height });
+    await table.getByRole('columnheader', { name: 'Total' }).waitFor();
     const titles = await table.getByRole('columnheader').allInnerTexts();
     const cells = table.getByRole('row', { name: sector.group }).getByRole('cell');
     const expectCell = async (title: string, text: string) =>
@@ -271,6 +274,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     await expectCell('Return', `${formatSigned(sector.total_return!)}%`);
     await expectCell('Benchmark return', `${formatSigned(sector.benchmark_return!)}%`);
     await expectCell('Total', `${formatSigned(sector.allocation! + sector.selection! + sector.interaction!)} pp`);
+    await page.setViewportSize(size);
     // The identities belong to the stored runs.
     await follow(page, '/console/indices/BROAD?tab=runs');
     await page.getByText(/^all \d+ identities hold$/).waitFor();

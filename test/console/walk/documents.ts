@@ -150,7 +150,7 @@ export function describeDocuments(desk: () => Desk): void {
     await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
     await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.getByText('A B Equity is not in the store').waitFor();
+    await page.getByRole('grid', { name: 'names' }).getByText('not in the store', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Remove A B Equity from the list' }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/watchlists/desk');

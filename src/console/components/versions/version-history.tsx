@@ -14,7 +14,7 @@ export function VersionHistory(props: VersionsProps) {
   const [isOpen, setOpen] = useState(getParameter('version') !== null);
   return (
     <details class="history" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Versions of {props.id}</summary>
+      <summary>Versions</summary>
       {isOpen && <Versions {...props} />}
     </details>
   );

@@ -33,7 +33,7 @@ export function AddSecurity({ known, listed, isWide, onAdd }: AddSecurityProps) 
       <input
         class="control"
         aria-label="Security to add"
-        placeholder="Security or company"
+        placeholder="Add a security or company"
         list={listId}
         value={typed}
         onInput={({ currentTarget }) => setTyped(currentTarget.value)}

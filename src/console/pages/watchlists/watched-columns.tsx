@@ -72,7 +72,15 @@ export const createColumns = (terms: ColumnsTerms): readonly Column<Row>[] => [
   }),
   createLineColumn(terms),
   createCapitalColumn(terms),
-  { id: 'end', title: 'Last session', width: 100, priority: 5, below: 'nothing', value: ({ end }) => end },
+  {
+    id: 'end',
+    title: 'Last session',
+    width: 100,
+    priority: 5,
+    below: 'nothing',
+    value: ({ end }) => end,
+    show: (row) => <span class={isPast(row, terms) ? 'quiet' : ''}>{row.end ?? MISSING_TEXT}</span>,
+  },
 ];
 
 export const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row> => ({
@@ -86,6 +94,9 @@ export const createRemoveColumn = (onRemove: (identifier: string) => void): Colu
     </Button>
   ),
 });
+
+/** Returns true if a security has no current values. */
+const isPast = (row: Row, terms: ColumnsTerms): boolean => row.isMissing || isEnded(row, terms);
 
 /** Returns true if the prices of a security end before those of the data store. */
 const isEnded = ({ end }: Row, { lastDate }: ColumnsTerms): boolean => end !== null && end < lastDate;
@@ -125,9 +136,12 @@ const createCloseColumn = ({ currency, ...terms }: ColumnsTerms): Column<Row> =>
   width: currency === null ? 112 : 84,
   align: 'right',
   value: ({ close }) => close,
-  show: ({ close, ...row }) => (
-    <span class={isEnded(row as Row, { currency, ...terms }) ? 'quiet' : ''}>
-      {formatMoney(formatDecimal(close, close !== null && close < 1 ? 4 : 2), currency === null ? row.currency : null)}
+  show: (row) => (
+    <span class={isPast(row, { currency, ...terms }) ? 'quiet' : ''}>
+      {formatMoney(
+        formatDecimal(row.close, row.close !== null && row.close < 1 ? 4 : 2),
+        currency === null ? row.currency : null,
+      )}
     </span>
   ),
 });
@@ -142,7 +156,7 @@ const createCapitalColumn = ({ currency, lastDate }: ColumnsTerms): Column<Row> 
   align: 'right',
   value: (row) => row.market_cap,
   show: (row) => (
-    <span class={isEnded(row, { currency, lastDate }) ? 'quiet' : ''}>
+    <span class={isPast(row, { currency, lastDate }) ? 'quiet' : ''}>
       {formatMoney(formatCompact(row.market_cap), currency === null ? row.currency : null)}
     </span>
   ),
@@ -154,17 +168,16 @@ interface ReturnColumn extends Pick<Column<Row>, 'id' | 'title' | 'priority' | '
 }
 
 function createReturnColumn(terms: ColumnsTerms, { of, width = 80, ...column }: ReturnColumn): Column<Row> {
-  const isHidden = (row: Row): boolean => row.isMissing || isEnded(row, terms);
   return {
     ...createNumericColumn<Row>({
       ...column,
       help: 'With dividends, in the currency of the security',
       width,
-      of: (row) => (isHidden(row) ? null : of(row)),
+      of: (row) => (isPast(row, terms) ? null : of(row)),
       write: addSign,
     }),
     show: (row) =>
-      isHidden(row) ? (
+      isPast(row, terms) ? (
         <span class="quiet" title={row.isMissing ? undefined : `${formatChange(of(row))} to ${row.end}`}>
           {MISSING_TEXT}
         </span>
@@ -185,7 +198,7 @@ const createLineColumn = ({ lastDate }: ColumnsTerms): Column<Row> => ({
   value: () => null,
   show: ({ identifier, year }) =>
     year === undefined || year.dates.at(-1)! <= subtractMonths(lastDate, 12) ? (
-      <span class="quiet">{MISSING_TEXT}</span>
+      <></>
     ) : (
       <YearLine year={year} end={lastDate} label={`Last year of ${identifier}`} />
     ),

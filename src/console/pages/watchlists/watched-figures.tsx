@@ -1,17 +1,14 @@
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { formatCompact } from '../../words/amounts.js';
-import { computeMedian } from '../../words/median.js';
 import { formatChange, formatCount, formatMoney, getSignClass } from '../../words/numbers.js';
-import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
+import { summariseList, type ListSummary } from './list-summary.js';
 import type { Row } from './watched-columns.js';
 
 interface WatchedFiguresProps {
   readonly rows: readonly Row[];
   /** Last date of the data store; empty if it has no prices. */
   readonly lastDate: string;
-  /** False if the list of watchlists above states the number of securities in the store. */
-  readonly hasCount: boolean;
 }
 
 /** Minimum number of traded securities of which the highest and the lowest return are shown. */
@@ -19,73 +16,57 @@ const EXTREMES_MIN = 3;
 
 /**
  * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
- * securities with a price on the last date of the data store count.
+ * securities with a price on the last date of the data store count. Without any, nothing is rendered.
  */
-export function WatchedFigures({ rows: listedRows, lastDate, hasCount }: WatchedFiguresProps) {
-  const rows = listedRows.filter(({ isMissing }) => !isMissing);
-  const missing = listedRows.filter(({ isMissing }) => isMissing).map(({ identifier }) => identifier);
+export function WatchedFigures({ rows, lastDate }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
-  const tradedRows = rows.filter(({ end }) => end === lastDate);
-  const endedCount = rows.length - tradedRows.length;
-  const days = listReturns(tradedRows, computeDayReturn);
-  const years = listReturns(tradedRows, computeYearToDate);
+  const summary = summariseList(rows, lastDate);
+  const { traded, days, years, medianDay, medianYear, capital } = summary;
+  if (traded.length === 0) return null;
   const [worst, best] = years.length < EXTREMES_MIN ? [] : [years[0], years.at(-1)];
-  const notes = [
-    ...(missing.length === 0 ? [] : [formatMissing(missing)]),
-    ...(endedCount === 0
-      ? []
-      : [lastDate === '' ? 'the store has no price' : `${formatCount(endedCount)} ended before ${lastDate}`]),
-  ];
   const count: Metric = {
-    term: 'In the store',
-    value: `${formatCount(rows.length)} of ${formatCount(listedRows.length)}`,
-    ...createNote(notes.length === 0 ? null : notes.join('; ')),
+    term: 'With a current price',
+    value: `${formatCount(traded.length)} of ${formatCount(rows.length)}`,
+    ...createNote(formatOthers(summary)),
   };
   const metrics = [
-    ...(hasCount ? [count] : []),
-    ...createSignedMetric('Median 1-day return', findMedian(days), formatGains(days)),
-    ...createSignedMetric('Median YTD return', findMedian(years), null),
-    ...createSignedMetric('Highest YTD', best?.value, best?.identifier ?? null),
-    ...createSignedMetric('Lowest YTD', worst?.value, worst?.identifier ?? null),
-    ...createCapitalMetric(tradedRows),
+    count,
+    ...createSignedMetric('Median 1-day return', medianDay, formatGains(days)),
+    ...createSignedMetric('Median YTD return', medianYear, formatGains(years)),
+    ...createSignedMetric('Highest YTD', best?.value ?? null, best?.identifier ?? null),
+    ...createSignedMetric('Lowest YTD', worst?.value ?? null, worst?.identifier ?? null),
+    ...(capital === null
+      ? []
+      : [
+          {
+            term: 'Market cap',
+            value: formatMoney(formatCompact(capital.sum), capital.currency),
+            note: `sum of ${formatCount(capital.count)}`,
+          },
+        ]),
   ];
-  return metrics.length === 0 ? null : <Metrics label="Figures of the list" metrics={metrics} />;
+  return <Metrics label="Figures of the list" metrics={metrics} />;
 }
 
 /** Formats the number of gains, for example `2 of 12 gained`. */
-const formatGains = (returns: ReturnType<typeof listReturns>): string =>
+const formatGains = (returns: ListSummary['days']): string =>
   `${formatCount(returns.filter(({ value }) => value > 0).length)} of ${formatCount(returns.length)} gained`;
 
-/** Names the missing securities. If there are many, gives only their number. */
-const formatMissing = (missing: readonly string[]): string =>
-  missing.length > NAMED_MAX
-    ? `${formatCount(missing.length)} are not in the store`
-    : `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not in the store`;
+/** Names the securities without a current price, for example `BADD ended, 3 not in the store`; null if there is none. */
+function formatOthers({ ended, missing }: ListSummary): string | null {
+  const parts = [formatPart(ended, 'ended'), formatPart(missing, 'not in the store')].filter((part) => part !== '');
+  return parts.length === 0 ? null : parts.join(', ');
+}
 
+const formatPart = (rows: readonly Row[], state: string): string => {
+  if (rows.length === 0) return '';
+  return `${rows.length > NAMED_MAX ? formatCount(rows.length) : rows.map(({ identifier }) => identifier).join(' and ')} ${state}`;
+};
+
+/** Maximum number of securities that are named. */
 const NAMED_MAX = 2;
-
-/** Returns the known returns in ascending order. */
-const listReturns = (rows: readonly Row[], over: (year: YearPrices | undefined) => number | null) =>
-  rows
-    .flatMap(({ identifier, year }) => {
-      const value = over(year);
-      return value === null ? [] : [{ identifier, value }];
-    })
-    .toSorted((a, b) => a.value - b.value);
-
-const findMedian = (returns: ReturnType<typeof listReturns>): number | undefined =>
-  returns.length === 0 ? undefined : computeMedian(returns.map(({ value }) => value));
 
 const createNote = (note: string | null) => (note === null ? {} : { note });
 
-const createSignedMetric = (term: string, value: number | undefined, note: string | null): readonly Metric[] =>
-  value === undefined ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
-
-/** Returns the sum of the market capitalisations. Returns nothing if they have different currencies. */
-function createCapitalMetric(rows: readonly Row[]): readonly Metric[] {
-  const knownRows = rows.filter(({ market_cap: cap }) => cap !== null);
-  const [currency = null, ...others] = new Set(knownRows.map((row) => row.currency));
-  if (knownRows.length === 0 || others.length > 0) return [];
-  const sum = knownRows.reduce((total, { market_cap: cap }) => total + (cap ?? 0), 0);
-  return [{ term: 'Market cap', value: formatMoney(formatCompact(sum), currency), note: 'sum of the list' }];
-}
+const createSignedMetric = (term: string, value: number | null, note: string | null): readonly Metric[] =>
+  value === null ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];

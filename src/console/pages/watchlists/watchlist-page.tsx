@@ -16,7 +16,7 @@ import { formatWatchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { AddSecurity } from './add-security.js';
-import { WatchedTable } from './watched-table.js';
+import { EditedTable } from './watched-table.js';
 import '../data/data.css';
 import '../designer/designer.css';
 
@@ -151,7 +151,7 @@ function Securities({ edited, list }: SecuritiesProps) {
         )}
         {mayEdit && !isStored && addition}
         {identifiers.length > 0 && (
-          <WatchedTable
+          <EditedTable
             identifiers={identifiers}
             onRemove={mayEdit ? (identifier) => change(identifiers.filter((own) => own !== identifier)) : undefined}
           />

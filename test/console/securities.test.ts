@@ -123,7 +123,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/watchlists');
     await follow(page, '/console/watchlists/ended');
     // Without a current price there is no median.
-    await page.getByText(`No security has a price on ${last}; in the order of the list.`).waitFor();
+    await page
+      .getByText(`Closes in USD, in the order of the list. No security has a price on ${last}. If a security`)
+      .waitFor();
     expect(await figures.count()).toBe(0);
     // A missing security is a row, in the order of the list.
     const missingRow = rows.getByRole('row').nth(2);
@@ -143,7 +145,10 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/watchlists');
     const later = page.getByRole('region', { name: 'Later' });
     await later.getByLabel('Figures of the list').waitFor();
-    const medians = await later.locator('.metrics dd').filter({ hasText: /^[+−].*%$/ }).allTextContents();
+    const medians = await later
+      .locator('.metrics dd')
+      .filter({ hasText: /^[+−].*%$/ })
+      .allTextContents();
     expect(medians.length).toBe(2);
     const lists = page.getByRole('grid', { name: 'watchlists' });
     await lists.getByRole('row', { name: `Later 3 1 ended ${medians.join(' ')} ` }).waitFor();

@@ -23,7 +23,11 @@ export function ConstraintTable({ run, measure, scale }: ConstraintTableProps) {
   if (rows.length === 0) return null;
   const labels = { all: rows.map(({ label }) => label), binding: listBindingLabels(run) };
   return (
-    <Section title="Constraints" aside={`cost and effect: change of ${measure.name}`}>
+    <Section title="Constraints">
+      <p class="quiet">
+        Cost: deterioration of {measure.name} caused by the constraint. Effect: its change if the bound is relaxed by
+        one step.
+      </p>
       <Table
         label="constraints of the optimisation"
         columns={createConstraintColumns(scale, labels)}
@@ -70,7 +74,7 @@ const createConstraintColumns = (scale: ChangeScale, labels: Labels): readonly C
   ...createCostColumns(scale),
   {
     id: 'sentence',
-    title: 'In words',
+    title: 'Explanation',
     width: 260,
     ideal: 700,
     grow: 3,

@@ -16,7 +16,7 @@ const EXTREMES_MIN = 3;
 
 /**
  * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
- * securities with a price on the last date of the data store count. Without any, nothing is rendered.
+ * securities with a price on the last date of the data store count. If there are none, nothing is rendered.
  */
 export function WatchedFigures({ rows, lastDate }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;

@@ -61,7 +61,10 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   return (
     <>
       <WatchedFigures rows={rows} lastDate={lastDate} />
-      <p class="quiet">{formatOrder(rows, lastDate, currency)}</p>
+      <p class="quiet">
+        {formatTerms(rows, lastDate, currency)}
+        {onRemove !== undefined && rows.some(({ isMissing }) => isMissing) && MISSING_HELP}
+      </p>
       <Table
         label="names"
         name="watched"
@@ -82,14 +85,17 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   );
 }
 
+const MISSING_HELP =
+  ' If a security is not in the store, choose the store that contains it, correct its identifier under Edit the list, or remove it.';
+
 const formatSearchText = ({ identifier, name, sector }: Row): string => `${identifier} ${name ?? ''} ${sector ?? ''}`;
 
 /** Describes the currency and the last date of the closes, and the order of the rows. */
-function formatOrder(rows: readonly Row[], lastDate: string, currency: string | null): string {
+function formatTerms(rows: readonly Row[], lastDate: string, currency: string | null): string {
+  const isTraded = rows.some(({ end }) => end === lastDate);
+  const closes = `Closes${currency === null ? '' : ` in ${currency}`}${isTraded ? ` to ${lastDate}` : ''}`;
   const order = getParameter('watched.sort') === null ? 'in the order of the list' : 'sorted by a column';
-  if (!rows.some(({ end }) => end === lastDate))
-    return `No security has a price${lastDate === '' ? '' : ` on ${lastDate}`}; ${order}.`;
-  return `Closes${currency === null ? '' : ` in ${currency}`} to ${lastDate}, ${order}.`;
+  return `${closes}, ${order}.${isTraded || lastDate === '' ? '' : ` No security has a price on ${lastDate}.`}`;
 }
 
 /** Returns a column that shows an outline while its values are loading. */

@@ -1,4 +1,4 @@
-import type { RiskDecomposition } from '#contract/analytics/weights.js';
+import type { RiskDecomposition, TotalRiskDecomposition } from '#contract/analytics/weights.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
@@ -21,14 +21,20 @@ export interface MeasuredFactors extends FactorSplit {
   readonly findings: readonly Finding[];
 }
 
-/** Benchmark and dates of a variance; the benchmark is null for the total variance of the holdings. */
-export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
+/** Benchmark and dates of a variance. */
+export interface DecompositionOf extends Pick<TotalRiskDecomposition, 'requested_as_of' | 'as_of'> {
+  /** Benchmark of the active variance; null for the total variance of the holdings. */
+  readonly benchmark: string | null;
+}
+
+/** Decomposition with findings of the domain, whose lists are read-only. */
+type WithFindings<D> = Omit<D, 'findings'> & { readonly findings: readonly Finding[] };
 
 /** Converts a variance split by factors to its form in the API. */
 export function decomposeRisk(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
-  decompositionOf: DecompositionOf,
-): Omit<RiskDecomposition, 'findings'> & { readonly findings: readonly Finding[] } {
+  { benchmark, ...dates }: DecompositionOf,
+): WithFindings<RiskDecomposition> | WithFindings<TotalRiskDecomposition> {
   const residual = risk.totalVariance - risk.factorVariance - risk.specificVariance;
   return {
     contributions: { ...contributions },
@@ -36,8 +42,7 @@ export function decomposeRisk(
     factor_variance: risk.factorVariance,
     specific_variance: risk.specificVariance,
     total_variance: risk.totalVariance,
-    volatility: decompositionOf.benchmark === null ? risk.volatility : null,
-    tracking_error: decompositionOf.benchmark === null ? null : risk.volatility,
+    ...(benchmark === null ? { volatility: risk.volatility } : { tracking_error: risk.volatility, benchmark }),
     residual,
     reconciles: Math.abs(residual) <= RECONCILES_WITHIN,
     model,
@@ -50,6 +55,6 @@ export function decomposeRisk(
     ...window,
     observations: risk.observations,
     findings: risk.findings,
-    ...decompositionOf,
+    ...dates,
   };
 }

@@ -6,6 +6,7 @@ import type {
   RiskDecomposition,
   RiskModelCollection,
   RiskModelView,
+  TotalRiskDecomposition,
   WeightsView,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
@@ -189,7 +190,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
       .waitFor();
     const figures = page.getByLabel('Active risk against BROAD', { exact: true });
     await pollEventually(() => figures.textContent()).toContain(`By factors${share}of the active variance`);
-    await bars.getByRole('row', { name: `Total +${(100 * body.tracking_error!).toFixed(2)} pp 100.0%` }).waitFor();
+    await bars.getByRole('row', { name: `Total +${(100 * body.tracking_error).toFixed(2)} pp 100.0%` }).waitFor();
     await page.getByRole('radio', { name: 'Total', exact: true }).check();
     await page.getByRole('heading', { name: 'Total risk by factor' }).waitFor();
     await page.getByLabel('Total risk', { exact: true }).getByText('of the variance, beyond the factors').waitFor();
@@ -226,13 +227,13 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
       .first()
       .waitFor();
     // Without a reference, the total risk is split by factor. The contributions add up to the forecast volatility.
-    const { body: split } = await service.ask<RiskDecomposition>('GET', '/analytics/BROAD/factor-risk');
+    const { body: split } = await service.ask<TotalRiskDecomposition>('GET', '/analytics/BROAD/total-risk');
     const factors = page.getByRole('region', { name: 'Total risk by factor' });
-    await factors.getByRole('row', { name: `Total +${(100 * split.volatility!).toFixed(2)} pp 100.0%` }).waitFor();
+    await factors.getByRole('row', { name: `Total +${(100 * split.volatility).toFixed(2)} pp 100.0%` }).waitFor();
     const points = await factors.locator('tbody tr:not(.bar-total) td:nth-of-type(2)').allTextContents();
     expect(points).toHaveLength(split.factors.length + 1);
     const pointsSum = points.reduce((total, text) => total + Number.parseFloat(text.replace('\u2212', '-')), 0);
-    expect(pointsSum).toBeCloseTo(100 * split.volatility!, 1);
+    expect(pointsSum).toBeCloseTo(100 * split.volatility, 1);
     expect(await factors.getByRole('radio', { name: 'Active' }).count()).toBe(0);
     // One selector serves all sections.
     await page.getByLabel('Relative to').selectOption('CORE');

@@ -439,7 +439,7 @@ for name in run.names:
         views[f'{of}/assets/{quote(name)}'] = asset(run, name)
 for day in (middle, rebalance, DAYS[-1]):
     views[f'{of}/weights?risk=true&benchmark={BENCHMARK}&as_of={day}'] = weights(run, benchmark, day)
-    for query, other in ((f'{of}/factor-risk?benchmark={BENCHMARK}&as_of={day}', benchmark), (f'{of}/factor-risk?as_of={day}', None)):
+    for query, other in ((f'{of}/factor-risk?benchmark={BENCHMARK}&as_of={day}', benchmark), (f'{of}/total-risk?as_of={day}', None)):
         views[query] = factor_risk(run, other, day, market_and_sectors)
         for count in (1, 5, 20):
             views[f'{query}&model=statistical&factors={count}'] = factor_risk(run, other, day, lambda names, returns, count=count: components(names, returns, count))

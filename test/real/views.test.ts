@@ -201,7 +201,8 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
       ['attributions by group', /attribution\/groups/, groups],
       ['names', /assets\//, names],
       ['weights with their risks', /weights/, 3],
-      ['factor risks', /factor-risk/, 24],
+      ['factor risks', /factor-risk/, 12],
+      ['total risks by factor', /total-risk/, 12],
       ['rolling risks', /rolling/, 8],
       ['comparisons', /compare/, 1],
     ])('%s', async (_kind, pattern, countMin) => {

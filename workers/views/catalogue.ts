@@ -100,6 +100,9 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   },
   weights: { show: async (query, control) => createObjectView(await showWeights(query, control)) },
   'factor-risk': { show: async (query, control) => createObjectView(await showFactorRisk(query, control)) },
+  'total-risk': {
+    show: async (query, control) => createObjectView(await showFactorRisk({ ...query, benchmark: null }, control)),
+  },
   'factor-attribution': { show: (query) => createObjectView(showFactorAttribution(query)) },
   groups: { show: async (query) => createObjectView(await showGroups(query)) },
   reconcile: { show: async (query, control) => createObjectView(await showReconciliation(query, control)) },

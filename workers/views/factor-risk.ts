@@ -29,11 +29,11 @@ import { useRunFile } from '../run-files/run-file.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
 
 /**
- * Decomposes the variance of a run, or its active variance against a benchmark, by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA,
- * MODEL_LACKS_NAMES
+ * Decomposes the active variance of a run against a benchmark by factors; the total variance if the benchmark is null.
+ * @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA, MODEL_LACKS_NAMES
  */
 export function showFactorRisk(
-  { columns, as_of, benchmark, market: handle, measure }: InputOfView<'factor-risk'>,
+  { columns, as_of, benchmark, market: handle, measure }: Omit<InputOfView<'factor-risk'>, 'view'>,
   { report }: TaskControl,
 ): Promise<object> {
   const asOf = as_of ?? null;

@@ -38,7 +38,7 @@ import {
 import { putStrategy, strategies } from './strategies.js';
 import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
-import { factorRisk, limits, termStructure } from './watch.js';
+import { factorRisk, limits, termStructure, totalRisk } from './watch.js';
 
 /**
  * Commands that show or change one resource of the service, by name. A name of two words belongs to a family of
@@ -90,6 +90,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   compare,
   limits,
   'factor-risk': factorRisk,
+  'total-risk': totalRisk,
   'term-structure': termStructure,
   events,
   actions: indexActions,

@@ -1,5 +1,8 @@
+import type { RiskDecomposition, TotalRiskDecomposition } from '#clients/typescript/divisor.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
+import type { FlagValues } from '../command-line.js';
 import { BENCHMARK_FLAG } from '../job-commands/fields.js';
+import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { createViewCommand } from './view-command.js';
 
@@ -34,51 +37,70 @@ export const limits = createViewCommand({
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-export const factorRisk = createViewCommand({
-  summary:
-    'Split the variance of a stored run, or its active variance against a benchmark, into factors and specific risk.',
-  words: [INDEX],
-  flags: {
-    ...RUN,
-    benchmark: {
-      ...BENCHMARK_FLAG.benchmark,
-      help: `${BENCHMARK_FLAG.benchmark.help} Default: none, for the total variance.`,
-    },
-    model: {
-      type: 'string',
-      value: MODELS.join('|'),
-      choices: MODELS,
-      help: 'Model of the factors. Default: market_sector.',
-    },
-    'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
-    factors: {
-      type: 'number',
-      value: 'N',
-      help: 'Number of principal components for the model statistical. Default: 5.',
-    },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
+const FACTOR_FLAGS = {
+  model: {
+    type: 'string',
+    value: MODELS.join('|'),
+    choices: MODELS,
+    help: 'Model of the factors. Default: market_sector.',
   },
-  examples: ['divisor factor-risk CORE-100', 'divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
-  ask(client, [index_id = ''], flags) {
-    const model = flags.text<(typeof MODELS)[number]>('model');
-    const query = {
-      run_id: flags.text('run-id'),
-      benchmark: flags.text('benchmark'),
-      model,
-      risk_model: flags.text('risk-model'),
-      factors: flags.number('factors'),
-      as_of: flags.text('as-of'),
-    };
-    return client.call('getFactorRisk', { params: { index_id }, query });
+  'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
+  factors: {
+    type: 'number',
+    value: 'N',
+    help: 'Number of principal components for the model statistical. Default: 5.',
   },
-  records: ({ contributions, factor_share: factorShare, total_variance: total }) => [
+  'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
+} as const;
+
+const readFactorQuery = (flags: FlagValues) => ({
+  run_id: flags.text('run-id'),
+  model: flags.text<(typeof MODELS)[number]>('model'),
+  risk_model: flags.text('risk-model'),
+  factors: flags.number('factors'),
+  as_of: flags.text('as-of'),
+});
+
+/** Members that both decompositions have. */
+type FactorSplit = Omit<TotalRiskDecomposition, 'volatility'>;
+
+/** Rows and notices of a variance that is split by factors. */
+const SPLIT_TABLE = {
+  records: ({ contributions, factor_share: factorShare, total_variance: total }: FactorSplit) => [
     ...Object.entries(contributions).map(([factor, share]) => createRow(factor, share * factorShare, total)),
     createRow('specific', 1 - factorShare, total),
   ],
-  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
-});
+  notices: ({ findings }: FactorSplit) => findings.map(({ code, message }) => `${code}: ${message}`),
+};
 
 const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
+
+export const factorRisk = createViewCommand({
+  summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
+    ...FACTOR_FLAGS,
+  },
+  examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
+  async ask(client, [index_id = ''], flags): Promise<RiskDecomposition> {
+    const benchmark = flags.text('benchmark');
+    if (benchmark === undefined) throw new UsageError('divisor factor-risk requires --benchmark');
+    return client.call('getFactorRisk', { params: { index_id }, query: { ...readFactorQuery(flags), benchmark } });
+  },
+  ...SPLIT_TABLE,
+});
+
+export const totalRisk = createViewCommand({
+  summary: 'Split the total variance of a stored run into factors and specific risk.',
+  words: [INDEX],
+  flags: { ...RUN, ...FACTOR_FLAGS },
+  examples: ['divisor total-risk CORE-100', 'divisor total-risk CORE-100 --model styles'],
+  ask: (client, [index_id = ''], flags): Promise<TotalRiskDecomposition> =>
+    client.call('getTotalRisk', { params: { index_id }, query: readFactorQuery(flags) }),
+  ...SPLIT_TABLE,
+});
 
 export const termStructure = createViewCommand({
   summary: 'Print fair values of futures on an index by expiry.',

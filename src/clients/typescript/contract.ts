@@ -10011,10 +10011,6 @@ export interface RiskDecomposition {
   readonly specific_variance: number;
   /** Total variance. */
   readonly total_variance: number;
-  /** Annualised forecast of the volatility: the root of the total variance; null with a benchmark. */
-  readonly volatility: number | null;
-  /** Annualised forecast of the tracking error: the root of the total variance; null without a benchmark. */
-  readonly tracking_error: number | null;
   /** Residual, which contains only rounding errors. */
   readonly residual: number;
   /** True if the residual is within its tolerance. */
@@ -10023,16 +10019,10 @@ export interface RiskDecomposition {
   readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Factors of the model. */
   readonly factors: readonly string[];
-  /** Exposure to each factor, active with a benchmark. */
-  readonly exposures: Readonly<Record<string, number>>;
-  /** Index or identifier of the comparison; null for the total variance. */
-  readonly benchmark: string | null;
   /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
   /** Date of the weights. */
   readonly as_of: string;
-  /** Fraction of the gross weight, active with a benchmark, that the figures cover. */
-  readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
   /** Requested estimator; null for `model` or a stored model. */
@@ -10047,6 +10037,14 @@ export interface RiskDecomposition {
   readonly observations: number | null;
   /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`. */
   readonly findings: readonly Finding[];
+  /** Annualised standard deviation of return differences. */
+  readonly tracking_error: number;
+  /** Active exposure to each factor. */
+  readonly exposures: Readonly<Record<string, number>>;
+  /** Index or identifier of the comparison. */
+  readonly benchmark: string;
+  /** Fraction of the gross active weight that the figures cover. */
+  readonly covered_weight: number;
 }
 
 export interface RiskDiagnosticsPayload {
@@ -12415,6 +12413,57 @@ export interface TopNRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
+export interface TotalRiskDecomposition {
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
+  readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
+  readonly stale: StaleState | null;
+  /** Fraction of the factor variance that the factor contributes. It can be negative. */
+  readonly contributions: Readonly<Record<string, number>>;
+  /** Fraction of the total variance that the factors explain. */
+  readonly factor_share: number;
+  /** Variance that the factors explain. */
+  readonly factor_variance: number;
+  /** Specific variance of the securities. */
+  readonly specific_variance: number;
+  /** Total variance. */
+  readonly total_variance: number;
+  /** Residual, which contains only rounding errors. */
+  readonly residual: number;
+  /** True if the residual is within its tolerance. */
+  readonly reconciles: boolean;
+  /** Source of the factors. For a stored model, its estimator, or `imported`. */
+  readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
+  /** Factors of the model. */
+  readonly factors: readonly string[];
+  /** Requested value; null if omitted. */
+  readonly requested_as_of: string | null;
+  /** Date of the weights. */
+  readonly as_of: string;
+  /** Stored risk model; null for a model estimated over the window of the run. */
+  readonly risk_model: string | null;
+  /** Requested estimator; null for `model` or a stored model. */
+  readonly risk_estimator: 'statistical' | 'industries' | 'styles' | null;
+  /** Securities without an estimate. */
+  readonly uncovered: readonly string[];
+  /** First date of the levels of the run. The estimation period begins on this date. */
+  readonly window_start: string | null;
+  /** Last date of the levels of the run. */
+  readonly window_end: string | null;
+  /** Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model. */
+  readonly observations: number | null;
+  /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`. */
+  readonly findings: readonly Finding[];
+  /** Annualised forecast of the volatility: the root of the total variance. */
+  readonly volatility: number;
+  /** Exposure to each factor. */
+  readonly exposures: Readonly<Record<string, number>>;
+  /** Fraction of the gross weight that the figures cover. */
+  readonly covered_weight: number;
+}
+
 /** The annualised tracking error relative to the index is at most a limit. */
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
@@ -13574,10 +13623,15 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined } | undefined };
     answer: WeightsView;
   };
-  /** Splits the total variance, or the active variance against a benchmark, into factor risk and specific risk. */
+  /** Splits the active variance against a benchmark index into factor risk and specific risk. */
   getFactorRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
+  };
+  /** Splits the total variance of the holdings into factor risk and specific risk. */
+  getTotalRisk: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } | undefined };
+    answer: TotalRiskDecomposition;
   };
   /** Attributes the return of a run to market, sectors and styles. */
   getFactorAttribution: {
@@ -14590,6 +14644,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getRunAsset: 'GET /analytics/{index_id}/assets/{identifier}',
   getWeights: 'GET /analytics/{index_id}/weights',
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
+  getTotalRisk: 'GET /analytics/{index_id}/total-risk',
   getFactorAttribution: 'GET /analytics/{index_id}/factor-attribution',
   getLevels: 'GET /analytics/{index_id}/levels',
   listRuns: 'GET /analytics/{index_id}/runs',

@@ -20,7 +20,7 @@ import { AttributionView, FactorAttributionView, GroupAttributionView } from './
 import { ReconciliationView } from './reconciliation.js';
 import { AssetView } from './asset.js';
 import { CompareView } from './compare.js';
-import { WeightsView, RiskDecomposition } from './weights.js';
+import { RiskDecomposition, TotalRiskDecomposition, WeightsView } from './weights.js';
 import { LevelsView } from './levels.js';
 
 const params = defineObject(() => ({ index_id: Id }));
@@ -28,6 +28,30 @@ const window = {
   start: IsoDate.optional().meta({ description: 'First day. Default: the first date of the run.' }),
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last date of the run.' }),
 };
+const asOf = {
+  as_of: IsoDate.optional().meta({
+    description: 'Latest date of the run on or before this day. Default: the last date.',
+  }),
+};
+/** Parameters that select the factors of a variance. */
+const createFactorQuery = () => ({
+  model: z.enum(FACTOR_MODELS).optional().meta({
+    description:
+      'Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.',
+  }),
+  risk_model: Id.optional().meta({
+    description: 'Stored risk model that provides the factors: statistical, industries or styles.',
+  }),
+  risk_estimator: z.enum(FACTOR_ESTIMATORS).optional().meta({
+    description: 'Estimator of the factors over the window of the run. Excludes model and risk_model.',
+  }),
+  factors: z
+    .int()
+    .min(1)
+    .max(20)
+    .optional()
+    .meta({ description: 'Number of principal components of `statistical`. Default: 5.' }),
+});
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** Errors of a view that needs prices while the store of the run is not active. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
@@ -225,9 +249,7 @@ export const analyticsRoutes = defineRoutes({
     params,
     query: defineObject(() => ({
       ...runQuery,
-      as_of: IsoDate.optional().meta({
-        description: 'Latest date of the run on or before this day. Default: the last date.',
-      }),
+      ...asOf,
       benchmark: BenchmarkName.optional(),
       risk: z.boolean().default(false).meta({ description: 'True adds risk contributions.' }),
       risk_model: Id.optional().meta({
@@ -247,35 +269,37 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/factor-risk',
     scope: 'read',
     tag,
-    summary:
-      'Splits the total variance, or the active variance against a benchmark, into factor risk and specific risk.',
+    summary: 'Splits the active variance against a benchmark index into factor risk and specific risk.',
     params,
     query: defineObject(() => ({
       ...runQuery,
-      as_of: IsoDate.optional().meta({
-        description: 'Latest date of the run on or before this day. Default: the last date.',
-      }),
-      benchmark: BenchmarkName.optional(),
-      model: z.enum(FACTOR_MODELS).optional().meta({
-        description:
-          'Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.',
-      }),
-      risk_model: Id.optional().meta({
-        description: 'Stored risk model that provides the factors: statistical, industries or styles.',
-      }),
-      risk_estimator: z.enum(FACTOR_ESTIMATORS).optional().meta({
-        description: 'Estimator of the factors over the window of the run. Excludes model and risk_model.',
-      }),
-      factors: z
-        .int()
-        .min(1)
-        .max(20)
-        .optional()
-        .meta({ description: 'Number of principal components of `statistical`. Default: 5.' }),
+      ...asOf,
+      benchmark: BenchmarkName,
+      ...createFactorQuery(),
     })),
     view: { name: 'factor-risk', needs: ['factors', 'benchmark', 'market'] },
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
     errors: [...priceErrors, ...benchmarkErrors, 'RISK_MODEL_NOT_FOUND', 'MODEL_LACKS_NAMES'],
+  },
+  getTotalRisk: {
+    method: 'GET',
+    path: '/analytics/{index_id}/total-risk',
+    scope: 'read',
+    tag,
+    summary: 'Splits the total variance of the holdings into factor risk and specific risk.',
+    params,
+    query: defineObject(() => ({ ...runQuery, ...asOf, ...createFactorQuery() })),
+    view: { name: 'total-risk', needs: ['factors', 'market'] },
+    success: { status: 200, description: 'The decomposition.', schema: TotalRiskDecomposition },
+    errors: [
+      ...priceErrors,
+      'NO_DATA_SOURCE',
+      'NO_DATA_AT_DATE',
+      'FX_MISSING',
+      'RISK_INSUFFICIENT_DATA',
+      'RISK_MODEL_NOT_FOUND',
+      'MODEL_LACKS_NAMES',
+    ],
   },
   getFactorAttribution: {
     method: 'GET',

@@ -78,8 +78,8 @@ export const WeightsView = defineObject(() => ({
 })).meta({ id: 'WeightsView' });
 export type WeightsView = WithoutRunState<z.infer<typeof WeightsView>>;
 
-export const RiskDecomposition = defineObject(() => ({
-  ...runState,
+/** Members of a variance that is split by factors. */
+const createSplitFields = () => ({
   contributions: z
     .record(z.string(), z.number())
     .meta({ description: 'Fraction of the factor variance that the factor contributes. It can be negative.' }),
@@ -87,30 +87,14 @@ export const RiskDecomposition = defineObject(() => ({
   factor_variance: z.number(),
   specific_variance: z.number(),
   total_variance: z.number(),
-  volatility: z.number().nullable().meta({
-    description: 'Annualised forecast of the volatility: the root of the total variance; null with a benchmark.',
-  }),
-  tracking_error: z.number().nullable().meta({
-    description: 'Annualised forecast of the tracking error: the root of the total variance; null without a benchmark.',
-  }),
   residual: z.number(),
   reconciles: z.boolean(),
   model: z
     .enum([...FACTOR_MODELS, 'imported'])
     .meta({ description: 'Source of the factors. For a stored model, its estimator, or `imported`.' }),
   factors: z.array(z.string()),
-  exposures: z
-    .record(z.string(), z.number())
-    .meta({ description: 'Exposure to each factor, active with a benchmark.' }),
-  benchmark: z
-    .string()
-    .nullable()
-    .meta({ description: 'Index or identifier of the comparison; null for the total variance.' }),
   requested_as_of: z.string().nullable(),
   as_of: z.string().meta({ description: 'Date of the weights.' }),
-  covered_weight: z
-    .number()
-    .meta({ description: 'Fraction of the gross weight, active with a benchmark, that the figures cover.' }),
   ...measuredFields,
   risk_estimator: z
     .enum(FACTOR_ESTIMATORS)
@@ -120,5 +104,25 @@ export const RiskDecomposition = defineObject(() => ({
     description:
       '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.',
   }),
+});
+
+export const RiskDecomposition = defineObject(() => ({
+  ...runState,
+  ...createSplitFields(),
+  tracking_error: z.number(),
+  exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
+  benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
+  covered_weight: z.number().meta({ description: 'Fraction of the gross active weight that the figures cover.' }),
 })).meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = WithoutRunState<z.infer<typeof RiskDecomposition>>;
+
+export const TotalRiskDecomposition = defineObject(() => ({
+  ...runState,
+  ...createSplitFields(),
+  volatility: z
+    .number()
+    .meta({ description: 'Annualised forecast of the volatility: the root of the total variance.' }),
+  exposures: z.record(z.string(), z.number()).meta({ description: 'Exposure to each factor.' }),
+  covered_weight: z.number().meta({ description: 'Fraction of the gross weight that the figures cover.' }),
+})).meta({ id: 'TotalRiskDecomposition' });
+export type TotalRiskDecomposition = WithoutRunState<z.infer<typeof TotalRiskDecomposition>>;

@@ -90,7 +90,12 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
         `${UNITS} ${formatLimits(route)}`,
         ...(exampleJson !== undefined && exampleJson.length <= EXAMPLE_MAX ? [`Example of body: ${exampleJson}`] : []),
       ].join('\n'),
-      inputSchema: { type: 'object', properties, required: requiredNames, additionalProperties: false },
+      inputSchema: {
+        type: 'object',
+        properties,
+        ...(requiredNames.length > 0 && { required: requiredNames }),
+        additionalProperties: false,
+      },
       annotations: createHints(route),
     },
   };
@@ -138,7 +143,7 @@ function shortenText(text: string, charactersMax: number): string {
 function formatLimits(route: Route): string {
   const { body, scope } = route;
   return [
-    `Limits: answer ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes, then shortened`,
+    `Limits: answer ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes`,
     ...(body === undefined ? [] : [`body ${body.bytesMax ?? LIMITS.MAX_BODY_BYTES} bytes`]),
     `scope ${scope}`,
     ...(startsJobs(route) ? [`starts a job: ${WAIT_TOOL}`] : []),

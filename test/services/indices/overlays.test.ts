@@ -158,7 +158,7 @@ test('the next rebalances of an overlay are those of the underlying index', asyn
 });
 
 test('every view of a run of an overlay answers as that of the underlying index, and the run reconciles', async () => {
-  const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
+  const views = ['overview', 'record', 'rebalances', 'performance', 'total-risk', 'rolling', 'limits', 'exposures'];
   const otherViews = [
     'dividend-points',
     'attribution/groups?by=SECTOR',

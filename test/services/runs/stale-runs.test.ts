@@ -66,6 +66,7 @@ const PRICED_VIEWS = [
   'weights?risk=true',
   'weights?benchmark=RIVAL',
   'factor-risk?benchmark=RIVAL',
+  'total-risk',
   'rolling?window=20',
   'assets/A',
   'attribution/groups?benchmark=RIVAL',

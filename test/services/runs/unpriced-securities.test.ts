@@ -37,6 +37,7 @@ const RISKS = [
   'weights?risk=true&benchmark=STAYED',
   'factor-risk?benchmark=STAYED',
   'factor-risk?benchmark=STAYED&model=statistical',
+  'total-risk',
   'rolling',
 ];
 

@@ -475,18 +475,30 @@ class Operations:
         """
         return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model, "risk_estimator": risk_estimator}))
 
-    def get_factor_risk(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
-        """Splits the total variance, or the active variance against a benchmark, into factor risk and specific risk.
+    def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
+        """Splits the active variance against a benchmark index into factor risk and specific risk.
 
+        :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
         :param run_id: Id of a stored run. Default: the newest run.
         :param as_of: Latest date of the run on or before this day. Default: the last date.
-        :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
         :param model: Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.
         :param risk_model: Stored risk model that provides the factors: statistical, industries or styles.
         :param risk_estimator: Estimator of the factors over the window of the run. Excludes model and risk_model.
         :param factors: Number of principal components of `statistical`. Default: 5.
         """
-        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
+        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
+
+    def get_total_risk(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "industries", "styles"]] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["statistical", "industries", "styles"]] = None, factors: Optional[int] = None) -> c.TotalRiskDecomposition:
+        """Splits the total variance of the holdings into factor risk and specific risk.
+
+        :param run_id: Id of a stored run. Default: the newest run.
+        :param as_of: Latest date of the run on or before this day. Default: the last date.
+        :param model: Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.
+        :param risk_model: Stored risk model that provides the factors: statistical, industries or styles.
+        :param risk_estimator: Estimator of the factors over the window of the run. Excludes model and risk_model.
+        :param factors: Number of principal components of `statistical`. Default: 5.
+        """
+        return cast("c.TotalRiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/total-risk", query={"run_id": run_id, "as_of": as_of, "model": model, "risk_model": risk_model, "risk_estimator": risk_estimator, "factors": factors}))
 
     def get_factor_attribution(self, index_id: str, *, run_id: Optional[str] = None, model: Optional[Literal["styles", "market_sector"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.FactorAttributionView:
         """Attributes the return of a run to market, sectors and styles.

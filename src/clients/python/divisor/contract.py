@@ -11112,10 +11112,6 @@ class RiskDecomposition(t.TypedDict):
     specific_variance: float
     #: Total variance.
     total_variance: float
-    #: Annualised forecast of the volatility: the root of the total variance; null with a benchmark.
-    volatility: t.Optional[float]
-    #: Annualised forecast of the tracking error: the root of the total variance; null without a benchmark.
-    tracking_error: t.Optional[float]
     #: Residual, which contains only rounding errors.
     residual: float
     #: True if the residual is within its tolerance.
@@ -11124,16 +11120,10 @@ class RiskDecomposition(t.TypedDict):
     model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
     #: Factors of the model.
     factors: t.Sequence[str]
-    #: Exposure to each factor, active with a benchmark.
-    exposures: t.Mapping[str, float]
-    #: Index or identifier of the comparison; null for the total variance.
-    benchmark: t.Optional[str]
     #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
-    #: Fraction of the gross weight, active with a benchmark, that the figures cover.
-    covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
     #: Requested estimator; null for `model` or a stored model.
@@ -11148,6 +11138,14 @@ class RiskDecomposition(t.TypedDict):
     observations: t.Optional[int]
     #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.
     findings: t.Sequence[Finding]
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: Active exposure to each factor.
+    exposures: t.Mapping[str, float]
+    #: Index or identifier of the comparison.
+    benchmark: str
+    #: Fraction of the gross active weight that the figures cover.
+    covered_weight: float
 
 
 class RiskDiagnosticsPayload(t.TypedDict):
@@ -13658,6 +13656,57 @@ class TopNRule(_TopNRule, total=False):
     params: TopNParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
+
+
+class TotalRiskDecomposition(t.TypedDict):
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
+    index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
+    stale: t.Optional[StaleState]
+    #: Fraction of the factor variance that the factor contributes. It can be negative.
+    contributions: t.Mapping[str, float]
+    #: Fraction of the total variance that the factors explain.
+    factor_share: float
+    #: Variance that the factors explain.
+    factor_variance: float
+    #: Specific variance of the securities.
+    specific_variance: float
+    #: Total variance.
+    total_variance: float
+    #: Residual, which contains only rounding errors.
+    residual: float
+    #: True if the residual is within its tolerance.
+    reconciles: bool
+    #: Source of the factors. For a stored model, its estimator, or `imported`.
+    model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
+    #: Factors of the model.
+    factors: t.Sequence[str]
+    #: Requested value; null if omitted.
+    requested_as_of: t.Optional[str]
+    #: Date of the weights.
+    as_of: str
+    #: Stored risk model; null for a model estimated over the window of the run.
+    risk_model: t.Optional[str]
+    #: Requested estimator; null for `model` or a stored model.
+    risk_estimator: t.Optional[t.Literal["statistical", "industries", "styles"]]
+    #: Securities without an estimate.
+    uncovered: t.Sequence[str]
+    #: First date of the levels of the run. The estimation period begins on this date.
+    window_start: t.Optional[str]
+    #: Last date of the levels of the run.
+    window_end: t.Optional[str]
+    #: Number of sessions with a return of every covered security, from which the risk is estimated; null for a stored model.
+    observations: t.Optional[int]
+    #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.
+    findings: t.Sequence[Finding]
+    #: Annualised forecast of the volatility: the root of the total variance.
+    volatility: float
+    #: Exposure to each factor.
+    exposures: t.Mapping[str, float]
+    #: Fraction of the gross weight that the figures cover.
+    covered_weight: float
 
 
 class _TrackingErrorParams(t.TypedDict):

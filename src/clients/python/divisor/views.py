@@ -176,9 +176,13 @@ class Frames:
         """Rolling volatility, tracking error, beta and correlation."""
         return to_frame(self._api.get_rolling_risk(index_id, **query)["risk"])
 
-    def factor_risk(self, index_id: str, benchmark: Optional[str] = None, **query: Any) -> "Series":
-        """Fraction of the factor variance that each factor contributes: total, or active against a benchmark."""
-        return pandas.Series(self._api.get_factor_risk(index_id, benchmark=benchmark, **query)["contributions"], dtype="float64")
+    def factor_risk(self, index_id: str, benchmark: str, **query: Any) -> "Series":
+        """Fraction of the active factor variance that each factor contributes."""
+        return pandas.Series(self._api.get_factor_risk(index_id, benchmark, **query)["contributions"], dtype="float64")
+
+    def total_risk(self, index_id: str, **query: Any) -> "Series":
+        """Fraction of the total factor variance that each factor contributes."""
+        return pandas.Series(self._api.get_total_risk(index_id, **query)["contributions"], dtype="float64")
 
     # Jobs ------------------------------------------------------------------------------------------------------------
 

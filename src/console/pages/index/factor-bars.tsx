@@ -1,16 +1,19 @@
-import type { RiskDecomposition } from '#clients/typescript/divisor.js';
+import type { RiskDecomposition, TotalRiskDecomposition } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { formatFactor } from '../../words/labels.js';
 import { formatChange, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
+
+/** Active or total risk, split by factor. */
+export type FactorDecomposition = RiskDecomposition | TotalRiskDecomposition;
 
 /**
  * Renders the contribution of each factor to the volatility or the tracking error, its share of the variance, and the
  * exposure.
  */
-export function FactorBars({ view }: { readonly view: RiskDecomposition }) {
+export function FactorBars({ view }: { readonly view: FactorDecomposition }) {
   const { factors, contributions, exposures, factor_share: factorShare, total_variance: variance } = view;
-  const isActive = view.benchmark !== null;
-  const risk = Math.sqrt(variance);
+  const isActive = 'benchmark' in view;
+  const risk = isActive ? view.tracking_error : view.volatility;
   const createBar = (label: string, share: number, exposure: number | null = null) => ({
     label,
     value: share * risk,

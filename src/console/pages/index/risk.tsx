@@ -1,4 +1,4 @@
-import type { OverviewView, RiskDecomposition, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
+import type { OverviewView, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
@@ -16,7 +16,7 @@ import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatPercent } from '../../words/numbers.js';
 import { formatEstimation } from '../../words/risk-window.js';
-import { FactorBars } from './factor-bars.js';
+import { FactorBars, type FactorDecomposition } from './factor-bars.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
 
@@ -240,12 +240,12 @@ function Factors({ id, reference }: FactorsProps) {
     : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
     `factors ${formatRunKey(id)} ${against} ${model}`,
-    (signal) =>
-      service.value.call('getFactorRisk', {
-        params: { index_id: id },
-        query: { ...readShownRun(), ...(against === null ? {} : { benchmark: against }), ...measure },
-        signal,
-      }),
+    (signal): Promise<FactorDecomposition> => {
+      const [params, query] = [{ index_id: id }, { ...readShownRun(), ...measure }];
+      return against === null
+        ? service.value.call('getTotalRisk', { params, query, signal })
+        : service.value.call('getFactorRisk', { params, query: { ...query, benchmark: against }, signal });
+    },
     { keeps: true },
   );
   return (
@@ -275,7 +275,7 @@ function Factors({ id, reference }: FactorsProps) {
           <>
             {view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
             <Metrics
-              label={view.benchmark === null ? 'Total risk' : `Active risk against ${view.benchmark}`}
+              label={'benchmark' in view ? `Active risk against ${view.benchmark}` : 'Total risk'}
               metrics={listFactorMetrics(view)}
             />
             <p class="quiet">{keepWordsWhole(`Estimated from ${formatEstimation(view)}.`)}</p>
@@ -287,15 +287,14 @@ function Factors({ id, reference }: FactorsProps) {
   );
 }
 
-function listFactorMetrics(view: RiskDecomposition): readonly Metric[] {
-  const { benchmark, volatility, tracking_error: trackingError, factor_share: factorShare } = view;
-  const active = benchmark === null ? '' : 'active ';
+function listFactorMetrics(view: FactorDecomposition): readonly Metric[] {
+  const { factor_share: factorShare } = view;
+  const [active, term, risk] =
+    'benchmark' in view
+      ? ['active ', `Forecast tracking error to ${view.benchmark}`, view.tracking_error]
+      : ['', 'Forecast volatility', view.volatility];
   return [
-    {
-      term: benchmark === null ? 'Forecast volatility' : `Forecast tracking error to ${benchmark}`,
-      value: formatPercent(volatility ?? trackingError),
-      note: `on ${view.as_of}`,
-    },
+    { term, value: formatPercent(risk), note: `on ${view.as_of}` },
     { term: 'By factors', value: formatPercent(factorShare), note: `of the ${active}variance` },
     {
       term: 'Specific',

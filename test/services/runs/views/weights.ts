@@ -95,7 +95,6 @@ export function describeWeights(): void {
         expect(sum(Object.values<number>(body.contributions))).toBeCloseTo(1, 10);
         expect(body.factor_variance + body.specific_variance).toBeCloseTo(body.total_variance, 14);
         expect(body.tracking_error).toBeCloseTo(Math.sqrt(body.total_variance), 12);
-        expect(body.volatility).toBeNull();
         expect(body.reconciles).toBe(true);
         expect(body).toMatchObject({
           benchmark: 'WIDE',
@@ -154,31 +153,36 @@ export function describeWeights(): void {
       const refusals = { 'risk_model=bare': 'risk_model', 'risk_model=by-styles&model=styles': 'model' };
       for (const [rest, path] of Object.entries(refusals))
         expect((await readFactorRisk(`benchmark=WIDE&${rest}`)).error.detail.findings[0].path).toBe(path);
-      for (const rest of ['benchmark=WIDE&risk_model=other', 'risk_model=other'])
-        expect((await readFactorRisk(rest)).error.code).toBe('MODEL_LACKS_NAMES');
+      expect((await readFactorRisk('benchmark=WIDE&risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
     });
 
-    test('decompose their total risk by factors without a benchmark: the volatility by the covariance of the same model', async () => {
+    test('decompose only their total risk by factors without a benchmark', async () => {
+      const { status, body } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk');
+      expect(status).toBe(422);
+      expect(body.error).toMatchObject({ code: 'VALIDATION_FAILED', detail: { findings: [{ path: 'benchmark' }] } });
+      const { body: risk } = await service.checked('getTotalRisk', '/analytics/MAIN/total-risk');
+      for (const name of ['benchmark', 'tracking_error']) expect(risk).not.toHaveProperty(name);
+      expect((await service.checked('getTotalRisk', '/analytics/MAIN/total-risk?benchmark=WIDE')).status).toBe(422);
+    });
+
+    test('decompose their total risk by factors: the volatility by the covariance of the same model', async () => {
+      const readTotalRisk = async (rest: string) =>
+        (await service.checked('getTotalRisk', `/analytics/MAIN/total-risk?${rest}`)).body;
       for (const estimator of ['statistical', 'industries', 'styles']) {
         const query = `risk_model=total-${estimator}`;
         await estimate(`total-${estimator}`, { estimator, index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-        const { body: risk } = await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?${query}`);
+        const risk = await readTotalRisk(query);
         const { body } = await service.checked('getWeights', `/analytics/MAIN/weights?${query}`);
-        expect(risk).toMatchObject({
-          benchmark: null,
-          tracking_error: null,
-          reconciles: true,
-          findings: [],
-          uncovered: body.risk.uncovered,
-        });
+        expect(risk).toMatchObject({ reconciles: true, findings: [], uncovered: body.risk.uncovered });
         expect(risk.volatility).toBeCloseTo(body.risk.volatility, 12);
         expect(risk.covered_weight).toBeCloseTo(body.risk.covered_weight, 12);
         const parts = risk.factors.map((factor: string) => risk.contributions[factor] * risk.factor_variance);
         expect(sum([...parts, risk.specific_variance]) / risk.volatility).toBeCloseTo(risk.volatility, 12);
       }
-      const { body } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk?as_of=2023-05-20');
-      expect(body).toMatchObject({ model: 'market_sector', benchmark: null, as_of: '2023-05-19', covered_weight: 1 });
-      expect(body.exposures.MARKET).toBeCloseTo(1, 12);
+      const risk = await readTotalRisk('as_of=2023-05-20');
+      expect(risk).toMatchObject({ model: 'market_sector', as_of: '2023-05-19', covered_weight: 1 });
+      expect(risk.exposures.MARKET).toBeCloseTo(1, 12);
+      expect((await readTotalRisk('risk_model=other')).error.code).toBe('MODEL_LACKS_NAMES');
     });
 
     test('and the risks of a date are those of the same securities in every view', async () => {

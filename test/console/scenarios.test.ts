@@ -184,8 +184,12 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const cells = await bars.locator('tbody tr:not(.bar-total) td:nth-of-type(3)').allTextContents();
     const shares = cells.map((text) => Number.parseFloat(text.replace('\u2212', '-')));
     expect(shares.reduce((sum, one) => sum + one, 0)).toBeCloseTo(100, 0);
+    // The largest factor is first; the specific risk is last.
+    expect(shares.slice(0, -1)).toEqual(shares.slice(0, -1).toSorted((a, b) => b - a));
     await page
-      .getByText(`Estimated from ${body.observations!.toLocaleString('en-GB')} daily returns`)
+      .getByText(
+        `Forecast of the factor model. Estimated from ${body.observations!.toLocaleString('en-GB')} daily returns`,
+      )
       .last()
       .waitFor();
     const figures = page.getByLabel('Active risk against BROAD', { exact: true });

@@ -7,8 +7,8 @@ import { formatChange, formatDecimal, formatPercent, formatPoints } from '../../
 export type FactorDecomposition = RiskDecomposition | TotalRiskDecomposition;
 
 /**
- * Renders the contribution of each factor to the volatility or the tracking error, its share of the variance, and the
- * exposure.
+ * Renders the contribution of each factor to the volatility or the tracking error, the largest first, its share of the
+ * variance, and the exposure.
  */
 export function FactorBars({ view }: { readonly view: FactorDecomposition }) {
   const { factors, contributions, exposures, factor_share: factorShare, total_variance: variance } = view;
@@ -32,10 +32,12 @@ export function FactorBars({ view }: { readonly view: FactorDecomposition }) {
         isActive ? 'Active exposure' : 'Exposure',
       ]}
       bars={[
-        ...factors.map((factor) =>
-          createBar(formatFactor(factor), (contributions[factor] ?? 0) * factorShare, exposures[factor]),
-        ),
-        { ...createBar('Specific', variance === 0 ? 0 : 1 - factorShare), isText: true },
+        ...factors
+          .map((factor) =>
+            createBar(formatFactor(factor), (contributions[factor] ?? 0) * factorShare, exposures[factor]),
+          )
+          .toSorted((a, b) => b.value - a.value),
+        createBar('Specific', variance === 0 ? 0 : 1 - factorShare),
         { ...createBar('Total', variance === 0 ? 0 : 1), isText: true, isTotal: true },
       ]}
       format={formatPoints}

@@ -278,7 +278,9 @@ function Factors({ id, reference }: FactorsProps) {
               label={'benchmark' in view ? `Active risk against ${view.benchmark}` : 'Total risk'}
               metrics={listFactorMetrics(view)}
             />
-            <p class="quiet">{keepWordsWhole(`Estimated from ${formatEstimation(view)}.`)}</p>
+            <p class="quiet">
+              {keepWordsWhole(`Forecast of the factor model. Estimated from ${formatEstimation(view)}.`)}
+            </p>
             <FactorBars view={view} />
           </>
         )}

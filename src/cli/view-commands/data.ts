@@ -197,6 +197,9 @@ const ignoreAbsent = (failure: unknown): undefined => {
   return undefined;
 };
 
+/** Maximum number of starts of a refresh. Each start after the first follows the end of another refresh of the store. */
+const STARTS_MAX = 10;
+
 export const refresh: JobCommand<RefreshResult> = {
   summary: 'Refresh the served data store from its source.',
   keepsServed: true,
@@ -230,20 +233,19 @@ export const refresh: JobCommand<RefreshResult> = {
       dry_run: flags.isSet('dry-run') ?? false,
       fail_on: [...parseFailingCodes(flags)],
     };
-    const startRefresh = async () => ({
-      job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }),
-    });
-    try {
-      return await startRefresh();
-    } catch (failure) {
-      if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
-      const job = await findRunningJob(client, store_id);
-      if (job?.kind === 'refresh' && isSameRequest(job.request, body))
-        return { job: job as typeof job & { readonly result: RefreshResult | null } }; // a refresh job has this result
-      // If a service was stopped, its job continues in the process of this command. The command waits, because its exit
-      // would stop the job again.
-      if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);
-      return await startRefresh();
+    for (let starts = 1; ; starts++) {
+      try {
+        return { job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }) };
+      } catch (failure) {
+        const isBusy = failure instanceof DivisorError && failure.code === 'STORE_REFRESHING';
+        if (!isBusy || starts === STARTS_MAX) throw failure;
+        const job = await findRunningJob(client, store_id);
+        if (job?.kind === 'refresh' && isSameRequest(job.request, body))
+          return { job: job as typeof job & { readonly result: RefreshResult | null } }; // a refresh job has this result
+        // If a service was stopped, its job continues in the process of this command. The command waits, because its
+        // exit would stop the job again.
+        if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);
+      }
     }
   },
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),

@@ -60,12 +60,17 @@ export function describeWithoutAService(): void {
         { status: null },
       );
       const pendingJob = { job_id: 'refresh:desk', kind: 'refresh', status: 'pending', result: null, request: 'own' };
-      const submitJob = async (job: { kind: 'refresh' | 'sync'; request: object }, words: readonly string[]) => {
+      /** Runs the command while other refreshes of the store run one after another. */
+      const submitJob = async (
+        job: { kind: 'refresh' | 'sync'; request: object },
+        words: readonly string[],
+        others = 1,
+      ) => {
         const runningJob = { ...job, job_id: `${job.kind}:desk`, status: 'running', result: null };
         const waitedFor: string[] = [];
         const call = (operation: string, { params }: { params: { job_id?: string } }) => {
           if (operation === 'refreshStore')
-            return waitedFor.length === 0 ? Promise.reject(busyError) : Promise.resolve(pendingJob);
+            return waitedFor.length < others ? Promise.reject(busyError) : Promise.resolve(pendingJob);
           return params.job_id === runningJob.job_id ? Promise.resolve(runningJob) : Promise.reject(notFound);
         };
         const waitForJob = ({ job_id: id }: { job_id: string }) => {
@@ -96,6 +101,9 @@ export function describeWithoutAService(): void {
         taken: { job: pendingJob },
         waitedFor: ['sync:desk'],
       });
+      // Another process can start a refresh as soon as the first one has ended.
+      expect((await submitJob(laterRefresh, ['--full'], 2)).waitedFor).toEqual(['refresh:desk', 'refresh:desk']);
+      await expect(submitJob(laterRefresh, ['--full'], 10)).rejects.toBe(busyError);
     });
 
     test('an address without a service exits with 69', async () => {

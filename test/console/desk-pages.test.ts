@@ -275,7 +275,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     // the index itself.
     await follow(page, '/console/optimise?index=CORE');
     const solution = page.getByRole('complementary', { name: 'Live solution' });
-    await solution.getByText('Objective: forecast tracking error').waitFor();
+    await solution.getByText('Forecast tracking error', { exact: true }).waitFor();
+    await solution.getByText('objective', { exact: true }).waitFor();
     await solution.getByLabel('difference to the index weights').getByText('%').first().waitFor();
     await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await solution.getByText('The weights equal those of the index').waitFor();

@@ -124,8 +124,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/watchlists/ended');
     // Without a current price there is no median.
     await page
-      .getByText(`Closes in USD, in the order of the list. No security has a price on ${last}. If a security`)
+      .getByText(`in the order of the list. No security has a price on ${last}. Not in the store: A B Equity. Choose`)
       .waitFor();
+    expect(await rows.getByRole('columnheader', { name: 'YTD' }).count()).toBe(0);
     expect(await figures.count()).toBe(0);
     // A missing security is a row, in the order of the list.
     const missingRow = rows.getByRole('row').nth(2);

@@ -59,12 +59,12 @@ export function createComparedTiles(
   };
   return [
     {
-      term: `Objective: ${formatMeasure(name)}`,
+      term: formatTerm(name),
       value: formatValue(after) ?? MISSING_TEXT,
       help: name.includes('tracking error')
         ? 'Annualised, against the index, costs included'
         : 'The value of the objective, costs included',
-      ...createNote(formatValue(before)),
+      ...createNote(formatValue(before), 'objective'),
       ...(name.includes('tracking error') ? createExcessNote(exceeded, 'TrackingError') : {}),
     },
     ...(/^(?:the )?volatility$/.test(name)
@@ -111,17 +111,18 @@ export function formatObjectives(
   { before, after }: Omit<ComparedFigures, 'exceeded'>,
   { name, form }: Measure,
 ): string {
-  const measure = formatMeasure(name);
   const [value, indexValue] = [after, before].map((figures) =>
     figures?.objective_value == null ? null : formatObjective(figures.objective_value, form),
   );
-  const text = `${measure.charAt(0).toUpperCase()}${measure.slice(1)} ${value ?? MISSING_TEXT}`;
+  const text = `${formatTerm(name)} ${value ?? MISSING_TEXT}`;
   return name.includes('tracking error') || indexValue == null ? text : `${text}, index ${indexValue}`;
 }
 
-/** Formats the name of an objective. Tracking errors of optimisations are forecasts. */
-const formatMeasure = (name: string): string =>
-  name.replace(/^the /, '').replace(/^tracking error/, 'forecast tracking error');
+/** Formats the name of an objective as a term. Tracking errors of optimisations are forecasts. */
+function formatTerm(name: string): string {
+  const measure = name.replace(/^the /, '').replace(/^tracking error/, 'forecast tracking error');
+  return `${measure.charAt(0).toUpperCase()}${measure.slice(1)}`;
+}
 
 /** Formats the value of an objective in its unit. For a variance, the square root is shown. */
 function formatObjective(value: number, form: Measure['form']): string {

@@ -51,7 +51,7 @@ function createSolutionTile({ converged, heuristic, gap, solver_message: message
   if (!converged) return { term: 'Solution', value: 'not proven', kind: 'down', note: message };
   if (heuristic && gap !== null && gap >= GAP_SHOWN_MIN)
     return { term: 'Solution', value: `gap ${formatPercent(gap)}`, note: 'from the bound over all selections' };
-  return { term: 'Solution', value: 'optimal', note: message };
+  return { term: 'Solution', value: 'optimal', help: message };
 }
 
 /** Returns a note with the number of long and short positions, if some positions are short. */

@@ -1,4 +1,5 @@
 import { computeMedian } from '../../words/median.js';
+import { countValues } from '../../words/numbers.js';
 import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
 import type { Row } from './watched-columns.js';
 
@@ -47,6 +48,15 @@ export function summariseList(rows: readonly Row[], lastDate: string): ListSumma
     capital: sumCapital(traded),
   };
 }
+
+/** Maximum number of securities that are named in a text. */
+const NAMED_MAX = 2;
+
+/** Names a few securities. If there are more, gives only their number. */
+export const formatNames = (rows: readonly Row[]): string =>
+  rows.length > NAMED_MAX
+    ? countValues(rows.length, 'security', 'securities')
+    : rows.map(({ identifier }) => identifier).join(' and ');
 
 const listReturns = (
   rows: readonly Row[],

@@ -29,6 +29,9 @@ interface ColumnsTerms {
   readonly currency: string | null;
 }
 
+/** Returns true if a security has a close on the last date of the data store. */
+export const hasTraded = (rows: readonly Row[], lastDate: string): boolean => rows.some(({ end }) => end === lastDate);
+
 /** Returns the currency of all securities; null if they differ or are unknown. */
 export function findCommonCurrency(rows: readonly Row[]): string | null {
   const [currency = null, ...others] = new Set(rows.filter(({ isMissing }) => !isMissing).map((row) => row.currency));

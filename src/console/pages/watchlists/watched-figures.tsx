@@ -2,7 +2,7 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { formatCompact } from '../../words/amounts.js';
 import { formatChange, formatCount, formatMoney, getSignClass } from '../../words/numbers.js';
-import { summariseList, type ListSummary } from './list-summary.js';
+import { formatNames, summariseList, type ListSummary } from './list-summary.js';
 import type { Row } from './watched-columns.js';
 
 interface WatchedFiguresProps {
@@ -58,13 +58,8 @@ function formatOthers({ ended, missing }: ListSummary): string | null {
   return parts.length === 0 ? null : parts.join(', ');
 }
 
-const formatPart = (rows: readonly Row[], state: string): string => {
-  if (rows.length === 0) return '';
-  return `${rows.length > NAMED_MAX ? formatCount(rows.length) : rows.map(({ identifier }) => identifier).join(' and ')} ${state}`;
-};
-
-/** Maximum number of securities that are named. */
-const NAMED_MAX = 2;
+const formatPart = (rows: readonly Row[], state: string): string =>
+  rows.length === 0 ? '' : `${formatNames(rows)} ${state}`;
 
 const createNote = (note: string | null) => (note === null ? {} : { note });
 

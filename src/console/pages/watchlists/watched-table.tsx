@@ -10,10 +10,12 @@ import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatCount } from '../../words/numbers.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { findLastDate } from '../names/security-figures.js';
+import { formatNames } from './list-summary.js';
 import {
   createColumns,
   createRemoveColumn,
   findCommonCurrency,
+  hasTraded,
   YEAR_COLUMNS,
   type Row,
   type Security,
@@ -56,14 +58,19 @@ interface WatchedTableProps extends Pick<EditedTableProps, 'onRemove'> {
 export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   const store = getChosenStore();
   const currency = findCommonCurrency(rows);
-  const columns = useMemo(() => createColumns({ lastDate, currency }), [lastDate, currency]);
+  const isTraded = hasTraded(rows, lastDate);
+  // Without a current price there are no returns.
+  const columns = useMemo(
+    () => createColumns({ lastDate, currency }).filter(({ id }) => isTraded || !YEAR_COLUMNS.has(id)),
+    [lastDate, currency, isTraded],
+  );
   const isAwaited = rows.some((row) => row.isAwaited);
   return (
     <>
       <WatchedFigures rows={rows} lastDate={lastDate} />
       <p class="quiet">
         {formatTerms(rows, lastDate, currency)}
-        {onRemove !== undefined && rows.some(({ isMissing }) => isMissing) && MISSING_HELP}
+        {onRemove !== undefined && formatRemedy(rows)}
       </p>
       <Table
         label="names"
@@ -85,14 +92,19 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   );
 }
 
-const MISSING_HELP =
-  ' If a security is not in the store, choose the store that contains it, correct its identifier under Edit the list, or remove it.';
+/** Describes what to do about securities that are not in the data store. */
+function formatRemedy(rows: readonly Row[]): string {
+  const missing = rows.filter(({ isMissing }) => isMissing);
+  return missing.length === 0
+    ? ''
+    : ` Not in the store: ${formatNames(missing)}. Choose another store, correct the identifier under Edit the list, or remove the security.`;
+}
 
 const formatSearchText = ({ identifier, name, sector }: Row): string => `${identifier} ${name ?? ''} ${sector ?? ''}`;
 
 /** Describes the currency and the last date of the closes, and the order of the rows. */
 function formatTerms(rows: readonly Row[], lastDate: string, currency: string | null): string {
-  const isTraded = rows.some(({ end }) => end === lastDate);
+  const isTraded = hasTraded(rows, lastDate);
   const closes = `Closes${currency === null ? '' : ` in ${currency}`}${isTraded ? ` to ${lastDate}` : ''}`;
   const order = getParameter('watched.sort') === null ? 'in the order of the list' : 'sorted by a column';
   return `${closes}, ${order}.${isTraded || lastDate === '' ? '' : ` No security has a price on ${lastDate}.`}`;

@@ -96,6 +96,9 @@ export function describeStudies(desk: () => Desk): void {
     expect(await constraints.getByRole('columnheader', { name: 'Cost, bp' }).count()).toBe(1);
     await page.getByText('No model of expected returns was selected').waitFor();
     await page.locator('.frontier svg').getByText('Tangency').waitFor();
+    const runFigures = page.getByLabel('This run', { exact: true });
+    const expected = `${(100 * body.frontier!.portfolio!.expected_return).toFixed(2)}%`;
+    await runFigures.getByText(expected, { exact: true }).waitFor();
     await row.click();
     const details = page.getByLabel(/^Details of Position bounds, upper/);
     for (const { sentence } of [relaxed!, cost!])

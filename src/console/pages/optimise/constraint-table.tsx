@@ -25,8 +25,8 @@ export function ConstraintTable({ run, measure, scale }: ConstraintTableProps) {
   return (
     <Section title="Constraints">
       <p class="quiet">
-        Cost: deterioration of {measure.name} caused by the constraint. Effect: its change if the bound is relaxed by
-        one step.
+        Cost: deterioration of {measure.name} caused by the constraint. Effect: its change if the bound is relaxed: a
+        fraction by 1 percentage point, a count by 1, another bound by 0.01.
       </p>
       <Table
         label="constraints of the optimisation"

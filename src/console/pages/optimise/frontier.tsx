@@ -23,7 +23,7 @@ interface FrontierProps {
  * shows its figures.
  */
 export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps) {
-  const { tangency } = frontier;
+  const { tangency, portfolio } = frontier;
   const chosen = findChosenPoint(frontier, getParameter('point'));
   if (chosen === undefined) return null;
   return (
@@ -36,6 +36,7 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
       <div class="frontier" data-part="Efficient frontier">
         <FrontierChart frontier={frontier} chosen={chosen} height={300} />
         <div class="frontier-figures">
+          {portfolio !== undefined && <PointFigures label="This run" point={portfolio} />}
           <PointFigures label={chosen.label} point={chosen.point} />
           <Take point={chosen.point} address={formatAddress(chosen.point)} />
           {tangency !== null && chosen.point !== tangency && (
@@ -57,8 +58,8 @@ function Take({ point, address }: { readonly point: FrontierPoint; readonly addr
         {point.risk_aversion == null
           ? 'Minimum variance within the constraints'
           : `Maximum utility at a risk aversion of ${formatFigure(point.risk_aversion)}`}
-        . Run it from there, or derive an index that repeats this optimisation at each rebalance with the risk known at
-        that time.
+        . Optimise for this point, or derive an index that repeats this optimisation at each rebalance with the risk
+        known at that time.
       </p>
     </>
   );
@@ -66,7 +67,7 @@ function Take({ point, address }: { readonly point: FrontierPoint; readonly addr
 
 interface PointFiguresProps {
   readonly label: string;
-  readonly point: FrontierPoint;
+  readonly point: Pick<FrontierPoint, 'expected_return' | 'volatility' | 'tracking_error'>;
   readonly sharpe?: number;
 }
 

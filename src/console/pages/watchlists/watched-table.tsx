@@ -1,4 +1,6 @@
 import { useMemo } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -28,8 +30,8 @@ const SEARCHED_MIN = 8;
 
 interface EditedTableProps {
   readonly identifiers: readonly string[];
-  /** Removes a security from the list. If absent, the list cannot be edited. */
-  readonly onRemove?: ((identifier: string) => void) | undefined;
+  /** Removes securities from the list. If absent, the list cannot be edited. */
+  readonly onRemove?: ((identifiers: readonly string[]) => void) | undefined;
 }
 
 /** Renders the securities of one watchlist. */
@@ -59,6 +61,7 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   const store = getChosenStore();
   const currency = findCommonCurrency(rows);
   const isTraded = hasTraded(rows, lastDate);
+  const missing = rows.filter(({ isMissing }) => isMissing);
   // Without a current price there are no returns.
   const columns = useMemo(
     () => createColumns({ lastDate, currency }).filter(({ id }) => isTraded || !YEAR_COLUMNS.has(id)),
@@ -67,17 +70,15 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   const isAwaited = rows.some((row) => row.isAwaited);
   return (
     <>
+      {onRemove !== undefined && missing.length > 0 && <MissingBanner missing={missing} onRemove={onRemove} />}
       <WatchedFigures rows={rows} lastDate={lastDate} />
-      <p class="quiet">
-        {formatTerms(rows, lastDate, currency)}
-        {onRemove !== undefined && formatRemedy(rows)}
-      </p>
+      <p class="quiet">{formatTerms(rows, lastDate, currency)}</p>
       <Table
         label="names"
         name="watched"
         columns={[
           ...(isAwaited ? columns.map(createAwaitedColumn) : columns),
-          ...(onRemove === undefined ? [] : [createRemoveColumn(onRemove)]),
+          ...(onRemove === undefined ? [] : [createRemoveColumn((identifier) => onRemove([identifier]))]),
         ]}
         rows={rows}
         getKey={({ identifier }) => identifier}
@@ -92,20 +93,33 @@ export function WatchedTable({ rows, lastDate, onRemove }: WatchedTableProps) {
   );
 }
 
-/** Describes what to do about securities that are not in the data store. */
-function formatRemedy(rows: readonly Row[]): string {
-  const missing = rows.filter(({ isMissing }) => isMissing);
-  return missing.length === 0
-    ? ''
-    : ` Not in the store: ${formatNames(missing)}. Choose another store, correct the identifier under Edit the list, or remove the security.`;
+interface MissingProps {
+  /** Securities of the list that are not in the data store. */
+  readonly missing: readonly Row[];
+  onRemove(identifiers: readonly string[]): void;
 }
+
+/** Renders what to do about securities that are not in the data store. */
+const MissingBanner = ({ missing, onRemove }: MissingProps) => (
+  <Banner
+    kind="warning"
+    title={`${formatNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not in the store`}
+    action={
+      <Button onClick={() => onRemove(missing.map(({ identifier }) => identifier))}>
+        {missing.length === 1 ? 'Remove it' : 'Remove them'}
+      </Button>
+    }
+  >
+    Correct the identifier under Edit the list, or remove the security.
+  </Banner>
+);
 
 const formatSearchText = ({ identifier, name, sector }: Row): string => `${identifier} ${name ?? ''} ${sector ?? ''}`;
 
 /** Describes the currency and the last date of the closes, and the order of the rows. */
 function formatTerms(rows: readonly Row[], lastDate: string, currency: string | null): string {
   const isTraded = hasTraded(rows, lastDate);
-  const closes = `Closes${currency === null ? '' : ` in ${currency}`}${isTraded ? ` to ${lastDate}` : ''}`;
+  const closes = `Closes and market caps${currency === null ? '' : ` in ${currency}`}${isTraded ? ` to ${lastDate}` : ''}`;
   const order = getParameter('watched.sort') === null ? 'in the order of the list' : 'sorted by a column';
   return `${closes}, ${order}.${isTraded || lastDate === '' ? '' : ` No security has a price on ${lastDate}.`}`;
 }

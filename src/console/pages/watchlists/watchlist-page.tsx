@@ -153,7 +153,7 @@ function Securities({ edited, list }: SecuritiesProps) {
         {identifiers.length > 0 && (
           <EditedTable
             identifiers={identifiers}
-            onRemove={mayEdit ? (identifier) => change(identifiers.filter((own) => own !== identifier)) : undefined}
+            onRemove={mayEdit ? (removed) => change(identifiers.filter((own) => !removed.includes(own))) : undefined}
           />
         )}
       </Section>

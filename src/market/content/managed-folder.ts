@@ -19,7 +19,7 @@ export interface ManagedFolders {
   create(datasetId: string): Promise<string>;
   /**
    * Creates a marked folder with this name and fetches its files from another machine. Does nothing if the folder
-   * exists.
+   * exists. If the folder is removed during the fetch, it does not exist afterwards.
    */
   receive(name: string, datasetId: string, fetch: (draft: string) => Promise<void>): Promise<void>;
   /** Removes a folder only if it has the mark of the store. @returns true if it was removed */
@@ -37,6 +37,8 @@ export interface ManagedFolders {
 }
 
 export function createManagedFolders(root: string): ManagedFolders {
+  /** Fetches in progress. The same folder can be fetched several times. */
+  const fetches = new Set<{ readonly folder: string; isRemoved: boolean }>();
   /** Folders created before `sweep` ends, which must not remove them: work may begin earlier. */
   const ownFolders = new Set<string>();
   let isSwept = false;
@@ -48,6 +50,7 @@ export function createManagedFolders(root: string): ManagedFolders {
   }
 
   async function remove(folder: string, datasetId: string): Promise<boolean> {
+    for (const one of fetches) if (one.folder === folder) one.isRemoved = true;
     if (dirname(folder) !== root || (await readMarkedStore(folder)) !== datasetId) return false;
     await discard(folder);
     return true;
@@ -85,9 +88,16 @@ export function createManagedFolders(root: string): ManagedFolders {
       const folder = join(root, name);
       const isInParent = async () => (await readMarkedStore(folder)) === datasetId;
       if (await isInParent()) return;
-      await makeManagedFolder(folder, datasetId, fetch).catch(async (failure: unknown) => {
+      const current = { folder, isRemoved: false };
+      fetches.add(current);
+      try {
+        await makeManagedFolder(folder, datasetId, fetch);
+      } catch (failure) {
         if (!(await isInParent())) throw failure; // another request has fetched the folder
-      });
+      } finally {
+        fetches.delete(current);
+      }
+      if (current.isRemoved) await remove(folder, datasetId);
     },
     remove,
     async discardFailed(folder, datasetId, failure) {

@@ -52,6 +52,9 @@ export interface DatasetImports {
   register(repairedStore: RepairedStore, by?: Authorship): Promise<DataStore>;
 }
 
+/** Codes of an import whose previous store has other files now, or none. */
+const REPLACED_CODES: ReadonlySet<string> = new Set<Refusal['code']>(['STORE_LOADING', 'STORE_NOT_FOUND']);
+
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
   const { documents, activity, locations, folders, files: storeFiles, closing, timestamp } = dependencies;
 
@@ -92,11 +95,23 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
       // Another import may have removed the files during the read. Their absence is then not an error in the data.
-      if (previousDocument !== undefined && failure instanceof Refusal)
-        await assertUnchanged(documents, previousDocument);
+      if (previousDocument !== undefined && failure instanceof Refusal) await assertCurrent(previousDocument);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
+    }
+  }
+
+  /** Checks that no other import has replaced a store. @throws Refusal STORE_LOADING, STORE_NOT_FOUND */
+  async function assertCurrent(previousDocument: DatasetDocument): Promise<void> {
+    try {
+      await assertUnchanged(documents, previousDocument);
+    } catch (failure) {
+      // This import may have fetched the previous files again after their removal.
+      const { location, store_id: datasetId } = previousDocument;
+      const isReplaced = failure instanceof Refusal && REPLACED_CODES.has(failure.code);
+      if (location !== null && isReplaced) await folders.remove(location, datasetId).catch(() => false);
+      throw failure;
     }
   }
 

@@ -32,3 +32,17 @@ test('work that begins before the sweep keeps its folder, although no store refe
   await folders.sweep(new Set());
   expect(await readdir(root)).toEqual([]);
 });
+
+test('a folder that is removed while it is fetched does not exist afterwards', async () => {
+  const root = await createFolder();
+  const folders = createManagedFolders(root);
+  const folder = join(root, 'shared.0a');
+  const isRemoved = folders.receive('shared.0a', 'shared', async () => {
+    expect(await folders.remove(folder, 'shared')).toBe(false); // it has no mark yet
+  });
+  // A fetch of the same folder that begins earlier and ends later is affected too.
+  await Promise.all([isRemoved, folders.receive('shared.0a', 'shared', () => isRemoved)]);
+  expect(await readdir(root)).toEqual([]);
+  await folders.receive('shared.0a', 'shared', async () => {});
+  expect(await readdir(root)).toEqual(['shared.0a']);
+});

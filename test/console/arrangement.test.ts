@@ -185,7 +185,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await solution.getByText('Position bounds and full investment contradict each other.').waitFor();
     await solution.getByRole('button', { name: 'Hide the solution' }).click();
     await solution.getByRole('button', { name: 'Apply' }).click();
-    await solution.getByText(/^Forecast tracking error/).waitFor();
+    await solution.getByText(/^Forecast tracking error [\d.]+%$/).waitFor();
     expect(Number.parseFloat(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(1);
     await page.close();
   });

@@ -34,7 +34,7 @@ function nameCore(id, graph) {
 
 /** Components of most pages except the first one. */
 const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|confirm|facts|json-document|may-not|missing-data|signed|weekday-date|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time|exchanges|pending-approvals|plain-sentences)|words\/(formulas|quantities|methodology|first-names)|pages\/index\/(rule-address|definition-run))\./.test(
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|confirm|facts|json-document|may-not|missing-data|signed|weekday-date|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time|exchanges|pending-approvals|plain-sentences)|words\/(compared|formulas|parts|quantities|methodology|first-names)|pages\/index\/(rule-address|definition-run))\./.test(
     id,
   );
 

@@ -18,6 +18,9 @@ const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}
 /** Date pattern: year, month and day, with any separators. */
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
 
+/** Name of a time zone, an offset from UTC, or the code of a calendar. */
+const TIME_ZONE = /^(?:[A-Za-z][\w+-]*(?:\/[\w+-]+)*|[+-]\d\d:?\d\d|\d\d[-/]\d)$/;
+
 /** Mapping of a market whose prices come from a file, sheet or table in the format of a vendor. */
 export const Mapping = defineObject(() => ({
   layout: z.enum(['long', 'wide']).default('long').meta({
@@ -77,8 +80,21 @@ export const Mapping = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({
-      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is ignored.`,
+      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. The time of day of a date without a time zone is ignored.`,
       example: 'MM/DD/YYYY',
+    }),
+  time_zone: z
+    .string()
+    .max(60)
+    .refine((text) => TIME_ZONE.test(text), {
+      error: 'must be a time zone such as Asia/Tokyo or +09:00, or the code of a calendar such as XTKS',
+    })
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.',
+      example: 'Asia/Tokyo',
     }),
   decimal: z.enum(['.', ',']).default('.').meta({
     description: 'Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.',

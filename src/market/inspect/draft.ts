@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { readText, type Cell } from '../formats/cells.js';
+import { isTimeOfDay, readText, type Cell } from '../formats/cells.js';
 import { parseAnyThousands, readCommaNumber, splitUnits } from '../mapping/written-numbers.js';
-import { createDayReader } from '../mapping/date-formats.js';
+import { createDayReader, createInstantReader } from '../mapping/date-formats.js';
 import { isFooterText } from '../mapping/footers.js';
 import { detectDateFormat } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
@@ -108,6 +108,8 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
     return;
   }
   const { format, others } = result;
+  const findInstant = createInstantReader(format);
+  if (!cells.some((cell) => isTimeOfDay(findInstant(cell) ?? 0))) delete draft.mapping.time_zone; // the cells are days
   if (format !== null) draft.mapping.date_format = format;
   const question = `Every date fits ${[format, ...others].join(' and ')}. The first format is used.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });

@@ -22,8 +22,16 @@ import { readSource } from '../sources/read-source.js';
 import { chooseAfterReading, filterDateFormats } from './date-question.js';
 import { correctMapping } from './correct-mapping.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
-import { listAlternativeBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
+import {
+  createBasis,
+  listAlternativeBases,
+  type Adjustment,
+  type Answers,
+  type Basis,
+  type Question,
+} from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
+import { askTimeZone, type UsedZones } from './zone-question.js';
 import { describeTable, listTableProblems } from './unrecognised-tables.js';
 
 /** Data to inspect. */
@@ -68,6 +76,7 @@ export interface InspectionTerms {
   readonly mapping?: Mapping | null;
   /** Questions that are already answered. */
   readonly answers?: Answers;
+  readonly zones?: UsedZones;
 }
 
 /** Maximum number of bars in a preview. */
@@ -132,19 +141,19 @@ function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspecti
 
 async function inspectReadable(
   inspected: OpenedData,
-  { mapping: suppliedMapping = null, answers = {} }: InspectionTerms,
+  { mapping: suppliedMapping = null, answers = {}, zones = {} }: InspectionTerms,
 ): Promise<Inspection> {
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return createEmptyInspection(source, problems);
   if (suppliedMapping !== null)
-    return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, trialsMax: 1 });
+    return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, zones, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
     (hasColumnAnswer(answers) ? declareProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? createEmptyInspection(source, problems)
-    : tryMapping(source, proposal, { answers, trialsMax: TRIALS_MAX });
+    : tryMapping(source, proposal, { answers, zones, trialsMax: TRIALS_MAX });
 }
 
 /**
@@ -252,13 +261,19 @@ async function openFiles(files: TableFiles, problems: Problems, { encoding = nul
 
 interface Trial {
   readonly answers: Answers;
+  readonly zones: UsedZones;
   /** Maximum number of readings of the source. */
   readonly trialsMax: number;
 }
 
 /** Reads a source as proposed, and repeats the reading with corrections that the findings imply. */
-async function tryMapping(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
-  let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
+async function tryMapping(
+  source: Source,
+  proposal: Proposal,
+  { answers, zones, trialsMax }: Trial,
+): Promise<Inspection> {
+  const { calendars } = zones;
+  let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none', calendars };
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
@@ -277,6 +292,12 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       const questionIndex = questions.findIndex(({ field }) => field === correction.question?.field);
       if (questionIndex >= 0) questions.splice(questionIndex, 1);
       if (correction.question !== undefined) questions.push(correction.question);
+      continue;
+    }
+    const zoneQuestion = trial < trialsMax ? askTimeZone(terms.mapping!, problems.findings(), zones) : undefined;
+    if (zoneQuestion !== undefined) questions.push(zoneQuestion);
+    if (zoneQuestion?.required === false) {
+      terms = { ...terms, mapping: { ...terms.mapping!, time_zone: zoneQuestion.taken } };
       continue;
     }
     await filterDateFormats(questions, async (date_format) => {
@@ -301,12 +322,6 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
     };
   }
 }
-
-const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
-  adjustment,
-  reason,
-  others: listAlternativeBases(adjustment),
-});
 
 /** Returns the price basis. Adjusted closes can show it: if they imply no split, the closes are adjusted for splits. */
 function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: Question[]): Basis {

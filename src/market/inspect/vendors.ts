@@ -119,7 +119,7 @@ export const VENDORS: readonly Vendor[] = [
   {
     name: 'Polygon flat file',
     columns: ['ticker', 'open', 'close', 'high', 'low', 'volume', 'window_start', 'transactions'],
-    mapping: {},
+    mapping: { time_zone: 'America/New_York' },
     adjustment: 'none',
     questions: [],
   },

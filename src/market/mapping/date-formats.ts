@@ -1,18 +1,19 @@
 import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
-import { readDay, type Cell } from '../formats/cells.js';
+import { findInstant, readDay, type Cell } from '../formats/cells.js';
 
 /**
  * Function that returns the day in a cell. It returns null if the cell is empty, undefined if it is not a valid day.
  */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
-const SECONDS_PER_DAY = 86_400;
-const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = {
-  epoch_s: SECONDS_PER_DAY,
-  epoch_ms: SECONDS_PER_DAY * 1e3,
-  epoch_us: SECONDS_PER_DAY * 1e6,
-  epoch_ns: SECONDS_PER_DAY * 1e9,
+const MS_PER_DAY = 86_400_000;
+/** Decimal digits of a unit below those of a second. */
+const EPOCH_DIGITS: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = {
+  epoch_s: 0,
+  epoch_ms: 3,
+  epoch_us: 6,
+  epoch_ns: 9,
 };
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -58,9 +59,16 @@ export const COMMON_FORMATS = [
 /** Returns a reader of days in a format. Null means YYYY-MM-DD. A date cell has its day in any format. */
 export function createDayReader(format: string | null): DayReader {
   if (format === null) return readDay;
-  const parseText = Object.hasOwn(UNITS_PER_DAY, format)
-    ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
-    : createPatternReader(format);
+  const parseInstant = createEpochReader(format);
+  const parseText =
+    parseInstant === undefined
+      ? createPatternReader(format)
+      : (text: string) => {
+          const ms = parseInstant(text);
+          return ms === undefined
+            ? undefined
+            : (readDay(new Date(Math.floor(ms / MS_PER_DAY) * MS_PER_DAY)) ?? undefined);
+        };
   return (cell) => {
     if (cell === null || cell === undefined) return null;
     if (cell instanceof Date) return readDay(cell);
@@ -70,12 +78,28 @@ export function createDayReader(format: string | null): DayReader {
   };
 }
 
-function createEpochReader(units: number): (text: string) => Day | undefined {
-  return (text) => {
-    if (!/^-?\d{1,20}$/.test(text)) return undefined;
-    const day = Math.floor(Number(text) / units);
-    return readDay(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
-  };
+/**
+ * Returns a reader of instants in a format, in milliseconds since 1970. Its result is undefined for cells whose day does
+ * not depend on a time zone, or which are not valid.
+ */
+export function createInstantReader(format: string | null): (cell: Cell | undefined) => number | undefined {
+  const parseInstant = format === null ? undefined : createEpochReader(format);
+  if (parseInstant === undefined)
+    return format === null ? findInstant : (cell) => (cell instanceof Date ? findInstant(cell) : undefined);
+  const readUtcDay = createDayReader(format);
+  return (cell) =>
+    cell instanceof Date
+      ? findInstant(cell)
+      : typeof readUtcDay(cell) === 'number'
+        ? parseInstant(String(cell).trim())
+        : undefined;
+}
+
+/** Returns a parser of numbers since 1970, in milliseconds. Returns undefined for a pattern of dates. */
+function createEpochReader(format: string): ((text: string) => number | undefined) | undefined {
+  if (!Object.hasOwn(EPOCH_DIGITS, format)) return undefined;
+  const msPerUnit = 10 ** (3 - EPOCH_DIGITS[format as keyof typeof EPOCH_DIGITS]); // the key was just tested
+  return (text) => (/^-?\d{1,20}(\.0*)?$/.test(text) ? Math.floor(Number(text) * msPerUnit) : undefined);
 }
 
 function createPatternReader(format: string): (text: string) => Day | undefined {

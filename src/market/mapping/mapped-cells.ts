@@ -1,11 +1,11 @@
 import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
-import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import { describeBadDay } from '../tables/key-problems.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import { formatWrittenCell, type Cell } from '../formats/cells.js';
-import { createDayReader } from './date-formats.js';
+import { createDayReader, createInstantReader } from './date-formats.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 import type { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
@@ -43,7 +43,7 @@ export interface MappedCells {
 }
 
 interface MappedCellsDependencies {
-  readonly rows: Pick<MarketRows, 'refuseNumber'>;
+  readonly rows: Pick<NamedMarketRows, 'refuseNumber' | 'dayOfInstant'>;
   readonly texts: ReturnType<typeof createTextColumns>;
 }
 
@@ -53,6 +53,7 @@ export function createMappedCells(
   { rows, texts }: MappedCellsDependencies,
 ): MappedCells {
   const readDay = createDayReader(mapping.date_format);
+  const findInstant = createInstantReader(mapping.date_format);
   const countMarks = createCountMarks(mapping, problems);
 
   function readPrice(isPrice: boolean, value: number): number {
@@ -82,7 +83,8 @@ export function createMappedCells(
   }
 
   function readMappedDay(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined {
-    const day = readDay(cell);
+    const instant = findInstant(cell);
+    const day = instant === undefined ? readDay(cell) : rows.dayOfInstant(instant);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = formatCellPath(file.label, row, name);

@@ -45,6 +45,7 @@ export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapp
     layout === 'long' &&
     (from === null || from === 'column') &&
     mapping.date_format === null &&
+    mapping.time_zone === null &&
     mapping.decimal === '.' &&
     mapping.thousands === null &&
     mapping.units === 'refuse' &&

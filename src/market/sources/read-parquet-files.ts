@@ -8,7 +8,7 @@ import { formatReason } from '../tables/fault-reason.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
-import { readColumns, planMarketColumns, formatScan } from './parquet/parquet.js';
+import { readColumns, planInstants, planMarketColumns, formatScan } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
@@ -16,11 +16,19 @@ import { reportMarketProblems } from './parquet/parquet-problems.js';
 import { readTypedMarket, type TypedMarketResult, type OnSecurities } from './read-typed-market.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import type { SourceReadState } from './source-read.js';
+import type { MarketReadState, SourceReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: SourceReadState & { readonly onNames: OnSecurities },
+  {
+    digests,
+    problems,
+    follower,
+    terms,
+    duck: open,
+    onNames,
+    reference,
+  }: MarketReadState & { readonly onNames: OnSecurities },
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<TypedMarketResult | undefined> {
@@ -40,7 +48,12 @@ export async function readParquetMarket(
     if (checkedFiles === undefined) return undefined;
     const { files, columns: typed } = checkedFiles;
     const scan = formatScan(files, { withRows: false });
-    const columns = planMarketColumns(typed, problems, terms.mapping);
+    const columns = await planInstants(
+      connection,
+      scan,
+      planMarketColumns(typed, problems, terms.mapping),
+      typed.map(({ name }) => name),
+    );
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duckDb,
@@ -72,7 +85,7 @@ export async function readParquetMarket(
       if (marketFile === undefined) continue;
       await readCells(connection, file, names, (cells) => rows.addCells(marketFile, cells));
     }
-    const panels = rows.toPanels();
+    const panels = rows.toPanels(reference);
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {

@@ -19,7 +19,7 @@ import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import type { SourceResult, ReadOptions, SourceReadState } from './source-read.js';
+import type { MarketReadState, SourceResult, ReadOptions, SourceReadState } from './source-read.js';
 import { readRows } from './read-text-file.js';
 import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 
@@ -49,11 +49,13 @@ export async function readSource(
   };
   try {
     onProgress(0, 'reading market');
-    const { market, identifiers } = await readMarket(files.market, readState, isPart, (fraction) =>
+    // The exchanges of the reference table determine the days of instants.
+    const reference = await readTable('reference', files.reference, createReferenceRows(problems), readState);
+    const marketState = { ...readState, reference: reference.table };
+    const { market, identifiers } = await readMarket(files.market, marketState, isPart, (fraction) =>
       onProgress(0.8 * fraction, 'reading market'),
     );
     onProgress(0.8, 'reading tables');
-    const reference = await readTable('reference', files.reference, createReferenceRows(problems), readState);
     const actions = await readActions(files, readState, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), readState);
     const series = await readTable('series', files.series, createSeriesRows(problems), readState);
@@ -96,7 +98,7 @@ const listParquetPaths = (files: readonly SourceFile[]) =>
 
 async function readMarket(
   files: readonly SourceFile[],
-  reading: SourceReadState,
+  reading: MarketReadState,
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<ReadResult> {
@@ -143,7 +145,7 @@ async function readMarket(
         message: 'The file has a header and no row below it.',
       });
   }
-  const panels = rows.toPanels();
+  const panels = rows.toPanels(reading.reference);
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
 }
 

@@ -3,6 +3,7 @@ import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { findInstant, isTimeOfDay, readDay, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
+import { restoreName } from '../tables/slashless-names.js';
 
 /** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
@@ -41,7 +42,8 @@ export function createNeededReader(cells: readonly (Cell | undefined)[], problem
 /** Returns an asset identifier. If the cell contains none, returns undefined and adds a finding. */
 export function readIdentifier(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
   const text = readText(cell);
-  if (text !== null && isAssetIdentifier(text)) return text;
+  const name = text === null ? null : restoreName(text, problems);
+  if (name !== null && isAssetIdentifier(name)) return name;
   problems.error(describeBadIdentifier(path(), text));
   return undefined;
 }

@@ -54,7 +54,7 @@ export async function writeArrowAsParquet(
         problems.error({
           code: 'WRONG_TYPE',
           path: `${label}.${name}`.slice(0, 80),
-          message: `The column has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
+          message: `The column ${name.slice(0, 80)} has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
         });
     }
     if (problems.errors > errorsBefore) return false;
@@ -123,7 +123,7 @@ type Kind = 'text' | 'boolean' | 'day' | 'number' | 'nothing';
 
 function findKind(type: DataType): Kind | undefined {
   if (DataType.isDictionary(type)) return findKind(type.dictionary as DataType);
-  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return 'text';
+  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type)) return 'text';
   if (DataType.isFloat(type) || DataType.isInt(type)) return 'number';
   if (DataType.isBool(type)) return 'boolean';
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return 'day';

@@ -1,3 +1,4 @@
+import { isCurrency } from '#domain/market/currency-codes.js';
 import { readText, type Cell } from '../formats/cells.js';
 import { ask, type ProposalDraft } from './draft.js';
 
@@ -12,9 +13,9 @@ export function askCurrency(draft: ProposalDraft, where: string, cells: readonly
   const declaredCurrency =
     codes.length > 1
       ? 'Declare the CURRENCY of each security in the table reference'
-      : /^[A-Z]{3}$/.test(code)
+      : isCurrency(code)
         ? `Declare it as the currency of the store (--currency ${code}) or as CURRENCY in the table reference`
-        : 'It is not a code of three capital letters. Divide prices in a minor unit, such as pence, before the import, then declare the currency';
+        : 'It is not a code of ISO 4217. Declare the code of the currency, or of a minor unit such as GBX for pence';
   ask(draft, {
     field: 'ignore',
     question: `The ${where} (${listedCodes}) is not read. Prices are taken to be in the currency of the store. ${declaredCurrency}.`,

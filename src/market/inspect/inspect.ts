@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { formatDay } from '#domain/time/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -21,18 +20,11 @@ import { createSingleTable, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { chooseAfterReading, filterDateFormats } from './date-question.js';
 import { correctMapping } from './correct-mapping.js';
-import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
-import {
-  createBasis,
-  listAlternativeBases,
-  type Adjustment,
-  type Answers,
-  type Basis,
-  type Question,
-} from './question.js';
-import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
+import { proposeMapping, stateAdjustment, applyAnswers, type Proposal } from './propose.js';
+import { createBasis, listAlternativeBases, type Answers, type Basis, type Question } from './question.js';
+import { SAMPLE_ROWS, SAMPLE_TABLES, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
 import { askTimeZone, type UsedZones } from './zone-question.js';
-import { describeTable, listTableProblems } from './unrecognised-tables.js';
+import { createEmptyInspection, createPreview, type Inspection } from './inspection.js';
 
 /** Data to inspect. */
 export type InspectedData =
@@ -49,27 +41,6 @@ export type InspectedData =
 /** Data that is read in place. */
 type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
 
-/** Result of an inspection. Contains the proposal for reading the data, and its effect. */
-export interface Inspection {
-  /** Files, sheets or tables of the market. */
-  readonly files: number;
-  readonly rows_read: number;
-  readonly mapping: Mapping;
-  /** Names of the tables in a database, if the market has another name than its dataset. */
-  readonly tables: TableNames;
-  readonly adjustment: Adjustment;
-  readonly basis: Basis;
-  readonly confidence: Confidence;
-  readonly recognised_as: string | null;
-  readonly unsure: readonly Question[];
-  readonly preview: {
-    readonly index: number[];
-    readonly columns: string[];
-    readonly data: (string | number | null)[][];
-  };
-  readonly findings: readonly Finding[];
-}
-
 /** Settings of an inspection that are known in advance. */
 export interface InspectionTerms {
   /** Mapping to use instead of a proposal. Its findings are reported, and nothing is corrected. */
@@ -79,8 +50,8 @@ export interface InspectionTerms {
   readonly zones?: UsedZones;
 }
 
-/** Maximum number of bars in a preview. */
-const PREVIEW_ROWS = 10;
+/** Maximum number of files whose problems are listed if no table was recognised. */
+const EXAMINED_FILES_MAX = 200;
 
 /** Maximum number of readings. Duplicates may need two corrections, zeros and text columns one each. */
 const TRIALS_MAX = 6;
@@ -144,16 +115,29 @@ async function inspectReadable(
   { mapping: suppliedMapping = null, answers = {}, zones = {} }: InspectionTerms,
 ): Promise<Inspection> {
   const problems = createProblems();
-  const source = await openSource(inspected, problems, answers);
-  if (source === undefined) return createEmptyInspection(source, problems);
+  const source = await openSource(inspected, problems, { answers, tablesMax: SAMPLE_TABLES });
+  if (source === undefined) return createEmptyInspection([], 0, problems);
   if (suppliedMapping !== null)
     return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, zones, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
     (hasColumnAnswer(answers) ? declareProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
-    ? createEmptyInspection(source, problems)
+    ? inspectUnrecognised(inspected, source, { answers, problems })
     : tryMapping(source, proposal, { answers, zones, trialsMax: TRIALS_MAX });
+}
+
+/** Examines each file of an unrecognised source, up to a limit, and reports its problems. */
+async function inspectUnrecognised(
+  inspected: OpenedData,
+  source: Source,
+  { answers, problems }: { readonly answers: Answers; readonly problems: Problems },
+): Promise<Inspection> {
+  const files = source.filesOf(Mapping.parse({ ignore: answers.ignore ?? [] }));
+  if (files <= source.samples.length) return createEmptyInspection(source.samples, source.samples.length, problems);
+  const allProblems = createProblems();
+  const allFiles = await openSource(inspected, allProblems, { answers, tablesMax: EXAMINED_FILES_MAX });
+  return createEmptyInspection(allFiles?.samples ?? [], files, allProblems);
 }
 
 /**
@@ -169,47 +153,16 @@ const declareProposal = (mapping: Mapping, { adjustment }: Answers): Proposal =>
   questions: [],
 });
 
-function createEmptyInspection(source: Source | undefined, problems: Problems): Inspection {
-  const tables = source?.samples ?? [];
-  const isEmpty =
-    problems.errors === 0 &&
-    tables.length > 0 &&
-    tables.every(({ rows, fault }) => rows.length === 1 && fault === undefined);
-  if (isEmpty)
-    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The table has a header and no rows.' });
-  else if (problems.errors === 0)
-    for (const problem of listTableProblems(tables)) {
-      problems.nameFile(problem.path, problem.file);
-      problems.error(problem);
-    }
-  return {
-    files: tables.length,
-    rows_read: 0,
-    mapping: Mapping.parse({}),
-    tables: {},
-    adjustment: 'none',
-    basis: createBasis('none', 'No rows were read.'),
-    confidence: 'unsure',
-    recognised_as: null,
-    unsure: isEmpty
-      ? []
-      : [
-          {
-            field: 'columns',
-            question: `Which columns contain the date and the close? No table of prices was recognised.${describeTable(tables[0])}`,
-            taken: null,
-            others: [],
-            required: true,
-          },
-        ],
-    preview: { index: [], columns: [], data: [] },
-    findings: problems.findings(),
-  };
+interface Sampling {
+  readonly answers: Answers;
+  /** Maximum number of sampled tables. */
+  readonly tablesMax: number;
 }
 
-async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {
+async function openSource(inspected: OpenedData, problems: Problems, sampling: Sampling): Promise<Source | undefined> {
+  const { answers, tablesMax } = sampling;
   const encoding = answers.encoding ?? null;
-  if (inspected.kind === 'files') return openFiles(inspected.files, problems, answers);
+  if (inspected.kind === 'files') return openFiles(inspected.files, problems, sampling);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const databaseSamples = await sampleDatabase(place, SAMPLE_ROWS, problems);
@@ -228,7 +181,11 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
     };
   }
   const bytes = decodeContent(inspected.content, inspected.kind);
-  const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
+  const { names, samples } = await sampleContent(inspected.kind, bytes, problems, {
+    encoding,
+    ignore: answers.ignore,
+    tablesMax,
+  });
   return {
     samples,
     tables: {},
@@ -238,12 +195,17 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
   };
 }
 
-async function openFiles(files: TableFiles, problems: Problems, { encoding = null, ignore }: Answers): Promise<Source> {
+async function openFiles(
+  files: TableFiles,
+  problems: Problems,
+  { answers: { encoding = null, ignore }, tablesMax }: Sampling,
+): Promise<Source> {
   let duckDb: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, {
     encoding,
     ignore,
+    tablesMax,
     duck: async () => (duckDb ??= await openDuckDb({ files: paths })),
   });
   duckDb?.close();
@@ -339,19 +301,4 @@ function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: 
   const otherAdjustments = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others: otherAdjustments, required: false });
   return createBasis(taken, reason);
-}
-
-/** Returns the first bars, by security. */
-function createPreview(content: MarketContent | undefined): Inspection['preview'] {
-  if (content === undefined) return { index: [], columns: [], data: [] };
-  const { identifiers, dates, fields } = content;
-  const rows: (string | number | null)[][] = [];
-  for (let n = 0; n < identifiers.length && rows.length < PREVIEW_ROWS; n++) {
-    for (let t = 0; t < dates.length && rows.length < PREVIEW_ROWS; t++) {
-      const values = [...fields.values()].map((panel) => panel[t * identifiers.length + n]!);
-      if (values.some((value) => value === value))
-        rows.push([identifiers[n]!, formatDay(dates[t]!), ...values.map((value) => (value === value ? value : null))]);
-    }
-  }
-  return { index: rows.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data: rows };
 }

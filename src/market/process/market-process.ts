@@ -21,7 +21,7 @@ import type {
   MarketTasks,
 } from './market-tasks.js';
 import type { ImportResponse } from '../import/import-answer.js';
-import type { Inspection } from '../inspect/inspect.js';
+import type { Inspection } from '../inspect/inspection.js';
 import type { SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type TransferMessage } from '../panels/shared-market.js';

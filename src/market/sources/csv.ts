@@ -2,6 +2,7 @@ import { ENCODINGS } from '#domain/documents/mapping.js';
 import { createByteTexts } from '../formats/byte-texts.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
+import { refuseForeignText } from '../formats/foreign-text.js';
 import { removeProtection } from '../formats/formula-text.js';
 import { convertToUtf8, type TextEncoding } from '../formats/text-encoding.js';
 
@@ -113,7 +114,8 @@ export async function readCsv(
     }
   }
 
-  for await (const chunk of convertToUtf8(chunks, encoding)) {
+  const checkedChunks = refuseForeignText(chunks, (message) => new CsvFault(0, message));
+  for await (const chunk of convertToUtf8(checkedChunks, encoding)) {
     const bytes = restBytes.length === 0 ? chunk : concatenate(restBytes, chunk);
     const consumedBytes = readRecords(bytes, false);
     if (consumedBytes < 0) return;

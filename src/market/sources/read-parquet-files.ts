@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
+import { describeForeignFile } from '../formats/foreign-text.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
 import { toCell, streamChunks, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
@@ -123,10 +124,10 @@ async function checkFiles(
 }
 
 /** Describes a file that DuckDB cannot read. */
-export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
+export const describeUnreadableFile = ({ label, path }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
-  message: describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
+  message: describeForeignFile(path) ?? describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
 });
 
 /** Returns a clear message for errors that the reader describes unclearly. Returns undefined for other errors. */
@@ -170,7 +171,10 @@ export async function readParquetTable<T>(
     }
   } catch (error) {
     if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
-    const message = describeReaderFault(error) ?? `The files cannot be read: ${formatReason(error)}`;
+    const message =
+      files.map(({ path }) => describeForeignFile(path)).find((each) => each !== undefined) ??
+      describeReaderFault(error) ??
+      `The files cannot be read: ${formatReason(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }

@@ -218,8 +218,9 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
 /** Type of instants in DuckDB. */
 export const ZONED_TYPE = 'TIMESTAMP WITH TIME ZONE';
 
-/** Pattern of the texts of instants in UTC with a time of day other than midnight. */
-const TIME_OF_DAY = String.raw`^\s*\d{4}-\d\d-\d\d[T ](?!00:00(:00(\.0+)?)?(Z|[+-]))\d\d:\d\d.*(Z|[+-]00(:?00)?)\s*$`;
+/** Patterns of the texts of instants in UTC: all of them, and midnight. */
+const INSTANT_TEXT = String.raw`[T ]\d\d:\d\d.*(Z|[+-]00(:?00)?)\s*$`;
+const MIDNIGHT_TEXT = String.raw`[T ]00:00(:00(\.0+)?)?(Z|[+-])`;
 
 /**
  * Returns a plan that reads a source cell by cell if its dates are instants whose days depend on a time zone. Otherwise
@@ -238,7 +239,7 @@ export async function planInstants(
   const condition =
     plan.date.type === ZONED_TYPE
       ? `isfinite(${date}) AND epoch_us(${date}) % 86400000000 <> 0`
-      : `strlen(${date}) > 16 AND regexp_matches(${date}, ${quoteText(TIME_OF_DAY)})`;
+      : `strlen(${date}) > 16 AND regexp_matches(${date}, ${quoteText(INSTANT_TEXT)}) AND NOT regexp_matches(${date}, ${quoteText(MIDNIGHT_TEXT)})`;
   const found = await connection.runAndReadAll(`SELECT 1 FROM ${scan} WHERE ${condition} LIMIT 1`);
   return found.currentRowCount === 0 ? plan : { kind: 'cells', columns };
 }

@@ -9,6 +9,9 @@ const ColumnName = z.string().max(200);
 /** Date formats in addition to patterns of YYYY, YY, MMM, MM, M, DD and D. */
 export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
+/** Formats of dates that are numbers: since 1970, and serial numbers of Excel. */
+export const NUMBER_FORMATS = [...EPOCH_FORMATS, 'excel'] as const;
+
 /** Encodings of text files in addition to UTF-8; UTF-16 is recognised by its byte order mark. */
 export const ENCODINGS = ['utf-8', 'windows-1252', 'windows-1250', 'utf-16le', 'utf-16be'] as const;
 
@@ -55,7 +58,7 @@ export const Mapping = defineObject(() => ({
     .default({})
     .meta({
       description:
-        'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.',
+        'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.',
       example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
     }),
   identifier_from: z
@@ -74,13 +77,13 @@ export const Mapping = defineObject(() => ({
   date_format: z
     .string()
     .max(40)
-    .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
-      error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
+    .refine((text) => NUMBER_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
+      error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${NUMBER_FORMATS.join(', ')}`,
     })
     .nullable()
     .default(null)
     .meta({
-      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. The time of day of a date without a time zone is ignored.`,
+      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${NUMBER_FORMATS.join(', ')} (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.`,
       example: 'MM/DD/YYYY',
     }),
   time_zone: z
@@ -108,6 +111,11 @@ export const Mapping = defineObject(() => ({
   units: z.enum(['refuse', 'read']).default('refuse').meta({
     description: 'Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.',
     example: 'read',
+  }),
+  price_divisor: z.number().positive().max(1e12).default(1).meta({
+    description:
+      'Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.',
+    example: 1e9,
   }),
   on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
     description:

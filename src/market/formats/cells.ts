@@ -7,7 +7,21 @@ export type Heading = readonly (readonly string[])[];
 export class Instant extends Date {}
 
 /** Cell of a table as read from its file format. An empty cell is null. */
-export type Cell = string | number | bigint | boolean | Date | null;
+export type Cell = string | number | bigint | boolean | Date | ShownValue | null;
+
+/** Number or logical value of a workbook whose cell shows another text than the value, such as 0007 or TRUE. */
+export class ShownValue {
+  readonly value: number | boolean;
+  readonly text: string;
+  constructor(value: number | boolean, text: string) {
+    this.value = value;
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
 
 /** Rows of a table, a few thousand at a time. Every row has one cell per column. */
 export interface CellBatch {
@@ -37,6 +51,7 @@ export function readNumber(cell: Cell | undefined): number | undefined {
   if (cell === null || cell === undefined) return Number.NaN;
   if (typeof cell === 'number') return Number.isNaN(cell) || Number.isFinite(cell) ? cell : undefined;
   if (typeof cell === 'bigint') return Number(cell);
+  if (cell instanceof ShownValue) return typeof cell.value === 'number' ? cell.value : undefined;
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (MISSING_TEXTS.has(text)) return Number.NaN;
@@ -52,6 +67,7 @@ export function readNumber(cell: Cell | undefined): number | undefined {
 export function readDay(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return toWireDay(Math.floor(cell.getTime() / MS_PER_DAY));
+  if (cell instanceof ShownValue) return readDay(cell.text);
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (text === '' || text === 'NaT') return null;

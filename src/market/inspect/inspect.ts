@@ -22,7 +22,15 @@ import { chooseAfterReading, filterDateFormats } from './date-question.js';
 import { correctMapping } from './correct-mapping.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Proposal } from './propose.js';
 import { createBasis, listAlternativeBases, type Answers, type Basis, type Question } from './question.js';
-import { SAMPLE_ROWS, SAMPLE_TABLES, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
+import {
+  addPositions,
+  SAMPLE_ROWS,
+  SAMPLE_TABLES,
+  sampleContent,
+  sampleFiles,
+  type TableNameSource,
+  type Sample,
+} from './sample.js';
 import { askTimeZone, type UsedZones } from './zone-question.js';
 import { createEmptyInspection, createPreview, type Inspection } from './inspection.js';
 
@@ -187,7 +195,7 @@ async function openSource(inspected: OpenedData, problems: Problems, sampling: S
     tablesMax,
   });
   return {
-    samples,
+    samples: addPositions(samples, answers.columns),
     tables: {},
     namedBy: inspected.kind === 'xlsx' ? 'sheet' : 'file',
     filesOf: (mapping) => names.filter((name) => isMarketTable(mapping, name)).length,
@@ -198,7 +206,7 @@ async function openSource(inspected: OpenedData, problems: Problems, sampling: S
 async function openFiles(
   files: TableFiles,
   problems: Problems,
-  { answers: { encoding = null, ignore }, tablesMax }: Sampling,
+  { answers: { encoding = null, ignore, columns }, tablesMax }: Sampling,
 ): Promise<Source> {
   let duckDb: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
@@ -212,7 +220,7 @@ async function openFiles(
   const listMarketFiles = (mapping: Mapping) =>
     files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
   return {
-    samples,
+    samples: addPositions(samples, columns),
     tables: {},
     namedBy: 'file',
     filesOf: (mapping) => listMarketFiles(mapping).length,

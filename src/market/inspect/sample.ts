@@ -1,7 +1,10 @@
 import { basename } from 'node:path';
+import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
-import { readCellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
+import { isHeaderless, namePositions } from '../mapping/market-tables.js';
+import { readCellText, readCsv } from '../sources/csv.js';
+import { CsvFault, type CsvRecord } from '../sources/csv-records.js';
 import { formatScan } from '../sources/parquet/parquet.js';
 import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
@@ -74,6 +77,12 @@ export async function sampleFiles(
   }
   return samples;
 }
+
+/** Adds a header of positions to tables without a header, if the columns are named by position. */
+export const addPositions = (samples: readonly Sample[], columns: Mapping['columns'] | undefined): readonly Sample[] =>
+  isHeaderless(columns)
+    ? samples.map((sample) => ({ ...sample, rows: [namePositions(sample.rows[0]?.length ?? 0), ...sample.rows] }))
+    : samples;
 
 /** Selects files at even distances, including the first and the last. */
 function selectSpread<T>(files: readonly T[], most: number): readonly T[] {

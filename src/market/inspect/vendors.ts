@@ -124,6 +124,13 @@ export const VENDORS: readonly Vendor[] = [
     questions: [],
   },
   {
+    name: 'Databento',
+    columns: ['ts_event', 'open', 'high', 'low', 'close', 'volume'],
+    mapping: { ignore: ['rtype', 'publisher_id', 'instrument_id'], price_divisor: 1e9 },
+    adjustment: 'none',
+    questions: [],
+  },
+  {
     name: 'EOD Historical Data',
     columns: ['date', 'close', 'adjusted_close', 'volume'],
     mapping: { ignore: ['Ex', 'exchange_short_name', 'MarketCapitalization'] },

@@ -14,6 +14,9 @@ import { createNumberReader } from './written-numbers.js';
 /** Price columns of a mapped market, including the adjusted close. */
 export const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
+/** Largest 64-bit integer, with which vendors of fixed-point prices mark a missing one. */
+const UNDEFINED_FIXED_POINT = 2 ** 63;
+
 /** Matches texts that vendors write for a missing number. */
 const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
@@ -57,9 +60,11 @@ export function createMappedCells(
   const countMarks = createCountMarks(mapping, problems);
 
   function readPrice(isPrice: boolean, value: number): number {
-    if (!isPrice || value > 0) return value;
+    if (!isPrice) return value;
+    if (value > 0)
+      return value >= UNDEFINED_FIXED_POINT && mapping.price_divisor > 1 ? Number.NaN : value / mapping.price_divisor;
     if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;
-    return mapping.negative_prices === 'absolute' ? -value : value;
+    return (mapping.negative_prices === 'absolute' ? -value : value) / mapping.price_divisor;
   }
 
   function readNumber(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined {

@@ -1,7 +1,7 @@
 import { createActionRows } from '../content/action-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from '../content/market-content.js';
-import type { CsvRecord } from './csv.js';
+import type { CsvRecord } from './csv-records.js';
 import { createMarketRecords, describeRow, readTextCells } from './csv.js';
 import {
   completeMappedContent,

@@ -5,6 +5,7 @@ import { createActionRows } from '../content/action-rows.js';
 import { createRecordReader } from './content-rows.js';
 import { getSeries } from '../content/whole-content.js';
 import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
+import { isHeaderless } from '../mapping/market-tables.js';
 import { createMarketRecords } from './csv.js';
 import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
@@ -133,7 +134,12 @@ async function readMarket(
         return marketFile && createSheetReader(table, (cells) => rows.addCells(marketFile, cells));
       },
       onBytes: (bytes) => onProgress((readBytes + bytes) / total),
-      terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
+      terms: {
+        skip: terms.mapping?.skip_rows,
+        encoding: terms.mapping?.encoding,
+        ignore: terms.mapping?.ignore,
+        isHeaderless: isHeaderless(terms.mapping?.columns),
+      },
     });
     readBytes += file.bytes;
     // Reports an empty file only if there are several. For a single file, the empty market is reported. In a part of a

@@ -18,8 +18,8 @@ export interface DatasetInspectionsDependencies {
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Calendars of the stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Calendars of the stored indices. Default: none. */
+  readonly calendarsInUse?: () => Promise<UsedCalendars>;
 }
 
 /**
@@ -36,7 +36,7 @@ export function createDatasetInspections({
   async function inspectData(request: InspectRequest, requester: Requester): Promise<InspectResult> {
     const signal = AbortSignal.any([requester.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
-    const [inspectedData, calendars] = await Promise.all([inspectSource(request), calendarsInUse()]);
+    const [inspectedData, calendars] = await Promise.all([inspectSource(request), calendarsInUse?.() ?? { codes: [] }]);
     const input = { inspected: inspectedData, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
     const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal, calendars)), {
       ...requester,

@@ -16,7 +16,6 @@ async function createInspectedFolder(files: Readonly<Record<string, string>>) {
     databases: { resolve: () => Promise.reject(new Error('no database is asked for')) },
     readers: (read) => read(),
     closing: new AbortController().signal,
-    calendarsInUse: () => Promise.resolve({ codes: [] }),
   });
   return inspections(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }

@@ -14,11 +14,11 @@ const FOREIGN_TEXTS: readonly (readonly [beginning: RegExp, message: string])[] 
     'The file is a pointer of git-annex, not the data itself; git annex get fetches the data.',
   ],
   [
-    /^(<\?xml[^>]*>\s*)?(<!--[^]*?-->\s*)*<(!doctype\s+html|html|head|body|title|script|meta|table|div|p|h1|center)\b/i,
+    /^(<\?xml[^>]*>\s*)?(<!--[^]*?-->\s*)*<(!doctype\s+html|html|head|body|title|script|meta|table|div|p|h1|center)\b(?!>[,;\t|])/i,
     'The file is a web page (HTML), not a table; a download probably returned an error page or a sign-in page.',
   ],
   [
-    /^<(\?xml|[A-Za-z][\w:.-]*[\s>/])/,
+    /^<(\?xml|[A-Za-z][^<>,;|\t]*>\s*<)/,
     'The file is an XML document, not a table; CSV, JSON lines, Parquet and xlsx files are read.',
   ],
 ];

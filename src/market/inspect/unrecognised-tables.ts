@@ -61,7 +61,8 @@ function describeProblem(sample: Sample): Pick<Problem, 'code' | 'message'> {
   const { rows, isBinary, fault } = sample;
   if (isBinary === true)
     return { code: 'UNREADABLE_FILE', message: 'The file is not text. CSV, text, Parquet and xlsx files are read.' };
-  if (rows.length === 0) return { code: 'EMPTY_DATASET', message: 'The file is empty.' };
+  if (rows.length === 0 && (fault === undefined || EMPTY_FILE.test(fault)))
+    return { code: 'EMPTY_DATASET', message: 'The file is empty.' };
   if (fault !== undefined) return { code: 'UNREADABLE_FILE', message: fault };
   if (rows.length === 1) return { code: 'EMPTY_DATASET', message: 'The table has a header and no rows.' };
   if (isTransposed(sample)) return { code: 'MISSING_COLUMN', message: TRANSPOSED_MESSAGE };
@@ -79,6 +80,9 @@ function describeProblem(sample: Sample): Pick<Problem, 'code' | 'message'> {
         : `${columns} ${missing.length === 1 ? 'A column' : 'Columns'} with ${formatList(missing)} ${missing.length === 1 ? 'is' : 'are'} needed.`,
   };
 }
+
+/** Matches the reason why an empty file was not read. */
+const EMPTY_FILE = /^The file is empty/;
 
 /** Columns that a table of prices needs, with their words. */
 const NEEDED_ROLES: readonly (readonly [Role, string])[] = [

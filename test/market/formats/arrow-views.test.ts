@@ -39,7 +39,7 @@ function encodeLz4(bytes: Uint8Array): Uint8Array {
   while (run < bytes.length - 1 && bytes[bytes.length - 1 - run] === last) run++;
   const literal = bytes.subarray(0, bytes.length - run + 1);
   const matched = bytes.length - literal.length - 5;
-  if (matched < 4) return bytes;
+  if (matched < 4) return createFrame(bytes, 0x80000000);
   const lengths = (rest: number) => [...Array.from({ length: Math.floor(rest / 255) }, () => 255), rest % 255];
   const literalCode = Math.min(15, literal.length);
   const matchCode = Math.min(15, matched - 4);
@@ -53,8 +53,13 @@ function encodeLz4(bytes: Uint8Array): Uint8Array {
     5 * 16,
     ...bytes.subarray(-5),
   ]);
+  return createFrame(block, 0);
+}
+
+/** @param mark bit of the size that marks a block of bytes that are not compressed */
+function createFrame(block: Uint8Array, mark: number): Uint8Array {
   const size = Buffer.alloc(4);
-  size.writeUInt32LE(block.length);
+  size.writeUInt32LE(block.length + mark);
   return Buffer.concat([Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]), size, block, Buffer.alloc(4)]);
 }
 

@@ -1,7 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs';
-
 /** Number of bytes in which the beginning of a file is recognised, after spaces and a byte order mark. */
-const HEAD_BYTES = 1024;
+export const HEAD_BYTES = 1024;
 
 /** Beginnings of files that take the place of a table, and what they are. */
 const FOREIGN_TEXTS: readonly (readonly [beginning: RegExp, message: string])[] = [
@@ -32,21 +30,6 @@ export function describeForeignText(bytes: Uint8Array, format: 'csv' | 'other' =
   const message = FOREIGN_TEXTS.find(([beginning]) => beginning.test(text))?.[1];
   if (message !== undefined || format !== 'csv' || !JSON_TEXT.test(text)) return message;
   return 'The file is a JSON document, not a table; JSON is read as lines with one object each (.jsonl).';
-}
-
-/** Returns a message if a file takes the place of a table. Returns undefined for other and for unreadable files. */
-export function describeForeignFile(path: string): string | undefined {
-  try {
-    const file = openSync(path, 'r');
-    try {
-      const bytes = new Uint8Array(HEAD_BYTES);
-      return describeForeignText(bytes.subarray(0, readSync(file, bytes)));
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return undefined; // the reader of the file reports the error
-  }
 }
 
 /** Yields the bytes of a CSV file unchanged. @throws the error that `fault` creates for a text of another kind */

@@ -1,7 +1,8 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
-import { describeForeignFile } from '../formats/foreign-text.js';
+import { describeForeignText, HEAD_BYTES } from '../formats/foreign-text.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
 import { toCell, streamChunks, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
@@ -121,6 +122,21 @@ async function checkFiles(
   await reportColumns(connection, result.files, { columns: result.columns, table: 'market' }, problems);
   if (mapping === null) await reportKeys(connection, result.files, result.columns, problems);
   return problems.errors > errorsBefore ? undefined : result;
+}
+
+/** Returns a message if a file takes the place of a table. Returns undefined for other and for unreadable files. */
+function describeForeignFile(path: string): string | undefined {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = new Uint8Array(HEAD_BYTES);
+      return describeForeignText(bytes.subarray(0, readSync(file, bytes)));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined; // the reader of the file reports the error
+  }
 }
 
 /** Describes a file that DuckDB cannot read. */

@@ -64,7 +64,7 @@ export function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDa
     return code;
   }
 
-  /** Returns the time zone of each security by code, or the first security without one. */
+  /** Returns the time zones and the calendars of the securities by code. A time zone that no statement gives is undefined. */
   function findZones({ identifiers }: DatedRows, reference: ReferenceTable | undefined) {
     const exchanges = identifiers.map((identifier) => findExchange(identifier, instants, reference));
     const exchangeCalendars = exchanges.map((code) => (code === undefined ? undefined : calendars?.get(code)));
@@ -151,7 +151,7 @@ interface SessionConflict {
 }
 
 /**
- * Returns the bars that the time zone moves from days with a session to days without one, if no bar of the market is on
+ * Returns the bars that the time zone moves from sessions to other days, if no bar of the market is on
  * a day without a session in UTC. Without the calendar of its exchange, a security has sessions from Monday to Friday.
  */
 function findSessionConflict(

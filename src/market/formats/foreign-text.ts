@@ -1,7 +1,7 @@
 /** Number of bytes in which the beginning of a file is recognised, after spaces and a byte order mark. */
 export const HEAD_BYTES = 1024;
 
-/** Beginnings of files that take the place of a table, and what they are. */
+/** Beginnings of files that take the place of a table, with their descriptions. */
 const FOREIGN_TEXTS: readonly (readonly [beginning: RegExp, message: string])[] = [
   [
     /^version https:\/\/git-lfs\.github\.com\/spec\//,

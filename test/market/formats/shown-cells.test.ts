@@ -35,7 +35,7 @@ function writeCells(identifiers: readonly string[], attributes: readonly string[
 
 const formatNumber = (value: number, style: number) => `<c s="${style}"><v>${value}</v></c>`;
 
-test('identifiers are what the cells show, and numbers are their values', async () => {
+test('identifiers have the texts of their cells, and numbers have their values', async () => {
   const cells = [
     formatNumber(1810, 0),
     formatNumber(7, 1),

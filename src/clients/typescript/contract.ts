@@ -2812,7 +2812,7 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency: string | null;
   /** Mapping of the market; null if the tables need no mapping. */
   readonly mapping: Mapping | null;
@@ -2888,7 +2888,7 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency?: string | null | undefined;
   /** Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping. */
   readonly mapping?: MappingInput | null | undefined;
@@ -2903,7 +2903,7 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency?: string | null | undefined;
   /** Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
@@ -6780,18 +6780,22 @@ export interface Mapping {
   readonly field: string | null;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns: Readonly<Record<string, string>>;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from: string | null;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format: string | null;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone: string | null;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal: '.' | ',';
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor: number;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6816,18 +6820,22 @@ export interface MappingAnswers {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6854,18 +6862,22 @@ export interface MappingChange {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6890,18 +6902,22 @@ export interface MappingInput {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6916,7 +6932,7 @@ export interface MappingInput {
 
 export interface MappingQuestion {
   /** Field of the mapping, or the adjustment, that the answer sets. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
   /** Value that is used without an answer. */

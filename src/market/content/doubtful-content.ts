@@ -1,5 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay, type Day } from '#domain/time/days.js';
 import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { findActionWarnings } from './doubtful-actions.js';
@@ -8,8 +8,11 @@ import { warnOfMissingDays } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { findPartialDates } from './partial-dates.js';
 import type { Problems } from '../tables/problems.js';
+import { warnOfFutureDays, warnOfSimilarIdentifiers } from './implausible-keys.js';
 import { warnOfSessions } from './session-warnings.js';
 import { findUnknownCurrencies } from './unknown-currencies.js';
+
+const MS_PER_DAY = 86_400_000;
 
 /** Inputs of the checks of a market in addition to its values. */
 export interface WarningTerms {
@@ -21,6 +24,8 @@ export interface WarningTerms {
     /** Opens the calendars of the service. */
     readonly open: () => Calendars;
   };
+  /** Current day. Default: the day of the clock. */
+  readonly today?: Day;
 }
 
 /**
@@ -38,5 +43,7 @@ export function findContentWarnings(content: MarketContent, terms: WarningTerms,
   for (const { identifier, table, currency, message } of findUnknownCurrencies(content))
     problems.warning({ code: 'UNKNOWN_CURRENCY', path: `${table}[${identifier}].CURRENCY`, message, value: currency });
   warnOfSessions(content, calendars, problems);
+  warnOfFutureDays(content, terms.today ?? Math.floor(Date.now() / MS_PER_DAY), problems);
+  warnOfSimilarIdentifiers(content, problems);
   return sortFindings([...findPartialDates(content, calendars), ...problems.findings()]);
 }

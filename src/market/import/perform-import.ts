@@ -37,7 +37,7 @@ export interface ImportResult {
  */
 export async function performImport(
   bytes: Uint8Array,
-  problems: Problems,
+  { problems, calendars }: { readonly problems: Problems } & Pick<MarketInterpretation, 'calendars'>,
   ask: (header: ImportHeader) => Promise<ImportResponse>,
 ): Promise<ImportResult | undefined> {
   const { value, overflows } = parseJson(bytes);
@@ -55,7 +55,7 @@ export async function performImport(
       ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, storedFiles, load: isServed } = await ask(header);
-  const importedContent = await readImport(source, problems, header);
+  const importedContent = await readImport(source, problems, { ...header, calendars });
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (storedFiles !== null) refuseAppendedAdjustment(header, problems);

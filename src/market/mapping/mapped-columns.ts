@@ -3,7 +3,7 @@ import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 import { getColumnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
-import { isWholeName } from './market-tables.js';
+import { isHeaderless, isWholeName } from './market-tables.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
@@ -128,6 +128,7 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
     if (position >= 0) names[position] = ADJUSTED_CLOSE;
   }
   const isNamedByTable = isWholeName(mapping);
+  if (isHeaderless(mapping.columns)) return names;
   const usedNames = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;

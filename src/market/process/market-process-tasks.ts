@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { readEpochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -98,10 +99,17 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 }
 
 async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
+  const { codes, closures = {} } = request.options.calendars;
+  let openedCalendars: Calendars | undefined;
+  const open = () => (openedCalendars ??= correctCalendars(openCalendars(), closures));
+  const calendars = { list: () => open().list(), get: (code: string) => open().get(code) };
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, inspectionTerms } = request.input;
-    return { kind: 'inspected', inspection: await inspect(inspected, inspectionTerms) };
+    return {
+      kind: 'inspected',
+      inspection: await inspect(inspected, { ...inspectionTerms, zones: { calendars, codes } }),
+    };
   }
   if (request.task === 'query') {
     const { runQuery } = await import('../sql/run-query.js');
@@ -123,17 +131,21 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
   const { sharedFiles } = request.options;
   const outgoingMarket =
     sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
-  const result = await perform(request, problems, {
-    begin(panels) {
-      outgoingMarket?.begin(panels);
-      growing.begin(panels);
+  const result = await perform(
+    request,
+    { problems, calendars },
+    {
+      begin(panels) {
+        outgoingMarket?.begin(panels);
+        growing.begin(panels);
+      },
+      complete(from, to) {
+        outgoingMarket?.send(from, to);
+        growing.complete(from, to);
+      },
+      digested: growing.digested,
     },
-    complete(from, to) {
-      outgoingMarket?.send(from, to);
-      growing.complete(from, to);
-    },
-    digested: growing.digested,
-  });
+  );
   if (result === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows, rowsRead } = result;
   const transfer = async () =>
@@ -144,13 +156,11 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
         });
   // Skips the warnings for a part of a market. They would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
-  const { codes, closures = {} } = request.options.calendars;
-  const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
     const warnings = isWhole
-      ? findContentWarnings(content, { adjustment: result.adjustment, calendars }, problems)
+      ? findContentWarnings(content, { adjustment: result.adjustment, calendars: { codes, open } }, problems)
       : readWarnings;
     const contentDigests = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
     return { ...contentDigests, warnings, readWarnings };
@@ -191,7 +201,7 @@ interface WrittenContent {
 
 async function perform(
   { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>,
-  problems: Problems,
+  { problems, calendars }: { readonly problems: Problems; readonly calendars: Calendars },
   follower: DayFollower,
 ): Promise<WrittenContent | undefined> {
   // Loads modules that are not needed for reading files on demand, because the first load of a store waits for the
@@ -208,7 +218,7 @@ async function perform(
         input.files,
         problems,
         (fraction, message) => onProgress(0.9 * fraction, message),
-        { ...input, follower },
+        { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
       return (
         sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
@@ -221,7 +231,7 @@ async function perform(
         input.tables,
         problems,
         (fraction, message) => onProgress(0.9 * fraction, message),
-        { ...input, follower },
+        { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
       return (
         sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
@@ -229,12 +239,15 @@ async function perform(
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
-      const result = await performImport(await readFile(options.bodyFile!), problems, ask);
+      const result = await performImport(await readFile(options.bodyFile!), { problems, calendars }, ask);
       return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'importTable': {
       const { importTable } = await import('../import/import-table.js');
-      const result = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
+      const terms = { ...input.terms, calendars };
+      const result = await importTable({ ...input, terms }, problems, (fraction) =>
+        onProgress(0.6 * fraction, 'reading'),
+      );
       return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'generate': {

@@ -3186,7 +3186,7 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Mapping of the market; null if the tables need no mapping.
     mapping: t.Optional[Mapping]
@@ -3252,7 +3252,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping.
     mapping: t.Optional[MappingInput]
@@ -3267,7 +3267,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read.
     mapping: t.Optional[MappingChange]
@@ -7575,18 +7575,22 @@ class Mapping(t.TypedDict):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7612,18 +7616,22 @@ class MappingAnswers(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7651,18 +7659,22 @@ class MappingChange(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7688,18 +7700,22 @@ class MappingInput(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7729,7 +7745,7 @@ class MappingQuestionConflicts(t.TypedDict):
 
 class _MappingQuestion(t.TypedDict):
     #: Field of the mapping, or the adjustment, that the answer sets.
-    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: Question that the data does not answer.
     question: str
     #: Value that is used without an answer.

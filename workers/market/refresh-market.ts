@@ -4,7 +4,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type CachedDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { findContentWarnings } from '#market/content/doubtful-content.js';
+import { findContentWarnings, findNewContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSeries } from '#market/content/series-rows.js';
@@ -33,6 +33,7 @@ export const refreshMarket: Task<'refresh-market'> = async (
     calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
   };
   const warnings = findContentWarnings(content, terms, problems);
+  const newWarnings = findNewContentWarnings(storedMarket, content, terms);
   const isSameObjects =
     content.reference === storedMarket.reference &&
     content.actions === storedMarket.actions &&
@@ -67,7 +68,7 @@ export const refreshMarket: Task<'refresh-market'> = async (
     digests,
     ...(taken === undefined ? {} : { taken }),
   };
-  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings };
+  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings, newWarnings };
 };
 
 interface Versions {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { readEpochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -144,7 +145,7 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
         });
   // Skips the warnings for a part of a market. They would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
-  const { codes, closures = {} } = request.options.calendars;
+  const { codes, closures = {} } = result.calendars ?? request.options.calendars;
   const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
   const check = async () => {
     onProgress(0.95, 'checking');
@@ -187,6 +188,8 @@ interface WrittenContent {
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False if the market will not be served. */
   readonly isServed?: boolean;
+  /** Calendars of the indices that use the store, if they were not known at the start of the task. */
+  readonly calendars?: UsedCalendars;
 }
 
 async function perform(

@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -37,8 +37,8 @@ export interface DatasetImportsDependencies {
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
@@ -75,7 +75,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         previousDocument !== undefined && header.on_exists === 'append' ? await readFiles(previousDocument) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      return { folder: work.folder, storedFiles: previousFiles, load };
+      const calendars = await dependencies.calendarsInUse(datasetId, load);
+      return { folder: work.folder, storedFiles: previousFiles, load, calendars };
     };
     try {
       const result = await readImport(dependencies, body, { onImport, asker: requester });

@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -24,8 +24,8 @@ export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabaseLocations;
   readonly files: Pick<StoreFiles, 'here'>;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
 }
 
@@ -67,9 +67,9 @@ export function createDatasetLoading({
   const createOptions = async (
     source: SourceTerms,
     serve: boolean,
-    { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
+    { onProgress, signal, willBeActive }: Pick<LoadOptions, 'onProgress' | 'signal' | 'willBeActive'>,
   ): Promise<MarketTaskOptions> => ({
-    calendars: await calendarsInUse(),
+    calendars: await calendarsInUse(source.store_id, willBeActive),
     load: serve ? { datasetId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),

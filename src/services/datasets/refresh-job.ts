@@ -57,14 +57,16 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
           unchangedTables: freshData.unchangedTables,
           dividendErrors: freshData.summary.dividendErrors ?? [],
         },
-        calendars: await calendarsInUse(),
+        calendars: await calendarsInUse(datasetId),
       },
       0.3,
     );
-    const { handle, isSameTables, report, warnings } = refreshOutput;
+    const { handle, isSameTables, report, warnings, newWarnings } = refreshOutput;
     const dataWarnings = [...(freshData.summary.readWarnings ?? []), ...warnings];
-    assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshOutput, document, servedMarket) };
+    const causedWarnings = [...findNewWarnings(freshData.summary.readWarnings ?? [], document), ...newWarnings];
+    assertAccepted([...report.findings, ...causedWarnings], failOn);
+    const refreshReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
+    const value = { store_id: datasetId, dry_run: isTrial, ...refreshReport };
     if (isTrial) return { result: { value } };
     const currentTimestamp = timestamp();
     const versionFiles = selectReusableFiles(freshData.files, report);
@@ -135,19 +137,27 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 const RECENT_DATES = 5;
 
 /**
- * Returns the report of a refresh. Adds the changes that earlier starts accepted, and the partial dates and gaps among
- * the last dates.
+ * Returns the report of a refresh. Adds the changes that earlier starts accepted, the data warnings that the refresh
+ * caused, and the partial dates and gaps among the last dates.
  */
 function createReport(
   { report, warnings }: RefreshMarketOutput,
+  causedWarnings: readonly Finding[],
   { taken_at_start: startImport }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recentFrom = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
   const refreshReport = addStartImport(report, startImport);
+  const recentDates = selectRecentPartialDates(warnings, recentFrom);
   return {
     ...refreshReport,
-    findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recentFrom)]),
+    findings: sortFindings([
+      ...refreshReport.findings,
+      ...causedWarnings,
+      ...recentDates.filter(
+        ({ code, path }) => !causedWarnings.some((each) => each.code === code && each.path === path),
+      ),
+    ]),
   };
 }
 

@@ -12,6 +12,8 @@ export type SourceTerms = Pick<
 export interface LoadOptions {
   /** True to load the data into shared memory, false to read and check it only. */
   readonly serve: boolean;
+  /** True if the store will be active. Default: whether it is. */
+  readonly willBeActive?: boolean;
   readonly onProgress?: MarketTaskOptions['onProgress'];
   readonly signal?: AbortSignal;
 }

@@ -1,6 +1,7 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { ServedMarket } from '#market/serving/markets.js';
+import { redeclareMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { replaceDataset } from './activate.js';
@@ -37,7 +38,7 @@ export function createStoreContents({
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     if (isManaged(kind) || contentHash === null) return undefined;
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
-    return copy?.identity.contentHash === contentHash ? copy : undefined;
+    return copy?.identity.contentHash === contentHash ? redeclareMarket(copy, { adjustment, currency }) : undefined;
   }
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {

@@ -4,7 +4,13 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import type { Panels } from '../panels/panels.js';
 import { compareActions } from './action-rows.js';
-import { findChangedHistories, DIFFERENCES_MAX, findLastDays, type ChangedBars } from './changed-histories.js';
+import {
+  findChangedHistories,
+  DIFFERENCES_MAX,
+  findLastDays,
+  type ChangedBars,
+  type LateBars,
+} from './changed-histories.js';
 import type { DividendError } from './dividend-errors.js';
 import { hasAnyValue } from './market-changes.js';
 import type { MarketContent } from './market-content.js';
@@ -32,9 +38,9 @@ export interface SecurityJudgement {
   readonly restated: ReadonlyMap<string, SplitRestatement>;
   /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
-  /** Number of accepted bars on stored days after the last stored bar of their security. */
-  readonly late: number;
-  /** Day of the last stored bar, by position of the security. */
+  /** Accepted bars of stored days that had no close, by security. */
+  readonly late: ReadonlyMap<string, LateBars>;
+  /** Day of the last stored close, by position of the security. */
   readonly lastOf: Int32Array;
 }
 
@@ -60,7 +66,7 @@ export function judgeSecurities(
 ): SecurityJudgement {
   const lastDay = options.until ?? Infinity;
   const lastOf = findLastDays(storedContent);
-  const noChanges = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
+  const noChanges = { changed: new Map<string, ChangedBars>(), late: new Map<string, LateBars>() };
   const bars = options.isWhole ? findChangedHistories(storedContent, fresh, lastOf, lastDay) : noChanges;
   const lists = listActions(storedContent, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restatedSplits = new Map<string, SplitRestatement>();
@@ -81,9 +87,9 @@ export function judgeSecurities(
       first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
     });
   }
-  let late = 0;
-  for (const [identifier, count] of bars.late)
-    if (!rejections.has(identifier) && !restatedSplits.has(identifier)) late += count;
+  const late = new Map(
+    [...bars.late].filter(([identifier]) => !rejections.has(identifier) && !restatedSplits.has(identifier)),
+  );
   return {
     rejected: rejections,
     restated: restatedSplits,

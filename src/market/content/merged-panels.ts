@@ -70,7 +70,7 @@ interface Span {
 function listSpans(
   identifiers: readonly string[],
   { storedPanels, fresh }: { readonly storedPanels: Panels; readonly fresh: Panels },
-  { rejected, restated, lastOf }: SecurityJudgement,
+  { rejected, restated, late, lastOf }: SecurityJudgement,
   { last, lastDay }: { readonly last: number; readonly lastDay: Day },
 ): Span[] {
   const [storedPlaces, other] = [storedPanels, fresh].map(
@@ -81,6 +81,7 @@ function listSpans(
     const end = n < 0 ? lastDay : lastOf[n]!;
     if (rejected.has(identifier)) return { n, m, from: Infinity, to: -Infinity };
     if (restated.has(identifier)) return { n, m, from: -Infinity, to: Math.max(last, end) };
-    return { n, m, from: end, to: last };
+    // Between a late bar and the last stored one, both versions are equal.
+    return { n, m, from: Math.min(end, (late.get(identifier)?.from ?? Infinity) - 1), to: last };
   });
 }

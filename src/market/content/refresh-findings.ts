@@ -1,5 +1,6 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
+import type { LateBars } from './changed-histories.js';
 import type { Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
@@ -14,6 +15,9 @@ export interface AcceptedSplit {
 
 /** Maximum number of securities with an individual finding. A single finding counts the others. */
 const FINDINGS_MAX = 20;
+
+/** Maximum number of securities that the finding about late bars names. */
+const LATE_NAMES_MAX = 3;
 
 const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
@@ -72,9 +76,12 @@ export function createColumnFindings(columns: readonly string[], lastDay: Day): 
 }
 
 /** Reports bars that arrived later than those of other securities. */
-export function reportLateBars(late: number): Finding[] {
-  if (late === 0) return [];
-  const message = `${countText(late, 'late bar')} ${late === 1 ? 'was' : 'were'} added on dates that the store already had. Results of those dates change.`;
+export function reportLateBars(lateBars: ReadonlyMap<string, LateBars>): Finding[] {
+  if (lateBars.size === 0) return [];
+  const late = [...lateBars.values()].reduce((sum, { count }) => sum + count, 0);
+  const names = [...lateBars.keys()].slice(0, LATE_NAMES_MAX);
+  const nameText = `${names.join(', ')}${lateBars.size > names.length ? ' and others' : ''}`;
+  const message = `${countText(late, 'late bar')} of ${nameText} ${late === 1 ? 'was' : 'were'} added on dates that the store already had. Results of those dates change.`;
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 

@@ -162,7 +162,7 @@ export function createRefreshReport(
           ...splitFindings(splits),
           ...createRejectionFindings(rejections),
           ...createColumnFindings(columns, lastDay),
-          ...reportLateBars(judgement?.late ?? 0),
+          ...reportLateBars(judgement?.late ?? new Map()),
           ...createTableFindings(tables, lastDay),
         ]),
   };

@@ -38,10 +38,13 @@ export interface DatasetActivity {
    */
   assertNoneLoads(): Promise<void>;
   /**
-   * Runs `begin` if no load is running. No other load can start between the check and the start.
-   * @throws Refusal STORE_LOADING
+   * Runs `begin` if no work on a store is in progress. No other work on it, and no deletion, can begin between the check
+   * and the start. @param options `isLoad` is true if the store will be served: then no other load may run
+   * @throws Refusal STORE_LOADING, STORE_REFRESHING
    */
-  admitLoad<T>(begin: () => Promise<T>): Promise<T>;
+  admit<T>(datasetId: string, begin: () => Promise<T>, options?: { readonly isLoad: boolean }): Promise<T>;
+  /** Deletes an idle store. Until the deletion has ended, all work on it is refused. @throws as `admit` */
+  removing<T>(datasetId: string, remove: () => Promise<T>): Promise<T>;
   /**
    * Marks a store as being read outside a job. `isLoad` is true if the store will be served afterwards.
    * @throws Refusal STORE_LOADING
@@ -69,6 +72,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const readingIds = new Set<string>();
   /** Ids that are reserved for stores whose documents do not exist yet. */
   const reservedIds = new Set<string>();
+  const removedIds = new Set<string>();
   /** Id of the store that was served before the restart; set while the store is read again. */
   let resumedId: string | undefined;
   /** Promise of the last admission in the queue. Admissions run one after another. */
@@ -97,14 +101,15 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const refuseBusy = (datasetId: string, reason: string): Refusal =>
     datasetId === resumedId
       ? refuseWhileResuming(datasetId)
-      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${reason}.`);
+      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${reason}.`, { store_id: datasetId });
 
   async function assertIdle(datasetId: string): Promise<void> {
+    if (removedIds.has(datasetId)) throw refuseBusy(datasetId, 'is being deleted');
     const activity = await readActivity(datasetId);
     if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
       throw refuseBusy(datasetId, 'is being read or written');
     if (activity === 'refreshing')
-      throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
+      throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`, { store_id: datasetId });
   }
 
   async function assertNoLoading(): Promise<void> {
@@ -118,14 +123,25 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     return ownAdmission;
   }
 
-  const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
+  const admit: DatasetActivity['admit'] = (datasetId, begin, options) =>
     runInTurn(async () => {
-      await assertNoLoading();
+      await assertIdle(datasetId);
+      if (options?.isLoad === true) await assertNoLoading();
       return begin();
     });
 
+  async function runRemoval<T>(datasetId: string, remove: () => Promise<T>): Promise<T> {
+    await admit(datasetId, async () => removedIds.add(datasetId));
+    try {
+      return await remove();
+    } finally {
+      removedIds.delete(datasetId);
+    }
+  }
+
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     runInTurn(async () => {
+      if (removedIds.has(datasetId)) throw refuseBusy(datasetId, 'is being deleted');
       if (readingIds.has(datasetId) || resumedId === datasetId) throw refuseBusy(datasetId, 'is being read or written');
       if (isLoad) await assertNoLoading();
       readingIds.add(datasetId);
@@ -177,7 +193,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     requireKnown: requireStoredDataset,
     assertIdle,
     assertNoneLoads: assertNoLoading,
-    admitLoad,
+    admit,
+    removing: runRemoval,
     beginReading,
     assertFree,
     withFreeId: runWithFreeId,

@@ -1,9 +1,11 @@
 import type { Authorship } from '#domain/documents/version-document.js';
+import { listKindsDeletedWith } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { isLiveIn } from '#jobs/job-record.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { readDataset, refuseMissingDataset } from '../stored/dataset-documents.js';
 import { assertNothingPublished } from '../stored/run-list.js';
@@ -20,8 +22,16 @@ interface DatasetRemovalDependencies {
   readonly folders: ManagedFolders;
 }
 
-/** Removes a store with its versions, jobs and managed folder. */
-export async function removeDataset(
+/** Removes a store with its versions, jobs and managed folder, unless work on it is in progress. */
+export const removeDataset = (
+  dependencies: DatasetRemovalDependencies,
+  datasetId: string,
+  ifMatch: Precondition | undefined,
+  authorship?: Authorship,
+): Promise<void> =>
+  dependencies.activity.removing(datasetId, () => removeIdleDataset(dependencies, datasetId, ifMatch, authorship));
+
+async function removeIdleDataset(
   { documents, jobs, activity, activations, folders }: DatasetRemovalDependencies,
   datasetId: string,
   ifMatch: Precondition | undefined,
@@ -35,14 +45,14 @@ export async function removeDataset(
     throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
       store_id: datasetId,
     });
-  await activity.assertIdle(datasetId);
-  // A refused deletion must not cancel anything.
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
   if (authorship?.purges !== true) await assertNothingPublished(documents, datasetId);
   const deletedSubjects = { of: 'dataset', ids: [datasetId] } as const;
-  await cancelJobsAbout(jobs, deletedSubjects); // includes jobs that were submitted since the first search
   const deleteRecords = async (tx: DocumentTransaction): Promise<number> => {
     await assertPrecondition(tx, 'store', datasetId, ifMatch);
+    // Another process may have queued work meanwhile.
+    for (const kind of listKindsDeletedWith('dataset', 'ident'))
+      if (await isLiveIn(tx, `${kind}:${datasetId}`)) await activity.assertIdle(datasetId);
     if (authorship?.purges !== true) await assertNothingPublished(tx, datasetId);
     await tx.delete('store', datasetId);
     await activations.forget(tx, datasetId);

@@ -61,7 +61,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`, {
         store_id: datasetId,
       });
-    await activity.assertIdle(datasetId);
     const submit = () =>
       jobs.submit({
         kind: kinds.load,
@@ -71,7 +70,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
         message: 'waiting to be read',
         origin,
       });
-    return document.writing ? submit() : activity.admitLoad(submit);
+    return admitJob(datasetId, submit, { isLoad: !document.writing });
   }
 
   async function submitRefresh(
@@ -80,22 +79,48 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
-    await activity.assertIdle(datasetId);
     assertRefreshable(document, request, calendars);
-    return jobs.submit({
-      kind,
-      payload: {
-        store_id: datasetId,
-        until: request.until,
-        full: request.full,
-        dry_run: request.dry_run,
-        fail_on: [request.fail_on].flat(),
+    const submit = () =>
+      jobs.submit({
+        kind,
+        payload: {
+          store_id: datasetId,
+          until: request.until,
+          full: request.full,
+          dry_run: request.dry_run,
+          fail_on: [request.fail_on].flat(),
+        },
+        request,
+        estimatedBytes: READER_BYTES,
+        message: 'waiting to be refreshed',
+        origin,
+      });
+    return admitJob(datasetId, submit);
+  }
+
+  /** Queues a job about an idle store, unless the store is deleted meanwhile. @throws Refusal of `admit` */
+  const admitJob = (
+    datasetId: string,
+    submit: () => Promise<JobStatus>,
+    options?: { readonly isLoad: boolean },
+  ): Promise<JobStatus> =>
+    activity.admit(
+      datasetId,
+      async () => {
+        await assertStored(datasetId);
+        const status = await submit();
+        await assertStored(datasetId).catch(async (failure: unknown) => {
+          await jobs.cancel(status.job_id); // another process deleted the store
+          throw failure;
+        });
+        return status;
       },
-      request,
-      estimatedBytes: READER_BYTES,
-      message: 'waiting to be refreshed',
-      origin,
-    });
+      options,
+    );
+
+  async function assertStored(datasetId: string): Promise<void> {
+    if ((await documents.get('store', datasetId)) === undefined)
+      throw new Refusal('STORE_LOADING', `The data store ${datasetId} was deleted meanwhile.`, { store_id: datasetId });
   }
 
   /** Requests for synthetic data that are being queued, by their content. */

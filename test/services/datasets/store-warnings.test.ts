@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
-import type { RefreshResult } from '#contract/stores/refresh.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { formatDay } from '#domain/time/days.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -10,7 +10,11 @@ let service: RunningService;
 beforeAll(async () => void (service = await runService()));
 afterAll(() => service.close());
 
-const FIRST = 20_338; // Monday, 2025-09-08
+interface RefreshResult {
+  readonly findings: readonly Finding[];
+}
+
+const FIRST = 20_339; // Monday, 2025-09-08
 const DAYS = Array.from({ length: 40 }, (_, i) => FIRST + i + 2 * Math.floor(i / 5));
 
 /** Writes the closes of securities on the first days, and returns the folder. */
@@ -42,14 +46,16 @@ async function refresh(storeId: string, body: object = {}): Promise<RefreshResul
 
 const listFindings = ({ findings }: Pick<RefreshResult, 'findings'>) =>
   findings.map(({ code, path }) => `${code} ${path}`);
-const flat = (count: number, price: number) => Array.from({ length: count }, () => price);
+/** Returns closes that move by up to 1 % around a price. */
+const waver = (count: number, price: number) =>
+  Array.from({ length: count }, (_, i) => Math.round(price * (1000 + ((7 * i) % 11))) / 1000);
 
 describe('a refresh', () => {
   test('reports a price jump that it causes, once, also if the store has many earlier ones', async () => {
     const jumps = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 10 : 100));
-    const location = await writeCloses('jumps', { A: flat(30, 50), B: jumps });
+    const location = await writeCloses('jumps', { A: waver(30, 50), B: jumps });
     await register('jumps', location);
-    await writeCloses('jumps', { A: [...flat(30, 50), 20], B: [...jumps, 100] });
+    await writeCloses('jumps', { A: [...waver(30, 50), 20], B: [...jumps, 100] });
     const expected = [`PRICE_JUMP market[A ${formatDay(DAYS[30]!)}].CLOSE`];
     expect(listFindings(await refresh('jumps', { dry_run: true }))).toEqual(expected);
     expect(listFindings(await refresh('jumps'))).toEqual(expected);
@@ -58,8 +64,8 @@ describe('a refresh', () => {
 
   test('is rejected by fail_on for a price jump although the store has many earlier ones', async () => {
     const jumps = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 10 : 100));
-    await register('guarded', await writeCloses('guarded', { A: flat(30, 50), B: jumps }));
-    await writeCloses('guarded', { A: [...flat(30, 50), 20], B: [...jumps, 100] });
+    await register('guarded', await writeCloses('guarded', { A: waver(30, 50), B: jumps }));
+    await writeCloses('guarded', { A: [...waver(30, 50), 20], B: [...jumps, 100] });
     await service.ask('POST', '/data/stores/guarded/refresh', { fail_on: 'PRICE_JUMP' });
     expect((await service.waitForJob('refresh:guarded')).error?.code).toBe('REFRESH_REJECTED');
   });
@@ -67,11 +73,11 @@ describe('a refresh', () => {
 
 describe('an audit of a store that is not active', () => {
   test('describes its content, and a repair keeps the closes that a refresh refused to change', async () => {
-    const closes = flat(30, 50);
-    await register('inactive', await writeCloses('inactive', { A: closes, B: flat(30, 7) }));
-    await writeCloses('inactive', { A: closes.map((close, i) => (i === 20 ? 999 : close)), B: flat(30, 7) });
+    const closes = waver(30, 50);
+    await register('inactive', await writeCloses('inactive', { A: closes, B: waver(30, 7) }));
+    await writeCloses('inactive', { A: closes.map((close, i) => (i === 20 ? 999 : close)), B: waver(30, 7) });
     expect(listFindings(await refresh('inactive'))).toEqual(['HISTORY_CHANGED market.A']);
-    await register('other', await writeCloses('other', { A: flat(10, 3) }));
+    await register('other', await writeCloses('other', { A: waver(10, 3) }));
     const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/inactive/audit');
     expect(audit.doubts).toEqual([]);
     expect((await service.ask('GET', `/data/stores/inactive`)).body['content_hash']).toBe(audit.content_hash);
@@ -101,6 +107,7 @@ describe('data warnings of a store', () => {
           name: storeId,
           tables: { market },
           activate,
+          on_exists: 'replace',
         })
       ).body,
     );
@@ -116,6 +123,8 @@ describe('data warnings of a store', () => {
 
   test('depend on the calendars of the indices that use it, and on no others', async () => {
     const partial = ['PARTIAL_DATE market[2024-08-26]'];
+    expect(await importAs('american', true)).toEqual(partial);
+    expect(await importAs('london', false)).toEqual(partial);
     await putIndex('ON-LONDON', 'london');
     expect(await importAs('american', true)).toEqual(partial);
     expect(await importAs('london', false)).toEqual([]);

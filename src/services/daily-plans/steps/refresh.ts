@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import { isTerminal } from '#jobs/life-cycle.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
@@ -25,8 +27,17 @@ export const REFRESH_ITEM = 'refresh';
 /** Maximum number of securities with a rejected history that the report stores. */
 const REJECTED_MAX = 200;
 
-/** Maximum number of attempts to submit a refresh while other refreshes run. After them the step fails. */
-const ATTEMPTS_MAX = 3;
+/** Maximum number of attempts to submit a refresh while the store is busy. After them the step fails. */
+const ATTEMPTS_MAX = 60;
+
+/** Pause before the next attempt if no job is known whose end could be awaited. */
+const PAUSE_MS = 1000;
+
+/** Kinds of job that keep a store busy. */
+const BUSY_KINDS = ['refresh', 'sync', 'load', 'generate'] as const;
+
+/** Codes of refusals that end with the work of others on the store. */
+const BUSY_CODES: ReadonlySet<ErrorCode> = new Set(['JOB_RUNNING', 'STORE_REFRESHING', 'STORE_LOADING']);
 
 interface RefreshTerms {
   readonly store_id?: string | null | undefined;
@@ -41,7 +52,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     const { store_id: storeId } = spec;
     const submit = () =>
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
-    const { job_id: jobId } = await submitAfterRunningJob(submit, signal);
+    const { job_id: jobId } = await submitWhenIdle(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await awaitJobEnd(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -55,17 +66,32 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     return message;
   }
 
-  /** Waits for a refresh that is already running, for example after a price override. Then submits a refresh. */
-  async function submitAfterRunningJob<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Waits until other work on the store has ended, then submits a refresh. The work may be the refresh of this step
+   * that continues after a crash of the service, a refresh after a price override, or an activation.
+   */
+  async function submitWhenIdle<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();
       } catch (failure) {
-        const runningJob =
-          failure instanceof Refusal && failure.code === 'JOB_RUNNING' ? failure.detail?.['job_id'] : null;
-        if (typeof runningJob !== 'string' || attempt === ATTEMPTS_MAX) throw failure;
-        await awaitJobEnd(jobs, runningJob, signal);
+        const isBusy = failure instanceof Refusal && BUSY_CODES.has(failure.code);
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw failure;
+        await awaitStore(failure.detail ?? {}, signal);
       }
+  }
+
+  /** Waits for the job that keeps a store busy, or a moment if there is none. */
+  async function awaitStore(
+    { job_id: jobId, store_id: datasetId }: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jobIds = typeof jobId === 'string' ? [jobId] : BUSY_KINDS.map((kind) => `${kind}:${String(datasetId)}`);
+    for (const id of jobIds) {
+      const status = await jobs.get(id);
+      if (status !== undefined && !isTerminal(status.status)) return void (await awaitJobEnd(jobs, id, signal));
+    }
+    await pause(PAUSE_MS, undefined, { signal });
   }
 
   return async (context) => {

@@ -7,6 +7,8 @@ export interface ChangedBars {
   added: number;
   changed: number;
   removed: number;
+  /** Day of the first difference. */
+  readonly from: Day;
   /** First differences, at most three. */
   readonly first: Restatement[];
 }
@@ -83,7 +85,8 @@ export function findChangedHistories(
       if (isAfterLast) continue;
       if (n >= 0) heldNames.add(identifier);
       let bars = changedBars.get(identifier);
-      if (bars === undefined) changedBars.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
+      if (bars === undefined)
+        changedBars.set(identifier, (bars = { added: 0, changed: 0, removed: 0, from: day, first: [] }));
       bars[kind] += 1;
       if (bars.first.length < DIFFERENCES_MAX)
         bars.first.push(...listRestatements(axes.fields, [oldCell, newCell], { identifier, day }));

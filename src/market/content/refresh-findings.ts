@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { LateBars } from './changed-histories.js';
-import type { Rejection } from './judged-securities.js';
+import type { Correction, Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
 /** Accepted restatement of a history for a split. */
@@ -52,6 +52,16 @@ export function createRejectionFindings(rejections: readonly Rejection[]): Findi
   });
 }
 
+/** Returns one finding for each security with accepted corrections of bars that were never published. */
+export function createCorrectionFindings(corrections: readonly Correction[]): Finding[] {
+  return limitItems(corrections, 'BAR_CORRECTED', ({ identifier, bars, actions, first }) => ({
+    severity: 'warning',
+    code: 'BAR_CORRECTED',
+    path: `market.${identifier}`,
+    message: `The source corrected ${identifier} on dates that were never published: ${describeDifferences(bars, actions)}${formatExamples(first)}. The store now has the values of the source. Results of those dates change.`,
+  }));
+}
+
 function describeDifferences(bars: RowCounts, actions: RowCounts): string {
   const describeKind = (counts: RowCounts, one: string) =>
     (['changed', 'removed', 'added'] as const).flatMap((kind) =>
@@ -88,7 +98,7 @@ export function reportLateBars(lateBars: ReadonlyMap<string, LateBars>): Finding
 /** Returns individual findings of the first items. A further finding counts the remaining items. */
 function limitItems<T extends { readonly identifier: string }>(
   items: readonly T[],
-  code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',
+  code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED' | 'BAR_CORRECTED',
   findingOf: (item: T) => Finding,
 ): Finding[] {
   const findings = items.slice(0, FINDINGS_MAX).map(findingOf);

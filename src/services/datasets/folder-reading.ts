@@ -20,6 +20,8 @@ export interface FolderReading {
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult>;
+  /** Returns the digests of the readable files of a folder. */
+  digest(source: SourceTerms): Promise<readonly FileDigest[]>;
   /** Reads all files of a folder. */
   read(
     source: SourceTerms,
@@ -84,6 +86,13 @@ export function createFolderReading({
 
   return {
     list,
+    async digest(source) {
+      const files = await list(source, createProblems());
+      const digests: FileDigest[] = [];
+      for (const { path, label } of TABLE_KINDS.flatMap((table) => files?.[table] ?? []))
+        await digestFiles([{ path, label }], digests).catch(() => {}); // an unreadable file has no digest
+      return digests;
+    },
     readFiles,
     read,
     async unchanged({ files: digests, ...source }) {

@@ -18,6 +18,7 @@ import { selectReusableFiles, isOtherTable, createRefreshFields } from './refres
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateDataset, replaceDataset } from './activate.js';
 import { addStartImport } from './served-content.js';
+import { findUnpublishedDates } from './unpublished-dates.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -37,7 +38,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 
   async function refreshFromSource(
     document: DatasetDocument,
-    { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
+    { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn, day }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
     const servedMarket = await stores.of(datasetId);
@@ -56,6 +57,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
           ...(changedPrices.length > 0 && { accepted: changedPrices }),
           unchangedTables: freshData.unchangedTables,
           dividendErrors: freshData.summary.dividendErrors ?? [],
+          unpublished: await findUnpublishedDates(documents, datasetId, day),
         },
         calendars: await calendarsInUse(datasetId),
       },

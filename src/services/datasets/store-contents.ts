@@ -7,7 +7,8 @@ import { requireDataset } from '../stored/dataset-documents.js';
 import { replaceDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
-import { refuseData, placeFindings } from './refused-data.js';
+import { refuseUnreadableStore } from './damaged-files.js';
+import { placeFindings } from './refused-data.js';
 import type { DatasetLoading } from './loading.js';
 import { hasGrown, createReloadFields } from './served-content.js';
 
@@ -24,7 +25,7 @@ export interface StoreContentsDependencies {
 /**
  * Creates a reader for the content of a store. The content comes from other processes, from its copy, or from its
  * source. If the source has changed and there is no copy, the current content of the source is used.
- * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
+ * @throws Refusal NO_DATA_SOURCE, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({
   documents,
@@ -43,7 +44,8 @@ export function createStoreContents({
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
     const loadOutcome = await loading.read(document, { serve: true });
-    if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
+    if (loadOutcome.kind === 'refused')
+      throw refuseUnreadableStore(document.store_id, placeFindings('location', loadOutcome.findings));
     const servedMarket = loadOutcome.served!; // the read was requested with panels
     if (isReadOnly) return servedMarket;
     const isGrown = await hasGrown(document, servedMarket);

@@ -19,7 +19,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
-import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
+import type { GeneratePayload, GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
 import { createWritingDataset } from './synthetic-dataset.js';
 
@@ -36,6 +36,9 @@ export interface DatasetSubmissionsDependencies {
 /** Memory in bytes for reading a store, in addition to its panels: the reader process and its buffers. */
 const READER_BYTES = 512 << 20;
 
+/** Day of a schedule whose step refreshes a store. */
+export type RefreshedDay = NonNullable<RefreshPayload['day']>;
+
 /** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
   /** Queues the activation of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
@@ -47,9 +50,9 @@ export interface DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
    *   STORE_REFRESHING
    */
-  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
-  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  sync(request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
 }
 
 export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
@@ -76,7 +79,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   async function submitRefresh(
     kind: DatasetJobs['refresh'],
     datasetId: string,
-    { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
+    { request, origin, day }: RefreshTerms,
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     assertRefreshable(document, request, calendars);
@@ -89,6 +92,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
           full: request.full,
           dry_run: request.dry_run,
           fail_on: [request.fail_on].flat(),
+          ...(day && { day }),
         },
         request,
         estimatedBytes: READER_BYTES,
@@ -191,8 +195,9 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   return {
     activate,
     generate,
-    refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
-    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
+    refresh: (datasetId, request, origin, day) => submitRefresh(kinds.refresh, datasetId, { request, origin, day }),
+    sync: async (request, origin, day) =>
+      submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin, day }),
   };
 }
 
@@ -227,6 +232,12 @@ function assertRefreshable(
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
   const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
+}
+
+interface RefreshTerms {
+  readonly request: RefreshRequest;
+  readonly origin: Origin | null;
+  readonly day: RefreshedDay | undefined;
 }
 
 interface GenerationTerms {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
+import type { DayDocument, ItemState } from '#domain/daily-plans/day-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
@@ -27,6 +28,9 @@ export const REFRESH_ITEM = 'refresh';
 /** Maximum number of securities with a rejected history that the report stores. */
 const REJECTED_MAX = 200;
 
+/** Maximum number of findings of a refresh that the report stores. */
+const FINDINGS_MAX = 20;
+
 /** Maximum number of attempts to submit a refresh while the store is busy. After them the step fails. */
 const ATTEMPTS_MAX = 60;
 
@@ -47,11 +51,14 @@ interface RefreshTerms {
 export function createRefreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
-  async function refreshStore({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
+  async function refreshStore({ spec, day, put, origin, signal }: StepContext<RefreshTerms>) {
     const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
     const { store_id: storeId } = spec;
+    const refreshedDay = { date: day().date, held: listHeldSecurities(day()) };
     const submit = () =>
-      storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
+      storeId == null
+        ? datasets.sync(request, origin, refreshedDay)
+        : datasets.refresh(storeId, request, origin, refreshedDay);
     const { job_id: jobId } = await submitWhenIdle(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await awaitJobEnd(jobs, jobId, signal);
@@ -114,6 +121,21 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
   };
 }
 
+/**
+ * Returns the securities that a check of the previous round holds back in every index that has them. A price that was
+ * accepted in one index may be published.
+ */
+function listHeldSecurities({ steps }: DayDocument): string[] {
+  const states = new Map<string, Set<ItemState>>();
+  for (const { state, detail } of steps.flatMap(({ items }) => items)) {
+    const identifier = detail?.['check'] === undefined ? undefined : detail['identifier'];
+    if (typeof identifier !== 'string') continue;
+    const itemStates = states.get(identifier) ?? new Set();
+    states.set(identifier, itemStates.add(state));
+  }
+  return [...states].flatMap(([identifier, each]) => (each.has('blocked') && !each.has('done') ? [identifier] : []));
+}
+
 export const formatLast = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last prices are of ${formatDay(last)}`;
 
@@ -127,7 +149,7 @@ function formatReason({ message, detail }: Refusal): string {
 
 function findDetail(report: RefreshReport | null): Record<string, unknown> | null {
   if (report === null) return null;
-  const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits } = report;
+  const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits, findings } = report;
   return {
     dates_added,
     rows_added,
@@ -135,5 +157,6 @@ function findDetail(report: RefreshReport | null): Record<string, unknown> | nul
     end,
     rejected: rejected.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
     split_restatements: splits.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
+    findings: findings.slice(0, FINDINGS_MAX).map(({ code, path, message }) => ({ code, path, message })),
   };
 }

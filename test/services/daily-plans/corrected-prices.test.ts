@@ -23,11 +23,12 @@ const listRefreshFindings = ({ steps: [refresh] }: ScheduleDay) =>
     .filter(({ code }) => code !== 'PARTIAL_DATE')
     .map(({ code, path }) => `${code} ${path}`);
 
-async function readClose(identifier: string, date: string): Promise<string | undefined> {
-  const response = await service.download(`/data/prices/${identifier}?fields=CLOSE&start=${date}&end=${date}`, {
-    headers: { accept: 'text/csv' },
-  });
-  return (await response.text()).trim().split('\n').at(-1)?.split(',').at(-1);
+async function readClose(identifier: string, date: string): Promise<string> {
+  const { body } = await service.ask<{ prices: { index: string[]; columns: string[]; data: number[][] } }>(
+    'GET',
+    `/data/prices/${identifier}?start=${date}&end=${date}`,
+  );
+  return String(body.prices.data[0]![body.prices.columns.indexOf('CLOSE')]);
 }
 
 /** Returns the close that a correct file of the vendor has. */

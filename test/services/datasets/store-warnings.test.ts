@@ -73,18 +73,21 @@ describe('a refresh', () => {
 
 describe('an audit of a store that is not active', () => {
   test('describes its content, and a repair keeps the closes that a refresh refused to change', async () => {
-    const closes = waver(30, 50);
+    const closes = waver(30, 50).map((close, i) => (i >= 5 && i < 12 ? close / 100 : close));
     await register('inactive', await writeCloses('inactive', { A: closes, B: waver(30, 7) }));
     await writeCloses('inactive', { A: closes.map((close, i) => (i === 20 ? 999 : close)), B: waver(30, 7) });
     expect(listFindings(await refresh('inactive'))).toEqual(['HISTORY_CHANGED market.A']);
     await register('other', await writeCloses('other', { A: waver(10, 3) }));
     const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/inactive/audit');
-    expect(audit.doubts).toEqual([]);
+    expect(audit.doubts).toMatchObject([{ kind: 'currency_flip', identifier: 'A' }]);
     expect((await service.ask('GET', `/data/stores/inactive`)).body['content_hash']).toBe(audit.content_hash);
     await service.restart(undefined, 'new');
     await service.resumed();
-    expect((await service.ask<DataAudit>('GET', '/data/stores/inactive/audit')).body.doubts).toEqual([]);
-    const repairs = await service.ask('POST', '/data/stores/inactive/repairs', { doubts: [], store_id: 'repaired' });
+    expect((await service.ask<DataAudit>('GET', '/data/stores/inactive/audit')).body).toEqual(audit);
+    const repairs = await service.ask('POST', '/data/stores/inactive/repairs', {
+      doubts: [audit.doubts[0]!.id],
+      store_id: 'repaired',
+    });
     expect(repairs.status).toBe(201);
     const { body } = await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A?store_id=repaired');
     expect(JSON.stringify(body)).not.toContain('999');
@@ -122,14 +125,15 @@ describe('data warnings of a store', () => {
     });
 
   test('depend on the calendars of the indices that use it, and on no others', async () => {
+    const closed = ['NOT_A_SESSION market[2024-08-26]'];
     const partial = ['PARTIAL_DATE market[2024-08-26]'];
     expect(await importAs('american', true)).toEqual(partial);
     expect(await importAs('london', false)).toEqual(partial);
     await putIndex('ON-LONDON', 'london');
     expect(await importAs('american', true)).toEqual(partial);
-    expect(await importAs('london', false)).toEqual([]);
+    expect(await importAs('london', false)).toEqual(closed);
     await putIndex('ON-ACTIVE', null);
     expect(await importAs('american-2', false)).toEqual(partial);
-    expect(await importAs('american-3', true)).toEqual([]);
+    expect(await importAs('american-3', true)).toEqual(closed);
   });
 });

@@ -33,12 +33,13 @@ export const refreshMarket: Task<'refresh-market'> = async (
     calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
   };
   const warnings = findContentWarnings(content, terms, problems);
-  const newWarnings = findNewContentWarnings(storedMarket, content, terms);
   const isSameObjects =
     content.reference === storedMarket.reference &&
     content.actions === storedMarket.actions &&
     content.universes === storedMarket.universes &&
     content.series === storedMarket.series;
+  const isSameContent = isHistoryKept && isSameObjects && content.dates.length === storedMarket.dates.length;
+  const newWarnings = isSameContent ? [] : findNewContentWarnings(storedMarket, content, terms);
   const { hash, digests } = await digestContent(
     content,
     readCachedDigests({ storedHandle, fresh, before: storedMarket, source, content }, { isHistoryKept, isSameObjects }),

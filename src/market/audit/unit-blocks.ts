@@ -56,8 +56,8 @@ export function listUnitChanges({ sigma }: SecurityHistory, growths: Float64Arra
 }
 
 /**
- * Returns the changes that are evidence of a unit. An inexact step, and one by 10, must be next to the opposite step:
- * alone, they are a fall or a split. Two inexact steps within a few bars are a wrong price, not a unit.
+ * Returns the changes that are evidence of a unit. An inexact step, and one by 10, must be next to the opposite step.
+ * Otherwise it is a fall or a split. Two inexact steps within a few bars are a wrong price, not a unit.
  */
 const selectCredible = (changes: readonly UnitChange[]): UnitChange[] =>
   changes.filter((change, i) => {

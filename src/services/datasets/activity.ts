@@ -70,13 +70,10 @@ export interface DatasetActivityDependencies {
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const readingIds = new Set<string>();
-  /** Ids that are reserved for stores whose documents do not exist yet. */
-  const reservedIds = new Set<string>();
   const removedIds = new Set<string>();
   /** Id of the store that was served before the restart; set while the store is read again. */
   let resumedId: string | undefined;
-  /** Promise of the last admission in the queue. Admissions run one after another. */
-  let lastAdmission: Promise<unknown> = Promise.resolve();
+  const runInTurn = createTurns();
 
   async function readActivity(datasetId: string): Promise<Activity | undefined> {
     if (readingIds.has(datasetId) || resumedId === datasetId || (await jobs.isLive(`load:${datasetId}`)))
@@ -115,12 +112,6 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   async function assertNoLoading(): Promise<void> {
     const [first] = [...(resumedId === undefined ? [] : [resumedId]), ...readingIds, ...(await listLiveLoads(jobs))];
     if (first !== undefined) throw refuseBusy(first, 'is already loading');
-  }
-
-  function runInTurn<T>(admission: () => Promise<T>): Promise<T> {
-    const ownAdmission = lastAdmission.then(admission);
-    lastAdmission = ownAdmission.catch(() => undefined);
-    return ownAdmission;
   }
 
   const admit: DatasetActivity['admit'] = (datasetId, begin, options) =>
@@ -167,19 +158,6 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     }
   }
 
-  async function runWithFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
-    const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
-    let n = 1;
-    while (usedIds.has(`${idStem}-${n}`)) n += 1;
-    const datasetId = `${idStem}-${n}`;
-    reservedIds.add(datasetId);
-    try {
-      return await work(datasetId);
-    } finally {
-      reservedIds.delete(datasetId);
-    }
-  }
-
   return {
     of: readActivity,
     reading: readingIds,
@@ -197,8 +175,35 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     removing: runRemoval,
     beginReading,
     assertFree,
-    withFreeId: runWithFreeId,
+    withFreeId: createIdReservation(documents),
     asReader: runAsReader,
+  };
+}
+
+/** Returns a function that runs admissions one after another. */
+function createTurns(): <T>(admission: () => Promise<T>) => Promise<T> {
+  let lastAdmission: Promise<unknown> = Promise.resolve();
+  return (admission) => {
+    const ownAdmission = lastAdmission.then(admission);
+    lastAdmission = ownAdmission.catch(() => undefined);
+    return ownAdmission;
+  };
+}
+
+function createIdReservation(documents: Pick<DocumentStore, 'ids'>): DatasetActivity['withFreeId'] {
+  /** Ids that are reserved for stores whose documents do not exist yet. */
+  const reservedIds = new Set<string>();
+  return async (idStem, work) => {
+    const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
+    let n = 1;
+    while (usedIds.has(`${idStem}-${n}`)) n += 1;
+    const datasetId = `${idStem}-${n}`;
+    reservedIds.add(datasetId);
+    try {
+      return await work(datasetId);
+    } finally {
+      reservedIds.delete(datasetId);
+    }
   };
 }
 

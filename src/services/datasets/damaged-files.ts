@@ -1,7 +1,8 @@
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { FileDigest } from '#market/formats/digest-file.js';
+import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
+import type { TableFiles } from '#market/sources/folder.js';
 import type { SourceTerms } from './source-terms.js';
 
 /** Number of hexadecimal digits of a SHA-256 in a message. */
@@ -44,6 +45,19 @@ export function findDamagedFiles(
   });
   const strangers = present.filter(({ label }) => files.length > 0 && !labels.has(label));
   return [...damage, ...strangers.map(({ label }) => createFinding(label, 'was added by another program'))];
+}
+
+/** Checks that the files of a managed store are those that the service wrote. @throws Refusal NO_DATA_SOURCE */
+export async function assertIntact(store: SourceTerms, files: TableFiles): Promise<void> {
+  const damage = findDamagedFiles(store, await digestReadable(files));
+  if (damage.length > 0) throw refuseUnreadableStore(store.store_id, damage);
+}
+
+/** Returns the digests of the readable files. */
+export async function digestReadable(files: TableFiles): Promise<readonly FileDigest[]> {
+  const digests: FileDigest[] = [];
+  for (const file of TABLE_KINDS.flatMap((table) => files[table])) await digestFiles([file], digests).catch(() => {}); // an unreadable file has no digest
+  return digests;
 }
 
 /** Returns the refusal of a request that needs the data of an unreadable store. */

@@ -1,3 +1,4 @@
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { listKindsDeletedWith } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -23,13 +24,32 @@ interface DatasetRemovalDependencies {
 }
 
 /** Removes a store with its versions, jobs and managed folder, unless work on it is in progress. */
-export const removeDataset = (
+export async function removeDataset(
   dependencies: DatasetRemovalDependencies,
   datasetId: string,
   ifMatch: Precondition | undefined,
   authorship?: Authorship,
-): Promise<void> =>
-  dependencies.activity.removing(datasetId, () => removeIdleDataset(dependencies, datasetId, ifMatch, authorship));
+): Promise<void> {
+  await findInactive(dependencies, datasetId);
+  return dependencies.activity.removing(datasetId, () =>
+    removeIdleDataset(dependencies, datasetId, ifMatch, authorship),
+  );
+}
+
+/** Returns a store that is not active; undefined if its document is unreadable. @throws Refusal STORE_NOT_FOUND, STORE_ACTIVE */
+async function findInactive(
+  { documents, activity }: Pick<DatasetRemovalDependencies, 'documents' | 'activity'>,
+  datasetId: string,
+): Promise<DatasetDocument | undefined> {
+  const storedDocument = await documents.get('store', datasetId);
+  const document = readStored(storedDocument, readDataset);
+  if (storedDocument === undefined || (document !== undefined && (await activity.isAbandoned(document))))
+    throw refuseMissingDataset(datasetId);
+  if (!activity.isServed(datasetId)) return document;
+  throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
+    store_id: datasetId,
+  });
+}
 
 async function removeIdleDataset(
   { documents, jobs, activity, activations, folders }: DatasetRemovalDependencies,
@@ -37,14 +57,7 @@ async function removeIdleDataset(
   ifMatch: Precondition | undefined,
   authorship?: Authorship,
 ): Promise<void> {
-  const storedDocument = await documents.get('store', datasetId);
-  const document = readStored(storedDocument, readDataset);
-  if (storedDocument === undefined || (document !== undefined && (await activity.isAbandoned(document))))
-    throw refuseMissingDataset(datasetId);
-  if (activity.isServed(datasetId))
-    throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
-      store_id: datasetId,
-    });
+  const document = await findInactive({ documents, activity }, datasetId); // it may have become active meanwhile
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
   if (authorship?.purges !== true) await assertNothingPublished(documents, datasetId);
   const deletedSubjects = { of: 'dataset', ids: [datasetId] } as const;

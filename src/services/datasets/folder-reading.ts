@@ -7,6 +7,7 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
+import { digestReadable } from './damaged-files.js';
 import { createTerms, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
 /** Service that reads folders. A folder can change while it is read. */
@@ -88,10 +89,7 @@ export function createFolderReading({
     list,
     async digest(source) {
       const files = await list(source, createProblems());
-      const digests: FileDigest[] = [];
-      for (const { path, label } of TABLE_KINDS.flatMap((table) => files?.[table] ?? []))
-        await digestFiles([{ path, label }], digests).catch(() => {}); // an unreadable file has no digest
-      return digests;
+      return files === undefined ? [] : digestReadable(files);
     },
     readFiles,
     read,

@@ -2,10 +2,9 @@ import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
-import { TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { listFolderFiles, type TableFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -22,7 +21,7 @@ import type { Activations } from './activations.js';
 import { assertUnchanged, commitImport } from './import-commit.js';
 import { readImport, type ImportedBody } from './import-reading.js';
 import { findPrevious } from './previous-import.js';
-import { findDamagedFiles, refuseUnreadableStore } from './damaged-files.js';
+import { assertIntact } from './damaged-files.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
 import type { StoreFiles } from './store-files.js';
 
@@ -124,10 +123,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     const problems = createProblems();
     const files = await listFolderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refuseData(problems.findings());
-    const digests: FileDigest[] = [];
-    for (const file of TABLE_KINDS.flatMap((table) => files[table])) await digestFiles([file], digests).catch(() => {}); // an unreadable file has no digest
-    const damage = findDamagedFiles({ ...document, location }, digests);
-    if (damage.length > 0) throw refuseUnreadableStore(document.store_id, damage);
+    await assertIntact({ ...document, location }, files);
     return files;
   }
 

@@ -64,21 +64,20 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       0.3,
     );
     const { handle, isSameTables, report, warnings, newWarnings } = refreshOutput;
-    const dataWarnings = [...(freshData.summary.readWarnings ?? []), ...warnings];
-    const causedWarnings = [...findNewWarnings(freshData.summary.readWarnings ?? [], document), ...newWarnings];
+    const { readWarnings = [] } = freshData.summary;
+    const causedWarnings = [...findNewWarnings(readWarnings, document), ...newWarnings];
     assertAccepted([...report.findings, ...causedWarnings], failOn);
-    const refreshReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
-    const value = { store_id: datasetId, dry_run: isTrial, ...refreshReport };
+    const fullReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
+    const value = { store_id: datasetId, dry_run: isTrial, ...fullReport };
     if (isTrial) return { result: { value } };
     const currentTimestamp = timestamp();
-    const versionFiles = selectReusableFiles(freshData.files, report);
-    const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
+    const files = selectReusableFiles(freshData.files, report).filter((file) => lastDay === null || isOtherTable(file));
     const refreshedMarket = isSameTables
       ? prepareServedAgain(handle, servedMarket, currentTimestamp, files)
       : await prepareServedMarket(handle, currentTimestamp, files);
     const changes: Partial<DatasetDocument> = {
       ...createLoadedFields(
-        { ...freshData.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) },
+        { ...freshData.summary, warnings: sortFindings([...report.findings, ...readWarnings, ...warnings]) },
         currentTimestamp,
       ),
       last_refreshed_at: currentTimestamp,

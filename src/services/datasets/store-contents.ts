@@ -1,5 +1,6 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { redeclareMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -43,7 +44,12 @@ export function createStoreContents({
   }
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
-    const loadOutcome = await loading.read(document, { serve: true });
+    const loadOutcome = await loading.read(document, { serve: true }).catch((failure: unknown) => {
+      if (!(failure instanceof Refusal) || failure.code !== 'STORE_READ_FAILED') throw failure;
+      const { message } = failure;
+      const finding = { severity: 'error', code: 'UNREADABLE_FILE', path: 'location', message } as const;
+      return { kind: 'refused', findings: [finding] } as const;
+    });
     if (loadOutcome.kind === 'refused')
       throw refuseUnreadableStore(document.store_id, placeFindings('location', loadOutcome.findings));
     const servedMarket = loadOutcome.served!; // the read was requested with panels

@@ -57,6 +57,7 @@ export interface DatasetSubmissions {
 
 export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
+  const admitJob = createJobAdmission(dependencies);
 
   async function activate(datasetId: string, origin: Origin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
@@ -83,7 +84,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     assertRefreshable(document, request, calendars);
-    const submit = () =>
+    return admitJob(datasetId, () =>
       jobs.submit({
         kind,
         payload: {
@@ -98,33 +99,8 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
         estimatedBytes: READER_BYTES,
         message: 'waiting to be refreshed',
         origin,
-      });
-    return admitJob(datasetId, submit);
-  }
-
-  /** Queues a job about an idle store, unless the store is deleted meanwhile. @throws Refusal of `admit` */
-  const admitJob = (
-    datasetId: string,
-    submit: () => Promise<JobStatus>,
-    options?: { readonly isLoad: boolean },
-  ): Promise<JobStatus> =>
-    activity.admit(
-      datasetId,
-      async () => {
-        await assertStored(datasetId);
-        const status = await submit();
-        await assertStored(datasetId).catch(async (failure: unknown) => {
-          await jobs.cancel(status.job_id); // another process deleted the store
-          throw failure;
-        });
-        return status;
-      },
-      options,
+      }),
     );
-
-  async function assertStored(datasetId: string): Promise<void> {
-    if ((await documents.get('store', datasetId)) === undefined)
-      throw new Refusal('STORE_LOADING', `The data store ${datasetId} was deleted meanwhile.`, { store_id: datasetId });
   }
 
   /** Requests for synthetic data that are being queued, by their content. */
@@ -199,6 +175,37 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     sync: async (request, origin, day) =>
       submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin, day }),
   };
+}
+
+/** Returns a function that queues a job about an idle store, unless the store is deleted meanwhile. */
+function createJobAdmission({
+  documents,
+  activity,
+  jobs,
+}: Pick<DatasetSubmissionsDependencies, 'documents' | 'activity' | 'jobs'>) {
+  async function assertStored(datasetId: string): Promise<void> {
+    if ((await documents.get('store', datasetId)) === undefined)
+      throw new Refusal('STORE_LOADING', `The data store ${datasetId} was deleted meanwhile.`, { store_id: datasetId });
+  }
+
+  return (
+    datasetId: string,
+    submit: () => Promise<JobStatus>,
+    options?: { readonly isLoad: boolean },
+  ): Promise<JobStatus> =>
+    activity.admit(
+      datasetId,
+      async () => {
+        await assertStored(datasetId);
+        const status = await submit();
+        await assertStored(datasetId).catch(async (failure: unknown) => {
+          await jobs.cancel(status.job_id); // another process deleted the store
+          throw failure;
+        });
+        return status;
+      },
+      options,
+    );
 }
 
 /** Returns the live job with the same request. */

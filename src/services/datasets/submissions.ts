@@ -82,8 +82,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     datasetId: string,
     { request, origin, day }: RefreshTerms,
   ): Promise<JobStatus> {
-    const { document } = await activity.requireKnown(datasetId);
-    assertRefreshable(document, request, calendars);
+    assertRefreshable((await activity.requireKnown(datasetId)).document, request, calendars);
     return admitJob(datasetId, () =>
       jobs.submit({
         kind,

@@ -158,7 +158,7 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
     ...terms,
     version,
     pausedKinds: work.pausedKinds,
-    jobs: addStoreOfCall(jobs),
+    jobs: addStoreOfCall(jobs, active),
     states: createRunStates({ documents, artifacts, calendars, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,

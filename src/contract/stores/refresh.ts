@@ -117,7 +117,7 @@ export const RefreshResult = defineObject(() => ({
   dry_run: z.boolean().meta({ description: 'True if nothing was stored or served.' }),
   findings: z.array(Finding).meta({
     description:
-      'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them.',
+      'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; every data warning that the refresh causes, such as PRICE_JUMP; PARTIAL_DATE and GAP_LONG of the whole market also for the last dates before the refresh.',
   }),
 })).meta({ id: 'RefreshResult' });
 

@@ -139,7 +139,14 @@ export const storeRoutes = defineRoutes({
       'The audit finds unexplained jumps, missing splits, changed units, repeated bars, stale tails, volume without a price, and dividends with the wrong size, duplicates, or dividends that adjusted prices do not show. Each data warning has its evidence and, if the data shows the correct value, a repair.',
     params: storeParams,
     success: { status: 200, description: 'The data warnings.', schema: DataAudit },
-    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+      'OVERLOADED',
+      'NO_DATA_SOURCE',
+    ],
   },
   repairStore: {
     method: 'POST',
@@ -158,6 +165,7 @@ export const storeRoutes = defineRoutes({
       'STORE_LOADING',
       'STORE_REFRESHING',
       'OVERLOADED',
+      'NO_DATA_SOURCE',
     ],
   },
   inspectData: {
@@ -210,7 +218,7 @@ export const storeRoutes = defineRoutes({
       description: 'The store. It is served if activate is true.',
       schema: ImportResult,
     },
-    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
+    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED', 'NO_DATA_SOURCE'],
   },
   getImportTemplate: {
     method: 'GET',

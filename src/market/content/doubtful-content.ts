@@ -1,14 +1,14 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay, type Day } from '#domain/time/days.js';
-import { sortFindings, type Finding } from '#domain/refusals/findings.js';
+import { keepSmallValue, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { findActionWarnings } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
 import { warnOfMissingDays } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { findPartialDates } from './partial-dates.js';
-import type { Problems } from '../tables/problems.js';
 import { warnOfFutureDays, warnOfSimilarIdentifiers } from './implausible-keys.js';
+import { createProblems, type Problem, type Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { findUnknownCurrencies } from './unknown-currencies.js';
 
@@ -27,6 +27,41 @@ export interface WarningTerms {
   /** Current day. Default: the day of the clock. */
   readonly today?: Day;
 }
+
+/** Maximum number of warnings of one version that a comparison lists. */
+const COMPARED_WARNINGS_MAX = 100_000;
+
+/**
+ * Returns the warnings about a market that its previous version did not have. Unlike `findContentWarnings`, similar
+ * warnings are compared one by one, so that a store with many warnings does not hide a new one.
+ * @cost the checks of both versions
+ */
+export function findNewContentWarnings(before: MarketContent, content: MarketContent, terms: WarningTerms): Finding[] {
+  const earlierKeys = new Set(listContentWarnings(before, terms).map(formatWarningKey));
+  const problems = createProblems();
+  problems.take(listContentWarnings(content, terms).filter((warning) => !earlierKeys.has(formatWarningKey(warning))));
+  return problems.findings();
+}
+
+/** Returns every warning about a market. A finding that only counts earlier partial dates is left out. */
+function listContentWarnings(content: MarketContent, terms: WarningTerms): Finding[] {
+  const warnings: Finding[] = [];
+  const warning = (problem: Problem): void => {
+    const { code, path, message, value } = problem;
+    if (warnings.length < COMPARED_WARNINGS_MAX)
+      warnings.push({
+        severity: 'warning',
+        code,
+        path,
+        message,
+        ...(value === undefined ? {} : keepSmallValue(value)),
+      });
+  };
+  const partialDates = findContentWarnings(content, terms, { ...createProblems(), warning });
+  return [...partialDates.filter(({ path }) => path !== 'market'), ...warnings];
+}
+
+const formatWarningKey = ({ code, path }: Finding): string => JSON.stringify([code, path]);
 
 /**
  * Returns all warnings about a whole market, including problems found earlier. Every store is checked when it is read,

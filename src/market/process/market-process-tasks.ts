@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { readEpochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -98,18 +99,20 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   }
 }
 
+/** Opens the calendars of the service at their first use. */
+function openOnDemand({ closures = {} }: UsedCalendars): Calendars {
+  let opened: Calendars | undefined;
+  const open = () => (opened ??= correctCalendars(openCalendars(), closures));
+  return { list: () => open().list(), get: (code: string) => open().get(code) };
+}
+
 async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
-  const { codes, closures = {} } = request.options.calendars;
-  let openedCalendars: Calendars | undefined;
-  const open = () => (openedCalendars ??= correctCalendars(openCalendars(), closures));
-  const calendars = { list: () => open().list(), get: (code: string) => open().get(code) };
+  const calendars = openOnDemand(request.options.calendars);
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, inspectionTerms } = request.input;
-    return {
-      kind: 'inspected',
-      inspection: await inspect(inspected, { ...inspectionTerms, zones: { calendars, codes } }),
-    };
+    const zones = { calendars, codes: request.options.calendars.codes };
+    return { kind: 'inspected', inspection: await inspect(inspected, { ...inspectionTerms, zones }) };
   }
   if (request.task === 'query') {
     const { runQuery } = await import('../sql/run-query.js');
@@ -117,17 +120,32 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
     return { kind: 'queried', outcome };
   }
   const problems = createProblems();
-  if (request.task === 'parquetLines') {
-    const { writeParquetLines } = await import('../formats/parquet-lines.js');
-    try {
-      return { kind: 'lines', lines: await writeParquetLines(request.input.from, request.input.to) };
-    } catch (fault) {
-      if (isFull(fault)) throw fault;
-      const message = `The bytes are no Parquet file that can be read: ${formatReason(fault)}.`;
-      problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
-      return { kind: 'refused', findings: problems.findings() };
-    }
+  return request.task === 'parquetLines'
+    ? writeLines(request.input, problems)
+    : readMarket(request, growing, { problems, calendars });
+}
+
+async function writeLines(
+  { from, to }: { readonly from: string; readonly to: string },
+  problems: Problems,
+): Promise<MarketTaskReport> {
+  const { writeParquetLines } = await import('../formats/parquet-lines.js');
+  try {
+    return { kind: 'lines', lines: await writeParquetLines(from, to) };
+  } catch (fault) {
+    if (isFull(fault)) throw fault;
+    const message = `The bytes are no Parquet file that can be read: ${formatReason(fault)}.`;
+    problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
+    return { kind: 'refused', findings: problems.findings() };
   }
+}
+
+/** Reads or changes a market, hands its panels over, and checks its content. */
+async function readMarket(
+  request: ContentRequest,
+  growing: GrowingDigests,
+  { problems, calendars }: { readonly problems: Problems; readonly calendars: Calendars },
+): Promise<MarketTaskReport> {
   const { sharedFiles } = request.options;
   const outgoingMarket =
     sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
@@ -156,11 +174,13 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
         });
   // Skips the warnings for a part of a market. They would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
+  const { codes, closures = {} } = result.calendars ?? request.options.calendars;
+  const used = { codes, open: () => correctCalendars(openCalendars(), closures) };
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
     const warnings = isWhole
-      ? findContentWarnings(content, { adjustment: result.adjustment, calendars: { codes, open } }, problems)
+      ? findContentWarnings(content, { adjustment: result.adjustment, calendars: used }, problems)
       : readWarnings;
     const contentDigests = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
     return { ...contentDigests, warnings, readWarnings };
@@ -197,10 +217,15 @@ interface WrittenContent {
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False if the market will not be served. */
   readonly isServed?: boolean;
+  /** Calendars of the indices that use the store, if they were not known at the start of the task. */
+  readonly calendars?: UsedCalendars;
 }
 
+/** Request for a task that returns the content of a market. */
+type ContentRequest = Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>;
+
 async function perform(
-  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>,
+  { task, input, options }: ContentRequest,
   { problems, calendars }: { readonly problems: Problems; readonly calendars: Calendars },
   follower: DayFollower,
 ): Promise<WrittenContent | undefined> {

@@ -18,7 +18,7 @@ export interface DatasetInspectionsDependencies {
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Calendars of the stored indices. Default: none. */
+  /** Calendars of the indices that may use the data. Default: none. */
   readonly calendarsInUse?: () => Promise<UsedCalendars>;
 }
 

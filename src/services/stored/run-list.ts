@@ -5,6 +5,7 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { listContents } from './data-history.js';
 import { assertSubject, hasSubject, createStoredRunId, readRun, requireRun } from './run-documents.js';
+import { findLastClose, readLogHead } from '#store/publication/log.js';
 import { computeRunId } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -121,6 +122,26 @@ export async function assertNothingPublished(
     `Published runs of ${indexText} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
     { store_id: datasetId, indices },
   );
+}
+
+/**
+ * Returns the date of the last close that was published on a data store; null if there is none.
+ * @cost of a read of the published runs and of the last entries of their logs
+ */
+export async function findPublishedThrough(
+  reader: Pick<DocumentReader, 'get' | 'ids'>,
+  datasetId: string,
+): Promise<string | null> {
+  let through: string | null = null;
+  for (const subject of await reader.ids('run-list'))
+    for await (const { store_id: id } of listPublishedRuns(reader, subject)) {
+      if (id !== datasetId) continue;
+      const head = await readLogHead(reader, subject);
+      const last = head === undefined ? null : await findLastClose(reader, subject, head);
+      if (last !== null && (through === null || last.date > through)) through = last.date;
+      break;
+    }
+  return through;
 }
 
 /** Yields the published runs of a subject that are readable. */

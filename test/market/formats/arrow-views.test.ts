@@ -75,7 +75,7 @@ async function importArrow(table: Table, isFile: boolean, compressionType: Compr
     await writeFile(path, await writer.toUint8Array());
     const problems = createProblems();
     const uploaded = { path, dataset: 'market', format: 'arrow' } as const;
-    const answer = { folder, storedFiles: null, load: false };
+    const answer = { folder, storedFiles: null, load: false, calendars: { codes: [] } };
     const read = await importTable({ table: uploaded, answer, terms: DEFAULT_TERMS }, problems, () => {});
     return { content: read?.content, findings: problems.findings() };
   } finally {

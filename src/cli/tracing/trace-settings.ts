@@ -97,7 +97,9 @@ export interface TraceSettings {
 /** Returns the address of the collector; undefined if tracing is off. */
 export function findCollector({ otelDisabled, otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined {
   if (otelDisabled) return undefined;
-  return otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
+  return (
+    otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`)
+  );
 }
 
 /** Parses `name=value` pairs. Valid percent-encoding is decoded. */

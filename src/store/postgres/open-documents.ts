@@ -74,7 +74,8 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     const clock = await openDatabaseClock({ ask: () => readTime(database) });
     await clock.measure(); // later statements of a connection are faster
     assertClock(clock);
-    const { now } = clock;
+    // A copy gives documents their own times.
+    const { now = clock.now } = options;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
     // A read that failed is repeated at the next interval.
     const measureTimer = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();

@@ -291,6 +291,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             market: input.market(),
             lacks: input.lacks(),
             clock_offset_ms: Math.round(shared.clock.offsetMs()),
+            removes_orphans: store.removesOrphans(),
             process: readProcessIdentity(),
           }),
         });

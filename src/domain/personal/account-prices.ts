@@ -79,8 +79,10 @@ export function computeExclusionPrices(
     slope *= 2 * averseness;
     rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
     const price = common.prices[names[i]!]!;
-    const sales = forced.flatMap(({ name, lot: { gain, isLong } }) =>
-      name === names[i] ? [((isLong ? prices.long : prices.short) * gain) / price] : [],
+    const sales = forced.sales.flatMap(({ lot, shares, gain, isLong }) =>
+      account.lots[lot]!.identifier === identifier
+        ? [((isLong ? prices.long : prices.short) * gain) / (shares * price)]
+        : [],
     );
     const keepingPrice =
       sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;

@@ -9,7 +9,13 @@ export const AccountLot = defineObject(() => ({
   identifier: AssetIdentifier,
   shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
   cost: defineAmount('Cost basis per share, in the currency of the index.'),
-  acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
+  acquired: IsoDate.meta({
+    description: 'Day of the purchase. With `bought`, the day before the holding period begins.',
+  }),
+  bought: IsoDate.optional().meta({
+    description:
+      'Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares.',
+  }),
 })).meta({ id: 'AccountLot' });
 export type AccountLot = z.infer<typeof AccountLot>;
 

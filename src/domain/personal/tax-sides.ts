@@ -1,4 +1,4 @@
-import type { TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
+import type { AccountProgram, TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
 import type { AccountTax } from './account-request.js';
 
 /**
@@ -28,3 +28,9 @@ export function createTaxSides({ short_rate: short, long_rate: long, netting, lo
     { longSign: -1, pieces: [createPiece(short, short), createPiece(value, value)] },
   ];
 }
+
+/** Returns the terms of the tax in the objective. Without a weight, the objective contains a tax of zero. */
+export const createTaxTerms = (tax: AccountTax): Pick<AccountProgram, 'taxWeight' | 'sides'> =>
+  tax.weight > 0
+    ? { taxWeight: tax.weight, sides: createTaxSides(tax) }
+    : { taxWeight: 1, sides: [{ longSign: 0, pieces: [{ short: 0, long: 0, constant: 0 }] }] };

@@ -38,7 +38,7 @@ export function searchBranches(
     const node = openNodes.shift()!;
     nodeCount++;
     if (node.bound > candidate.merit - GAP_TOLERANCE)
-      return { candidate, bound: Math.min(node.bound, unprovedBound), nodes: nodeCount };
+      return { candidate, bound: Math.min(node.bound, candidate.merit, unprovedBound), nodes: nodeCount };
     for (const net of [node.net, node.suggested]) {
       const roundedTrades = net.slice();
       roundTrades(program, roundedTrades, node);
@@ -61,7 +61,8 @@ export function searchBranches(
       openNodes.splice(position < 0 ? openNodes.length : position, 0, branch);
     }
   }
-  return { candidate, bound: Math.min(openNodes[0]?.bound ?? candidate.merit, unprovedBound), nodes: nodeCount };
+  const openBound = openNodes[0]?.bound ?? Infinity;
+  return { candidate, bound: Math.min(openBound, candidate.merit, unprovedBound), nodes: nodeCount };
 }
 
 interface Node {

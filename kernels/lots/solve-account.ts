@@ -176,7 +176,8 @@ function transferCertificate(program: AccountProgram, sideCertificate: SideCerti
   const rows = new Float64Array(m + to.pieces.length + (to.longSign === 0 ? 0 : 1));
   rows.set(sideCertificate.multipliers.rows.subarray(0, m));
   const [high, low] = [to.pieces[0]!, to.pieces.at(-1)!];
-  const share = Math.min(1, Math.max(0, (prices.short / program.taxWeight - low.short) / (high.short - low.short)));
+  const range = program.taxWeight * (high.short - low.short);
+  const share = range > 0 ? Math.min(1, Math.max(0, (prices.short - program.taxWeight * low.short) / range)) : 1;
   rows[m] = program.taxWeight * share;
   rows[m + to.pieces.length - 1] = program.taxWeight * (1 - share);
   const long = program.taxWeight * (share * high.long + (1 - share) * low.long);

@@ -1,4 +1,5 @@
 import type { Account } from './account-request.js';
+import { WEIGHT_MIN } from './tax-sides.js';
 import { traceGains } from './trace-gains.js';
 import { isLongTerm, isSamePurchase, sortByPurchase, type FreshShares, type WashRule } from './wash-sales.js';
 
@@ -45,9 +46,9 @@ export function listSecurityLots(account: Account, ownLots: readonly number[], q
   const order = sortByPurchase(lots, ownLots);
   if (method === 'hifo') order.sort((a, b) => lots[b]!.cost - lots[a]!.cost || a - b);
   // Among lots at a loss, those that could replace the others are sold first.
-  if (method === 'specific' && (isExposed || weight === 0))
+  if (method === 'specific' && (isExposed || weight < WEIGHT_MIN))
     order.sort((a, b) => Number(isFreshLoss(b)) - Number(isFreshLoss(a)) || computeTax(a) - computeTax(b));
-  const isOrdered = method !== 'specific' || isExposed || weight === 0;
+  const isOrdered = method !== 'specific' || isExposed || weight < WEIGHT_MIN;
   if (isExposed && treatment === 'disallow') {
     const answer = { lots, order, price, fresh, isLong: (lot: number) => isLong.get(lot)! };
     return { lots: traceGains(answer), isOrdered, blocked: 0 };

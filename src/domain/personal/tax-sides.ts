@@ -29,8 +29,11 @@ export function createTaxSides({ short_rate: short, long_rate: long, netting, lo
   ];
 }
 
+/** Weight below which the tax has no effect: its part of the objective is a rounding error. */
+export const WEIGHT_MIN = 1e-12;
+
 /** Returns the terms of the tax in the objective. Without a weight, the objective contains a tax of zero. */
 export const createTaxTerms = (tax: AccountTax): Pick<AccountProgram, 'taxWeight' | 'sides'> =>
-  tax.weight > 0
+  tax.weight >= WEIGHT_MIN
     ? { taxWeight: tax.weight, sides: createTaxSides(tax) }
     : { taxWeight: 1, sides: [{ longSign: 0, pieces: [{ short: 0, long: 0, constant: 0 }] }] };

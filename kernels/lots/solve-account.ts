@@ -173,7 +173,7 @@ function transferCertificate(program: AccountProgram, sideCertificate: SideCerti
     prices.long += sideCertificate.multipliers.rows[m + position]! * piece.long;
   });
   if (from.longSign !== 0) prices.long -= from.longSign * sideCertificate.multipliers.rows[m + from.pieces.length]!;
-  const rows = new Float64Array(m + to.pieces.length + (to.longSign === 0 ? 0 : 1));
+  const rows = new Float64Array(listRelaxedRows(program, to).length);
   rows.set(sideCertificate.multipliers.rows.subarray(0, m));
   const [high, low] = [to.pieces[0]!, to.pieces.at(-1)!];
   const range = program.taxWeight * (high.short - low.short);
@@ -181,7 +181,7 @@ function transferCertificate(program: AccountProgram, sideCertificate: SideCerti
   rows[m] = program.taxWeight * share;
   rows[m + to.pieces.length - 1] = program.taxWeight * (1 - share);
   const long = program.taxWeight * (share * high.long + (1 - share) * low.long);
-  if (to.longSign !== 0) rows[rows.length - 1] = Math.max(0, to.longSign * (long - prices.long));
+  if (to.longSign !== 0) rows[m + to.pieces.length] = Math.max(0, to.longSign * (long - prices.long));
   const multipliers = { ...sideCertificate.multipliers, rows };
   return { side, multipliers, bound: computeDualBound(program, to, multipliers).bound };
 }

@@ -1,9 +1,9 @@
-import type { AccountRow } from '#kernels/lots/account-program.js';
+import { computeTax, type AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
 import type { WashWindow } from './wash-sales.js';
-import { findTrades, findNearestTrades } from './find-trades.js';
+import { findTrades, findNearestTrades, findUntaxedTrades } from './find-trades.js';
 
 /** Rule of an account that contradicts other rules. */
 export interface Conflict {
@@ -37,6 +37,7 @@ export function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict
     ...rowIds.filter((id) => id !== 'tax.budget').toReversed(),
     ...(account.exclusions.length > 0 ? ['exclusions'] : []),
     ...(account.tax.budget === null ? [] : ['tax.budget']),
+    ...(account.tax.limit === null ? [] : ['tax.limit']),
     ...(account.tracking_error_limit === null ? [] : ['tracking_error_limit']),
   ];
   const remainingRules = new Set(rules);
@@ -62,7 +63,11 @@ function buildProgramWith(
       minimum_trade: remainingRules.has('minimum_trade') ? account.minimum_trade : 0,
       exclusions: remainingRules.has('exclusions') ? account.exclusions : [],
       tracking_error_limit: remainingRules.has('tracking_error_limit') ? account.tracking_error_limit : null,
-      ...(!remainingRules.has('tax.wash_sales') && { tax: { ...account.tax, wash_sales: 'disallow' } }),
+      tax: {
+        ...account.tax,
+        ...(!remainingRules.has('tax.wash_sales') && { wash_sales: 'disallow' }),
+        ...(!remainingRules.has('tax.limit') && { limit: null }),
+      },
     },
     remainingRules.has('tax.wash_sales') ? window : NO_TRADES,
   );
@@ -92,6 +97,11 @@ function computeRelaxation(
   if (rule === 'tracking_error_limit') {
     const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
+  }
+  if (rule === 'tax.limit') {
+    const nearest = findUntaxedTrades(program, built.taxSides)?.figures;
+    if (nearest === undefined) return { amount: null };
+    return { amount: built.value * computeTax(built.taxSides, nearest.short, nearest.long) - account.tax.limit! };
   }
   const relaxedRow = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
   if (relaxedRow === undefined) return { amount: null };

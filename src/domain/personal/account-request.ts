@@ -67,11 +67,16 @@ export const AccountTax = defineObject(() => ({
   loss_value: z.number().min(0).max(1).default(0).meta({
     description: 'Value of one unit of net loss carried forward; at most the long-term rate.',
   }),
-  budget: z
+  budget: z.number().nullable().default(null).meta({
+    description:
+      'Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.',
+  }),
+  limit: z
     .number()
+    .min(0)
     .nullable()
     .default(null)
-    .meta({ description: 'Maximum net gains of the year, less losses carried forward, in money.' }),
+    .meta({ description: 'Maximum tax of the year, in money. It must not exceed this limit after the trades.' }),
 })).meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;
 

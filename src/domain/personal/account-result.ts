@@ -1,5 +1,6 @@
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
+import type { SideCertificate } from '#kernels/lots/solve-account.js';
 import { formatDay } from '../time/days.js';
 import { listConflicts } from './account-conflicts.js';
 import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';
@@ -57,7 +58,10 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
       short_gain: prices.short,
       long_gain: prices.long,
       tracking_error_bp: value * 2 * certificate.multipliers.variance * trackingError * 1e-4,
-      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!])),
+      rows: Object.fromEntries([
+        ...rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!] as const),
+        ...(account.tax.limit === null ? [] : [['tax.limit', value * sumLimitPrices(program, certificate)] as const]),
+      ]),
       exclusions: Object.fromEntries(
         Object.entries(computeExclusionPrices(common, base, { figures, own: certificate })).map(([id, price]) => [
           id,
@@ -88,6 +92,12 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
     nodes: answer.nodes,
     findings: [],
   };
+}
+
+/** Returns the price of a unit of tax above its limit, of which the functions are the last rows. */
+function sumLimitPrices(program: AccountProgram, { side, multipliers }: SideCertificate): number {
+  const count = program.sides[side]!.limits?.length ?? 0;
+  return multipliers.rows.slice(multipliers.rows.length - count).reduce((sum, price) => sum + price, 0);
 }
 
 /** Maximum gap of an optimal result, as a fraction of the account value. */

@@ -63,6 +63,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
       weight: 1,
       loss_value: 0.1,
       budget: 10_000,
+      limit: 2500,
     },
   },
   {

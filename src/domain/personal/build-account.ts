@@ -98,7 +98,7 @@ export function buildAccount(
     costRate: new Float64Array(names.length).fill(costRate),
     aversion: terms.objective.risk_aversion,
     varianceLimit: account.tracking_error_limit === null ? Infinity : account.tracking_error_limit ** 2,
-    ...createTaxTerms(account.tax),
+    ...createTaxTerms(account.tax, value),
     fixedShort: (account.tax.realised.short - account.tax.carry_forward + forced.short) / value,
     fixedLong: (account.tax.realised.long + forced.long) / value,
     rows,

@@ -113,3 +113,50 @@ describe('a weight of the tax', () => {
     expect(result.tax).toBeCloseTo(0.2 * (2400 - 1200), 0);
   });
 });
+
+/**
+ * The account has 100 shares of A with a long-term gain of 50 each, taxed at 20 %: 10 of tax for each share. Without a
+ * limit it sells 43.75 shares.
+ */
+describe('a limit of the tax', () => {
+  const lots = [createLot('A', 100, 50)];
+  const parent = createSmallBatch([0.5, 0.5, 0]);
+  const solveWithTax = (tax: object) => requireResult(parent, { lots, tax });
+
+  test.each([
+    ['of 300', { limit: 300 }, 30],
+    ['of 300, after short-term gains of 200 taxed at 74', { limit: 300, realised: { short: 200, long: 0 } }, 22.6],
+    ['of 300, after short-term losses of 500', { limit: 300, realised: { short: -500, long: 0 } }, 40],
+    [
+      'of 300, with separate netting, after short-term losses of 500',
+      { limit: 300, netting: 'separate', realised: { short: -500, long: 0 } },
+      30,
+    ],
+    ['of 300, without a weight of the tax', { limit: 300, weight: 0 }, 30],
+    ['of 300, below a budget of net gains of 1000', { limit: 300, budget: 1000 }, 20],
+    ['of 0', { limit: 0 }, 0],
+  ])('%s limits the shares sold', (_, tax, shares) => {
+    const result = solveWithTax(tax);
+    expect(sumShares(result, 'sell', 'A')).toBeCloseTo(shares, 4);
+    expect(result.tax).toBeLessThanOrEqual(300 + 1e-4);
+    expect(result.status).toBe('optimal');
+    expect(verifyResult(parent, Account.parse({ account_id: 'X', lots, tax }), result)).toEqual([]);
+  });
+
+  test('has the shadow price of its row', () => {
+    // The slope at x = 0.3 is -1.6 x 0.2 + 0.1 = -0.22, and each x costs a tax of 0.1: 2.2 of the value of 10,000.
+    expect(solveWithTax({ limit: 300 }).shadow_prices.rows['tax.limit']).toBeCloseTo(22_000, 0);
+  });
+
+  test('that conflicts with an exclusion states by how much the tax exceeds it', () => {
+    const result = requireResult(createSmallBatch([0, 1, 0]), { lots, exclusions: ['A'], tax: { limit: 300 } });
+    expect([result.status, result.conflicts]).toEqual(['infeasible', ['exclusions', 'tax.limit']]);
+    expect(result.conflict_amounts['tax.limit']).toBeCloseTo(1000 - 300, 4);
+  });
+
+  test('holds for whole shares', () => {
+    const whole = createSmallBatch([0.5, 0.5, 0], { whole_shares: true, objective: { cash_maximum: 0.02 } });
+    const result = requireResult(whole, { lots, tax: { limit: 305 } });
+    expect([sumShares(result, 'sell', 'A'), result.tax]).toEqual([30, expect.closeTo(300, 6)]);
+  });
+});

@@ -1,6 +1,7 @@
 import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
 import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, type Candidate } from './candidate.js';
 import { searchBranches } from './branch-and-bound.js';
+import type { BranchProof } from './branch-proof.js';
 import { computeDualBound } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
 import { listOfferedLots, addOfferedLots } from './offered-lots.js';
@@ -22,6 +23,8 @@ export interface SideCertificate {
   readonly side: number;
   readonly multipliers: Multipliers;
   readonly bound: number;
+  /** Proof of a higher bound by the search; absent without one. */
+  readonly proof?: BranchProof | undefined;
 }
 
 export interface AccountSolution {
@@ -102,26 +105,29 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   let { answer, at: certificateIndex } = selectBest(openSides);
   shareCertificates(program, certificates, answer.merit);
   let visitedNodes = 0;
-  const bounds = certificates.map(({ bound }) => bound);
-  if (nodes > 0 && answer.merit - Math.min(...bounds) > GAP_PROVED)
-    certificates.forEach(({ side }, position) => {
-      const searchResult = searchBranches(program, side, answer, nodes);
-      visitedNodes += searchResult.nodes;
-      bounds[position] = Math.max(bounds[position]!, searchResult.bound);
-      if (searchResult.candidate.merit < answer.merit) answer = searchResult.candidate;
+  if (nodes > 0 && answer.merit - findLeastBound(certificates) > GAP_PROVED)
+    certificates.forEach(({ side, bound }, position) => {
+      const { candidate, proof, nodes: visited } = searchBranches(program, side, answer, nodes);
+      visitedNodes += visited;
+      if (proof !== undefined && proof.bound > bound) certificates[position] = { ...certificates[position]!, proof };
+      if (candidate.merit < answer.merit) answer = candidate;
     });
   const { trades, figures } = answer;
   return {
     status: figures.worst > VIOLATION_MAX ? 'infeasible' : 'optimal',
     trades,
     figures,
-    certificates: certificates.map((certificate, position) => ({ ...certificate, bound: bounds[position]! })),
-    bound: Math.min(...bounds),
+    certificates,
+    bound: findLeastBound(certificates),
     certificateIndex,
     steps,
     nodes: visitedNodes,
   };
 }
+
+/** Returns the lowest bound of all sides. */
+const findLeastBound = (certificates: readonly SideCertificate[]): number =>
+  Math.min(...certificates.map(({ bound, proof }) => proof?.bound ?? bound));
 
 /** Solved side of the tax whose trades are not yet rounded. */
 interface OpenSide {

@@ -1,5 +1,7 @@
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
+import type { BranchProof } from '#kernels/lots/branch-proof.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
+import type { Multipliers } from '#kernels/lots/relaxation.js';
 import type { SideCertificate } from '#kernels/lots/solve-account.js';
 import { formatDay } from '../time/days.js';
 import { listConflicts } from './account-conflicts.js';
@@ -80,12 +82,11 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
       bound: bound + forcedCost,
       gap: figures.objective - bound,
       primal_residual: figures.worst,
-      sides: certificates.map(({ side, multipliers, bound: proved }) => ({
+      sides: certificates.map(({ side, multipliers, bound: proved, proof }) => ({
         side,
-        bound: proved + forcedCost,
-        exposures: Array.from(multipliers.exposures),
-        variance: multipliers.variance,
-        rows: Array.from(multipliers.rows),
+        bound: (proof?.bound ?? proved) + forcedCost,
+        ...writeMultipliers(multipliers),
+        branches: proof === undefined ? null : writeBranches(proof),
       })),
     },
     steps: answer.steps,
@@ -93,6 +94,17 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
     findings: [],
   };
 }
+
+const writeMultipliers = ({ exposures, variance, rows }: Multipliers) => ({
+  exposures: Array.from(exposures),
+  variance,
+  rows: Array.from(rows),
+});
+
+const writeBranches = ({ steps, multipliers }: BranchProof) => ({
+  steps: steps.map((step) => (step === 'evaluated' ? { evaluated: true } : step)),
+  multipliers: multipliers.map(writeMultipliers),
+});
 
 /** Returns the price of a unit of tax above its limit, of which the functions are the last rows. */
 function sumLimitPrices(program: AccountProgram, { side, multipliers }: SideCertificate): number {

@@ -1,5 +1,7 @@
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
+import { computeProofBound } from '#kernels/lots/branch-proof.js';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
+import type { Multipliers } from '#kernels/lots/relaxation.js';
 import { computeFigures, type AccountTrades, type TradeFigures } from '#kernels/lots/trade-figures.js';
 import { parseValidDay } from '../time/days.js';
 import type { Account } from './account-request.js';
@@ -189,17 +191,26 @@ function computeProvedBound(
 ): number {
   let least = Infinity;
   const certifiedSides = new Set<number>();
-  for (const side of certificate.sides) {
-    certifiedSides.add(side.side);
-    const multipliers = {
-      exposures: Float64Array.from(side.exposures),
-      variance: side.variance,
-      rows: Float64Array.from(side.rows),
-    };
-    const bound = computeDualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
+  for (const stated of certificate.sides) {
+    const side = program.sides[stated.side];
+    if (side === undefined || certifiedSides.has(stated.side)) {
+      wrong.push(`the tax has no side ${stated.side}, or it has two certificates`);
+      continue;
+    }
+    certifiedSides.add(stated.side);
+    const { branches } = stated;
+    const proved =
+      branches === null || branches === undefined
+        ? computeDualBound(program, side, readMultipliers(stated)).bound
+        : computeProofBound(program, side, {
+            steps: branches.steps.map((step) => ('evaluated' in step ? 'evaluated' : step)),
+            multipliers: branches.multipliers.map(readMultipliers),
+          });
+    if (proved === undefined) wrong.push(`side ${stated.side}: the branches do not contain all permitted trades`);
+    const bound = (proved ?? -Infinity) + forcedCost;
     least = Math.min(least, bound);
-    if (!(Math.abs(side.bound - bound) <= TOLERANCE))
-      wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
+    if (!(Math.abs(stated.bound - bound) <= TOLERANCE))
+      wrong.push(`side ${stated.side}: the multipliers prove ${bound}, not ${stated.bound}`);
   }
   program.sides.forEach(({ longSign }, position) => {
     if (!certifiedSides.has(position) && !isImpossible(program, longSign))
@@ -207,6 +218,18 @@ function computeProvedBound(
   });
   return least;
 }
+
+interface StatedMultipliers {
+  readonly exposures: readonly number[];
+  readonly variance: number;
+  readonly rows: readonly number[];
+}
+
+const readMultipliers = ({ exposures, variance, rows }: StatedMultipliers): Multipliers => ({
+  exposures: Float64Array.from(exposures),
+  variance,
+  rows: Float64Array.from(rows),
+});
 
 /** Returns true if no permitted trades have nonzero long-term gains of this sign. */
 function isImpossible({ fixedLong, lotSize, lotLong }: AccountProgram, longSign: number): boolean {

@@ -21,7 +21,7 @@ import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 const TERMS = ['batch_id', 'parent', 'risk_model', 'as_of', 'whole_shares'] as const;
 const SEARCH = ['search_nodes'] as const;
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
-const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
+const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'limit', 'carry_forward'] as const;
 
 /** Renders the form of a new batch: a file of accounts, the terms, and defaults for the accounts. */
 export function NewBatch() {

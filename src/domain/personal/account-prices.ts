@@ -1,7 +1,8 @@
 import { computeFactorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
 import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
 import { listRelaxedRows } from '#kernels/lots/relaxation.js';
-import type { AccountSolution, SideCertificate } from '#kernels/lots/solve-account.js';
+import type { SideCertificate } from '#kernels/lots/side-certificate.js';
+import type { AccountSolution } from '#kernels/lots/solve-account.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 

@@ -2,7 +2,7 @@ import { computeTax, type AccountProgram } from '#kernels/lots/account-program.j
 import type { BranchProof } from '#kernels/lots/branch-proof.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
 import type { Multipliers } from '#kernels/lots/relaxation.js';
-import type { SideCertificate } from '#kernels/lots/solve-account.js';
+import type { SideCertificate } from '#kernels/lots/side-certificate.js';
 import { formatDay } from '../time/days.js';
 import { listConflicts } from './account-conflicts.js';
 import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';

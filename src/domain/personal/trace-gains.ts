@@ -86,10 +86,12 @@ function computeMarginalGains(
     return findLess(whole, { value: lots[lot]!.shares - sold.get(lot)!, change: lot === next ? -1 : 0 });
   });
   addGain(next, price - lots[next]!.cost);
+  let first = 0;
   for (const lot of losing) {
     if (!sold.has(lot)) continue;
     let left: Quantity = { value: sold.get(lot)!, change: lot === next ? 1 : 0 };
-    for (let position = 0; position < fresh.length && !isNone(left); position++) {
+    while (first < fresh.length && isNone(free[first]!)) first++;
+    for (let position = first; position < fresh.length && !isNone(left); position++) {
       if (isNone(free[position]!) || isSamePurchase(lots, fresh[position]!, lot)) continue;
       const taken = findLess(left, free[position]!);
       [left, free[position]] = [subtract(left, taken), subtract(free[position]!, taken)];

@@ -313,6 +313,7 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         <SchemaForm
           schema="AccountTax"
           names={TAXES}
+          changes={{ budget: { label: 'Budget of net gains' }, limit: { label: 'Limit of the tax' } }}
           value={taxes}
           findings={findings}
           path={['defaults', 'tax']}

@@ -13,7 +13,7 @@ export interface SideCertificate {
   readonly side: number;
   readonly multipliers: Multipliers;
   readonly bound: number;
-  /** Proof of a higher bound by the search; absent without one. */
+  /** Proof of a higher bound, if the search found one. */
   readonly proof?: BranchProof | undefined;
 }
 

@@ -1,20 +1,7 @@
 import type { Account } from './account-request.js';
 import { WEIGHT_MIN } from './tax-sides.js';
-import { traceGains } from './trace-gains.js';
+import { traceGains, type SaleLot } from './trace-gains.js';
 import { isLongTerm, isSamePurchase, sortByPurchase, type FreshShares, type WashRule } from './wash-sales.js';
-
-/**
- * Shares of a lot that are sold together, in the order of sale. The wash sale rule may divide a lot: its shares then
- * realise different gains.
- */
-export interface SaleLot {
-  /** Index of the lot in the account. */
-  readonly lot: number;
-  readonly shares: number;
-  /** Taxed gains per share. The sale of replacement shares also realises losses that they would have disallowed. */
-  readonly short: number;
-  readonly long: number;
-}
 
 /** Lots of a security for an account. */
 export interface SecurityLots {

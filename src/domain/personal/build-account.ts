@@ -1,6 +1,6 @@
 import type { AccountProgram, AccountRow, TaxSide } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
-import { listSecurityLots, type SaleLot } from './account-lots.js';
+import { listSecurityLots } from './account-lots.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { createTaxSides, createTaxTerms } from './tax-sides.js';
 import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';

@@ -15,10 +15,11 @@ export function listSoldShares(
   const soldWeights = new Map<number, number>();
   const chosenShares = new Map<number, number>();
   lots.forEach(({ lot, shares }, l) => {
-    if (!(sold[l]! > 0)) return;
-    const isWhole = sold[l]! === program.lotSize[l]!;
-    const added = isWhole ? shares : (sold[l]! * value) / priceOf(account.lots[lot]!.identifier);
-    soldWeights.set(lot, (soldWeights.get(lot) ?? 0) + sold[l]!);
+    const weight = sold[l]!;
+    if (!(weight > 0)) return;
+    const isWhole = weight === program.lotSize[l];
+    const added = isWhole ? shares : (weight * value) / priceOf(account.lots[lot]!.identifier);
+    soldWeights.set(lot, (soldWeights.get(lot) ?? 0) + weight);
     chosenShares.set(lot, (chosenShares.get(lot) ?? 0) + added);
   });
   for (const [lot, shares] of chosenShares)

@@ -1,6 +1,18 @@
 import type { AccountLot } from './account-request.js';
-import type { SaleLot } from './account-lots.js';
 import { isSamePurchase, sortByPurchase, SHARES_MIN, type FreshShares } from './wash-sales.js';
+
+/**
+ * Shares of a lot that are sold together, in the order of sale. The wash sale rule may divide a lot: its shares then
+ * realise different gains.
+ */
+export interface SaleLot {
+  /** Index of the lot in the account. */
+  readonly lot: number;
+  readonly shares: number;
+  /** Taxed gains per share. The sale of replacement shares also realises losses that they would have disallowed. */
+  readonly short: number;
+  readonly long: number;
+}
 
 export interface TraceQuestion {
   readonly lots: readonly AccountLot[];

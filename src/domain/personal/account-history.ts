@@ -94,10 +94,7 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
   const years: TaxYear[] = [];
   const sides = createTaxSides({ ...tax, loss_value: 0 });
 
-  function recordEntry(
-    day: Day,
-    entry: Pick<CashEntry, 'kind' | 'identifier' | 'amount'> & Partial<Pick<CashEntry, 'shares' | 'lot'>>,
-  ): void {
+  function recordEntry(day: Day, entry: UndatedEntry): void {
     const { shares = 0, lot = null } = entry;
     if (entry.amount === 0 && shares === 0) return;
     entries.push({ date: formatDay(day), ...entry, shares, lot });
@@ -184,27 +181,10 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
       state.lots = [...acted.lots];
       recordEntry(day, { kind: 'dividend', identifier, amount: acted.dividends });
       state.dividends += acted.dividends;
-      let otherCash = acted.cash;
-      for (const { amount: gain, cash, sold, cost, acquired } of acted.gains) {
-        const term = isLongTerm(formatDay(acquired), day) ? 'long' : 'short';
-        const soldLot = { acquired: formatDay(acquired), cost, gain, disallowed_loss: 0, term } as const;
-        recordEntry(day, { kind: 'action', identifier, amount: cash, shares: 0 - sold, lot: soldLot });
-        otherCash -= cash;
-      }
-      if (acted.gains.length === 0 || Math.abs(otherCash) > CASH_ERROR * Math.abs(acted.cash))
-        recordEntry(day, { kind: 'action', identifier, amount: otherCash });
+      for (const entry of listActionEntries(day, identifier, acted)) recordEntry(day, entry);
     },
     trade(day, trades, costRate) {
-      const sold = new Map<number, number>();
-      const prices = new Map<string, number>();
-      const boughtLots: HeldLot[] = [];
-      let notional = 0;
-      for (const { identifier, side, shares, price, lot } of trades) {
-        notional += shares * price;
-        if (side === 'buy') boughtLots.push({ identifier, shares, cost: price, acquired: day });
-        else sold.set(lot!, Math.min((sold.get(lot!) ?? 0) + shares, state.lots[lot!]!.shares));
-        prices.set(identifier, price);
-      }
+      const { sold, prices, boughtLots, notional } = readTrades(day, trades, state.lots);
       const keptLots = sell(day, sold, prices);
       for (const { identifier, shares, cost } of boughtLots)
         recordEntry(day, { kind: 'buy', identifier, amount: -shares * cost, shares });
@@ -213,6 +193,36 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
     },
     payTaxes,
   };
+}
+
+type UndatedEntry = Pick<CashEntry, 'kind' | 'identifier' | 'amount'> & Partial<Pick<CashEntry, 'shares' | 'lot'>>;
+
+/** Returns the cash movements of a corporate action: one for each lot with a gain, and the other cash. */
+function listActionEntries(day: Day, identifier: string, { cash: total, gains }: LotsAfterAction): UndatedEntry[] {
+  let otherCash = total;
+  const entries = gains.map(({ amount: gain, cash, sold, cost, acquired }): UndatedEntry => {
+    const term = isLongTerm(formatDay(acquired), day) ? 'long' : 'short';
+    const lot = { acquired: formatDay(acquired), cost, gain, disallowed_loss: 0, term } as const;
+    otherCash -= cash;
+    return { kind: 'action', identifier, amount: cash, shares: 0 - sold, lot };
+  });
+  const isRest = gains.length === 0 || Math.abs(otherCash) > CASH_ERROR * Math.abs(total);
+  return isRest ? [...entries, { kind: 'action', identifier, amount: otherCash }] : entries;
+}
+
+/** Returns the shares sold by lot, the prices by security, the purchases, and the sum of all trades in money. */
+function readTrades(day: Day, trades: readonly BookedTrade[], lots: readonly HeldLot[]) {
+  const sold = new Map<number, number>();
+  const prices = new Map<string, number>();
+  const boughtLots: HeldLot[] = [];
+  let notional = 0;
+  for (const { identifier, side, shares, price, lot } of trades) {
+    notional += shares * price;
+    if (side === 'buy') boughtLots.push({ identifier, shares, cost: price, acquired: day });
+    else sold.set(lot!, Math.min((sold.get(lot!) ?? 0) + shares, lots[lot!]!.shares));
+    prices.set(identifier, price);
+  }
+  return { sold, prices, boughtLots, notional };
 }
 
 /** Cash that is a rounding error, as a fraction of the cash of a corporate action. */

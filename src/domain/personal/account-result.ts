@@ -77,23 +77,29 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
-    certificate: {
-      objective,
-      bound: bound + forcedCost,
-      gap: figures.objective - bound,
-      primal_residual: figures.worst,
-      sides: certificates.map(({ side, multipliers, bound: proved, proof }) => ({
-        side,
-        bound: (proof?.bound ?? proved) + forcedCost,
-        ...writeMultipliers(multipliers),
-        branches: proof === undefined ? null : writeBranches(proof),
-      })),
-    },
+    certificate: createCertificate(answer, objective, forcedCost),
     steps: answer.steps,
     nodes: answer.nodes,
     findings: [],
   };
 }
+
+const createCertificate = (
+  { figures, certificates, bound }: SolvedAccount['answer'],
+  objective: number,
+  forcedCost: number,
+) => ({
+  objective,
+  bound: bound + forcedCost,
+  gap: figures.objective - bound,
+  primal_residual: figures.worst,
+  sides: certificates.map(({ side, multipliers, bound: proved, proof }) => ({
+    side,
+    bound: (proof?.bound ?? proved) + forcedCost,
+    ...writeMultipliers(multipliers),
+    branches: proof === undefined ? null : writeBranches(proof),
+  })),
+});
 
 const writeMultipliers = ({ exposures, variance, rows }: Multipliers) => ({
   exposures: Array.from(exposures),

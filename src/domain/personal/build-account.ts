@@ -4,6 +4,7 @@ import { listSecurityLots } from './account-lots.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { createTaxSides, createTaxTerms } from './tax-sides.js';
 import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
+import type { SaleLot } from './trace-gains.js';
 import {
   createWashRule,
   readWindow,

@@ -141,9 +141,22 @@ export interface AccountBacktestView {
     readonly shares: number;
     /** Cash received; negative if paid. */
     readonly amount: number;
+    /** Lot of a sale, or of a corporate action with a gain, and the gain realised; otherwise null. Absent in results of earlier versions. */
+    readonly lot?: {
+      /** Start of the holding period. */
+      readonly acquired: string;
+      /** Basis per share. */
+      readonly cost: number;
+      /** Realised gain that is taxed; 0 if the loss is disallowed. */
+      readonly gain: number;
+      /** Loss added to the basis of the replacement. */
+      readonly disallowed_loss: number;
+      /** Holding period of the lot. */
+      readonly term: 'short' | 'long';
+    } | null | undefined;
   })[];
-  /** Tax years that have ended. */
-  readonly years: readonly {
+  /** Tax years, including that of the last session. */
+  readonly years: readonly ({
     /** Calendar year. */
     readonly year: number;
     /** Net short-term gains. */
@@ -156,9 +169,11 @@ export interface AccountBacktestView {
     readonly carried: number;
     /** Tax, paid on the first session of the next year. */
     readonly tax: number;
-  }[];
+    /** False for the year of the last session, whose figures are those so far. Absent in results of earlier versions. */
+    readonly is_paid?: boolean | undefined;
+  })[];
   /** Lots on the last session. */
-  readonly lots: readonly {
+  readonly lots: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
     /** Shares of the lot. */
@@ -167,7 +182,9 @@ export interface AccountBacktestView {
     readonly cost: number;
     /** Start of the holding period. */
     readonly acquired: string;
-  }[];
+    /** Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots. */
+    readonly bought?: string | undefined;
+  })[];
   /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed the result. */
@@ -207,8 +224,10 @@ export interface AccountDefaults {
     readonly weight?: number | undefined;
     /** Value of one unit of net loss carried forward; at most the long-term rate. */
     readonly loss_value?: number | undefined;
-    /** Maximum net gains of the year, less losses carried forward, in money. */
+    /** Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`. */
     readonly budget?: number | null | undefined;
+    /** Maximum tax of the year, in money. It must not exceed this limit after the trades. */
+    readonly limit?: number | null | undefined;
     /** Net gains realised this year before these trades, in money. */
     readonly realised?: {
       /** Short-term. */
@@ -226,8 +245,10 @@ export interface AccountLot {
   readonly shares: number;
   /** Cost basis per share, in the currency of the index. */
   readonly cost: number;
-  /** Day of the purchase. */
+  /** Day of the purchase. With `bought`, the day before the holding period begins. */
   readonly acquired: string;
+  /** Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares. */
+  readonly bought?: string | undefined;
 }
 
 export interface AccountTax {
@@ -256,8 +277,10 @@ export interface AccountTax {
   readonly weight?: number | undefined;
   /** Value of one unit of net loss carried forward; at most the long-term rate. */
   readonly loss_value?: number | undefined;
-  /** Maximum net gains of the year, less losses carried forward, in money. */
+  /** Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`. */
   readonly budget?: number | null | undefined;
+  /** Maximum tax of the year, in money. It must not exceed this limit after the trades. */
+  readonly limit?: number | null | undefined;
 }
 
 export interface ActionChoice {
@@ -1124,13 +1147,21 @@ export interface BatchAccount {
   readonly tracking_error?: number | undefined;
   /** Annual tracking error before the trades. */
   readonly tracking_error_before?: number | undefined;
+  /** Taxed short-term gains of the trades. */
+  readonly short_gain?: number | undefined;
+  /** Taxed long-term gains of the trades. */
+  readonly long_gain?: number | undefined;
+  /** Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions. */
+  readonly disallowed_loss?: number | undefined;
+  /** Part of the disallowed losses that is added to shares of `recent` purchases that are not lots of the account. */
+  readonly disallowed_elsewhere?: number | undefined;
   /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
   /** Tax saved compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
   /** Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied. */
   readonly conflicts?: readonly string[] | undefined;
-  /** Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient. */
+  /** Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for `tax.budget` and `tax.limit`. Null for rules without an amount, and if no amount is sufficient. */
   readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
   /** Weight of each excluded security that must remain if all other rules are satisfied. */
   readonly conflict_exclusions?: Readonly<Record<string, number>> | undefined;
@@ -1151,6 +1182,33 @@ export interface BatchAccounts {
   readonly accounts: readonly BatchAccount[];
 }
 
+export interface BatchBranches {
+  /** Divisions of the permitted trades, and how the bound of each region is proved, first parts first. */
+  readonly steps: readonly ({
+    /** Position of the security in the account. */
+    readonly security: number;
+    /** Largest net trade of the first part, as a weight. */
+    readonly below: number;
+    /** Smallest net trade of the second part. */
+    readonly above: number;
+  } | {
+    /** Position of the multipliers of the region. */
+    readonly multipliers: number;
+  } | {
+    /** All lots for the only net trades of the region were tried. */
+    readonly evaluated: boolean;
+  })[];
+  /** Multipliers of regions. */
+  readonly multipliers: readonly {
+    /** Factor exposures of the tangent. */
+    readonly exposures: readonly number[];
+    /** Multiplier of the tracking error limit. */
+    readonly variance: number;
+    /** Multipliers of the rows and of the pieces of the tax. */
+    readonly rows: readonly number[];
+  }[];
+}
+
 export interface BatchCertificate {
   /** Objective of the trades, as a fraction of the value. */
   readonly objective: number;
@@ -1161,7 +1219,7 @@ export interface BatchCertificate {
   /** Largest violation of a hard constraint. */
   readonly primal_residual: number;
   /** Proofs for net long-term gains and for net long-term losses. */
-  readonly sides: readonly {
+  readonly sides: readonly ({
     /** 0 for the side of net long-term gains, 1 for the side of net long-term losses. */
     readonly side: number;
     /** Bound of this side. */
@@ -1172,7 +1230,9 @@ export interface BatchCertificate {
     readonly variance: number;
     /** Multipliers of the rows and of the pieces of the tax. */
     readonly rows: readonly number[];
-  }[];
+    /** Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions. */
+    readonly branches?: BatchBranches | null | undefined;
+  })[];
 }
 
 export interface BatchCollection {
@@ -1245,10 +1305,12 @@ export interface BatchLot {
   readonly identifier: string;
   /** Number of shares. */
   readonly shares: number;
-  /** Cost basis per share, without disallowed losses. */
+  /** Cost basis per share, including disallowed losses. */
   readonly cost: number;
-  /** Day of the purchase. */
+  /** Day of the purchase. With `bought`, the day before the holding period begins. */
   readonly acquired: string;
+  /** Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots. */
+  readonly bought?: string | undefined;
   /** Value less cost. */
   readonly unrealised_gain: number;
 }
@@ -1350,13 +1412,13 @@ export interface BatchTrade {
   readonly value: number;
   /** Position of the sold lot in the account. */
   readonly lot?: number | undefined;
-  /** Day on which the lot was bought. */
+  /** `acquired` of the lot. */
   readonly acquired?: string | undefined;
   /** Cost basis per share. */
   readonly cost?: number | undefined;
-  /** Realised gain that is taxed. */
+  /** Realised gain that is taxed; 0 if the loss is disallowed. */
   readonly gain?: number | undefined;
-  /** Loss added to the basis of the replacement. */
+  /** Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales. */
   readonly disallowed_loss?: number | undefined;
   /** Holding period of the lot. */
   readonly term?: 'short' | 'long' | undefined;

@@ -116,7 +116,20 @@ class AccountBacktestViewRebalances(t.TypedDict):
     avoided_wash_sales: int
 
 
-class AccountBacktestViewEntriesBuy(t.TypedDict):
+class AccountBacktestViewEntriesBuyLot(t.TypedDict):
+    #: Start of the holding period.
+    acquired: str
+    #: Basis per share.
+    cost: float
+    #: Realised gain that is taxed; 0 if the loss is disallowed.
+    gain: float
+    #: Loss added to the basis of the replacement.
+    disallowed_loss: float
+    #: Holding period of the lot.
+    term: t.Literal["short", "long"]
+
+
+class _AccountBacktestViewEntriesBuy(t.TypedDict):
     #: The date.
     date: str
     #: Reason of the movement.
@@ -129,7 +142,12 @@ class AccountBacktestViewEntriesBuy(t.TypedDict):
     amount: float
 
 
-class AccountBacktestViewYears(t.TypedDict):
+class AccountBacktestViewEntriesBuy(_AccountBacktestViewEntriesBuy, total=False):
+    #: Lot of a sale, or of a corporate action with a gain, and the gain realised; otherwise null. Absent in results of earlier versions.
+    lot: t.Optional[AccountBacktestViewEntriesBuyLot]
+
+
+class _AccountBacktestViewYears(t.TypedDict):
     #: Calendar year.
     year: int
     #: Net short-term gains.
@@ -144,7 +162,12 @@ class AccountBacktestViewYears(t.TypedDict):
     tax: float
 
 
-class AccountBacktestViewLots(t.TypedDict):
+class AccountBacktestViewYears(_AccountBacktestViewYears, total=False):
+    #: False for the year of the last session, whose figures are those so far. Absent in results of earlier versions.
+    is_paid: bool
+
+
+class _AccountBacktestViewLots(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Shares of the lot.
@@ -153,6 +176,11 @@ class AccountBacktestViewLots(t.TypedDict):
     cost: float
     #: Start of the holding period.
     acquired: str
+
+
+class AccountBacktestViewLots(_AccountBacktestViewLots, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.
+    bought: str
 
 
 class AccountBacktestView(t.TypedDict):
@@ -186,7 +214,7 @@ class AccountBacktestView(t.TypedDict):
     rebalances: t.Sequence[AccountBacktestViewRebalances]
     #: Every movement of cash.
     entries: t.Sequence[AccountBacktestViewEntriesBuy]
-    #: Tax years that have ended.
+    #: Tax years, including that of the last session.
     years: t.Sequence[AccountBacktestViewYears]
     #: Lots on the last session.
     lots: t.Sequence[AccountBacktestViewLots]
@@ -222,8 +250,10 @@ class AccountDefaultsTax(t.TypedDict, total=False):
     weight: float
     #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year, less losses carried forward, in money.
+    #: Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.
     budget: t.Optional[float]
+    #: Maximum tax of the year, in money. It must not exceed this limit after the trades.
+    limit: t.Optional[float]
     #: Net gains realised this year before these trades, in money.
     realised: AccountDefaultsTaxRealised
 
@@ -245,15 +275,20 @@ class AccountDefaults(t.TypedDict, total=False):
     tax: AccountDefaultsTax
 
 
-class AccountLot(t.TypedDict):
+class _AccountLot(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Shares of the lot.
     shares: float
     #: Cost basis per share, in the currency of the index.
     cost: float
-    #: Day of the purchase.
+    #: Day of the purchase. With `bought`, the day before the holding period begins.
     acquired: Date
+
+
+class AccountLot(_AccountLot, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares.
+    bought: Date
 
 
 class AccountTaxRealised(t.TypedDict, total=False):
@@ -284,8 +319,10 @@ class AccountTax(t.TypedDict, total=False):
     weight: float
     #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year, less losses carried forward, in money.
+    #: Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.
     budget: t.Optional[float]
+    #: Maximum tax of the year, in money. It must not exceed this limit after the trades.
+    limit: t.Optional[float]
 
 
 class ActionChoice(t.TypedDict):
@@ -1231,13 +1268,21 @@ class BatchAccount(_BatchAccount, total=False):
     tracking_error: float
     #: Annual tracking error before the trades.
     tracking_error_before: float
+    #: Taxed short-term gains of the trades.
+    short_gain: float
+    #: Taxed long-term gains of the trades.
+    long_gain: float
+    #: Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions.
+    disallowed_loss: float
+    #: Part of the disallowed losses that is added to shares of `recent` purchases that are not lots of the account.
+    disallowed_elsewhere: float
     #: Tax of the year after the trades, in money.
     tax: float
     #: Tax saved compared with selling the oldest lots first.
     tax_saved: float
     #: Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied.
     conflicts: t.Sequence[str]
-    #: Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient.
+    #: Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for `tax.budget` and `tax.limit`. Null for rules without an amount, and if no amount is sufficient.
     conflict_amounts: t.Mapping[str, t.Optional[float]]
     #: Weight of each excluded security that must remain if all other rules are satisfied.
     conflict_exclusions: t.Mapping[str, float]
@@ -1258,7 +1303,42 @@ class BatchAccounts(t.TypedDict):
     accounts: t.Sequence[BatchAccount]
 
 
-class BatchCertificateSides(t.TypedDict):
+class BatchBranchesSteps(t.TypedDict):
+    #: Position of the security in the account.
+    security: int
+    #: Largest net trade of the first part, as a weight.
+    below: float
+    #: Smallest net trade of the second part.
+    above: float
+
+
+class BatchBranchesSteps2(t.TypedDict):
+    #: Position of the multipliers of the region.
+    multipliers: int
+
+
+class BatchBranchesSteps3(t.TypedDict):
+    #: All lots for the only net trades of the region were tried.
+    evaluated: bool
+
+
+class BatchBranchesMultipliers(t.TypedDict):
+    #: Factor exposures of the tangent.
+    exposures: t.Sequence[float]
+    #: Multiplier of the tracking error limit.
+    variance: float
+    #: Multipliers of the rows and of the pieces of the tax.
+    rows: t.Sequence[float]
+
+
+class BatchBranches(t.TypedDict):
+    #: Divisions of the permitted trades, and how the bound of each region is proved, first parts first.
+    steps: t.Sequence[t.Union[BatchBranchesSteps, BatchBranchesSteps2, BatchBranchesSteps3]]
+    #: Multipliers of regions.
+    multipliers: t.Sequence[BatchBranchesMultipliers]
+
+
+class _BatchCertificateSides(t.TypedDict):
     #: 0 for the side of net long-term gains, 1 for the side of net long-term losses.
     side: int
     #: Bound of this side.
@@ -1269,6 +1349,11 @@ class BatchCertificateSides(t.TypedDict):
     variance: float
     #: Multipliers of the rows and of the pieces of the tax.
     rows: t.Sequence[float]
+
+
+class BatchCertificateSides(_BatchCertificateSides, total=False):
+    #: Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions.
+    branches: t.Optional[BatchBranches]
 
 
 class BatchCertificate(t.TypedDict):
@@ -1348,19 +1433,24 @@ class BatchJobStatus(t.TypedDict):
     result: t.Optional[BatchView]
 
 
-class BatchLot(t.TypedDict):
+class _BatchLot(t.TypedDict):
     #: Position of the lot in the account; null for a purchase.
     lot: t.Optional[int]
     #: Asset identifier.
     identifier: str
     #: Number of shares.
     shares: float
-    #: Cost basis per share, without disallowed losses.
+    #: Cost basis per share, including disallowed losses.
     cost: float
-    #: Day of the purchase.
+    #: Day of the purchase. With `bought`, the day before the holding period begins.
     acquired: str
     #: Value less cost.
     unrealised_gain: float
+
+
+class BatchLot(_BatchLot, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.
+    bought: str
 
 
 class BatchObjective(t.TypedDict, total=False):
@@ -1493,13 +1583,13 @@ class _BatchTrade(t.TypedDict):
 class BatchTrade(_BatchTrade, total=False):
     #: Position of the sold lot in the account.
     lot: int
-    #: Day on which the lot was bought.
+    #: `acquired` of the lot.
     acquired: str
     #: Cost basis per share.
     cost: float
-    #: Realised gain that is taxed.
+    #: Realised gain that is taxed; 0 if the loss is disallowed.
     gain: float
-    #: Loss added to the basis of the replacement.
+    #: Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales.
     disallowed_loss: float
     #: Holding period of the lot.
     term: t.Literal["short", "long"]

@@ -16,6 +16,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { findDifferingReturns } from './differing-returns.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { isConstant } from '#domain/numbers/constant.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { writeDatedCsv } from './csv-table.js';
 import {
@@ -143,7 +144,9 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
     const meanReturn = computeMean(returns);
     const centredReturns = returns.map((value) => value - meanReturn);
     const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
-    return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
+    return isConstant(length / Math.sqrt(Math.max(1, returns.length - 1)))
+      ? null
+      : centredReturns.map((value) => value / length);
   });
   return scaledReturns.map((a, i) =>
     scaledReturns.map((b, j) => {
@@ -154,9 +157,6 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
     }),
   );
 }
-
-/** Spread below which returns count as constant. Smaller spreads come from rounding. */
-const SPREAD_MIN = 1e-14;
 
 /**
  * Returns the days that both ascending lists contain. If these are all days of the first list, returns that list

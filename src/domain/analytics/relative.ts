@@ -1,4 +1,5 @@
 import { estimateCommonPeriods } from '../calendars/periods-per-year.js';
+import { isConstant } from '../numbers/constant.js';
 import { Refusal } from '../refusals/refusal.js';
 import { computeCovariance, computeDeviation, subtractSeries, rebase, computeReturns } from './series.js';
 
@@ -22,9 +23,6 @@ export interface RelativeMetrics {
   readonly correlation: number;
   readonly trackingError: number;
 }
-
-/** Variance below which a benchmark counts as constant, so that relative metrics are undefined. */
-const VARIANCE_MIN = 1e-18;
 
 /**
  * Computes metrics of a series relative to a benchmark, from returns on the shared dates.
@@ -87,12 +85,14 @@ export function computeComovement(
   other: Float64Array,
 ): { readonly beta: number; readonly correlation: number } {
   const variance = computeCovariance(other, other);
-  if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
+  if (isConstant(Math.sqrt(variance))) return { beta: 0, correlation: 0 };
   const covariance = computeCovariance(returns, other);
-  const product = Math.sqrt(computeCovariance(returns, returns) * variance);
+  const ownVariance = computeCovariance(returns, returns);
   return {
     beta: covariance / variance,
-    correlation: product > 0 ? Math.max(-1, Math.min(1, covariance / product)) : 0,
+    correlation: isConstant(Math.sqrt(ownVariance))
+      ? 0
+      : Math.max(-1, Math.min(1, covariance / Math.sqrt(ownVariance * variance))),
   };
 }
 

@@ -5,7 +5,7 @@ import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { findReturnSpan, type ReturnSpan } from '../risk/return-panel.js';
+import { findReturnSpan, isEstimable, type ReturnSpan } from '../risk/return-panel.js';
 import { findCompositionDate } from '../schedule/date-in-force.js';
 import { listNextSecurities, type NextSecurity } from './explanation/next-securities.js';
 import { computeOneSidedPrices } from './explanation/one-sided-prices.js';
@@ -21,6 +21,7 @@ import {
 import { applyMetric } from './apply-metric.js';
 import { computeFigures, createOutcome, type Outcome, type WeightFigures } from './outcome.js';
 import type { Problem } from './problem.js';
+import type { RiskEstimate } from './covariance.js';
 import { createRunProblem, type ProblemQuestion, type Window } from './run-problem.js';
 import { computeDistance, listRowSides, type RowSide } from './report.js';
 import {
@@ -123,9 +124,14 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const means = problem.expectedReturns ?? risk.means();
-  const frontierInput = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
-  const frontier = computeFrontier({
+  const means = readFrontierMeans(problem, risk, input);
+  const frontierInput = {
+    solver: solvers.solver,
+    problem,
+    means: means ?? new Float64Array(problem.identifiers.length),
+    restriction: fixChoice(problem, solution.weights),
+  };
+  const frontier = means && computeFrontier({
     ...frontierInput,
     riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
   });
@@ -165,9 +171,22 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     findings: [
       ...findings,
       ...checkTangencyRate(input.spec, input.riskFreeRate),
-      ...listFrontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
+      ...listFrontierFindings({ problem, means, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
     ],
   };
+}
+
+/**
+ * Returns the expected returns of the frontier. Without expected returns in the request they are the mean returns of the
+ * window; null if its history is too short, unless a resampled frontier requires them. The weights do not need them.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
+function readFrontierMeans(
+  { expectedReturns }: Problem,
+  { means, coverage }: RiskEstimate,
+  { resampling }: OptimisationInput,
+): Float64Array | null {
+  return expectedReturns ?? (isEstimable(coverage) || resampling !== null ? means() : null);
 }
 
 /**

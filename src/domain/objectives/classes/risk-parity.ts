@@ -35,10 +35,14 @@ export const riskParity = defineObjectiveClass({
       .min(1)
       .max(64)
       .default('SECTOR')
-      .meta({ label: 'Budget field', help: 'Reference column with the groups that have budgets.' }),
+      .meta({
+        label: 'Budget field',
+        help: 'Reference column with the groups that have budgets. It is not read if every budget is that of an identifier.',
+      }),
   })),
   measure: createPlainMeasure('the distance from parity'),
-  reads: ({ budgets, budget_field }) => (budgets === null ? [] : [useCategory(budget_field, 'budget_field')]),
+  reads: ({ budgets, budget_field }, isSecurity) =>
+    budgets === null || Object.keys(budgets).every(isSecurity) ? [] : [useCategory(budget_field, 'budget_field')],
   unattainable: () =>
     'Every security with a risk budget must be held, but the constraints, the number of securities or the costs allow no such weights.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },

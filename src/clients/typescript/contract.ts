@@ -6482,7 +6482,7 @@ export interface LinearConstraintRow {
 export interface LiquidityFilterParams {
   /** Minimum daily traded value. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Aggregate of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
@@ -7428,7 +7428,7 @@ export interface OnePerIssuerParams {
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -7909,6 +7909,8 @@ export interface PerformanceView {
   readonly drawdowns: readonly DrawdownRow[];
   /** Return of each calendar year within the window. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the window. */
+  readonly findings: readonly Finding[];
   /** Return of each month (YYYY-MM) within the window. The returns compound to the total return. */
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
@@ -10305,7 +10307,7 @@ export interface RiskModelView {
 export interface RiskParityObjective {
   /** Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
-  /** Reference column with the groups that have budgets. */
+  /** Reference column with the groups that have budgets. It is not read if every budget is that of an identifier. */
   readonly budget_field?: string | undefined;
   readonly type: 'risk_parity';
 }
@@ -10476,6 +10478,8 @@ export interface RollingRiskView {
   readonly against: 'index' | 'benchmark';
   /** Id of the benchmark; null if the index is the reference. */
   readonly benchmark_id: string | null;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the run. */
+  readonly findings: readonly Finding[];
   /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates. */
   readonly risk: TableFrame;
 }
@@ -11205,8 +11209,10 @@ export interface SharingRequest {
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions: number;
 }
@@ -11214,8 +11220,10 @@ export interface ShockScenario {
 export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions?: number | undefined;
 }
@@ -12912,7 +12920,7 @@ export interface View {
 
 /** Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions. */
 export interface VolatilityFilterParams {
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Maximum volatility; null: no maximum. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;

@@ -272,6 +272,11 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     redistributed: capping.redistributed,
     findings: [
       ...(unweighted.length === 0 ? [] : [reportMissingData(unweighted, market.identifiers)]),
+      ...(raw.warnings ?? []).map((warning): Finding => ({
+        severity: 'warning',
+        ...warning,
+        path: `pipeline.weighting.${warning.path}`,
+      })),
       ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.

@@ -7252,7 +7252,7 @@ class _LiquidityFilterParams(t.TypedDict):
 class LiquidityFilterParams(_LiquidityFilterParams, total=False):
     """Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Aggregate of the daily values.
     statistic: t.Literal["median", "mean"]
@@ -8307,7 +8307,7 @@ class OnePerIssuerParams(t.TypedDict, total=False):
     issuer_field: str
     #: Column or derived datapoint.
     field: str
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
@@ -8820,6 +8820,8 @@ class PerformanceView(t.TypedDict):
     drawdowns: t.Sequence[DrawdownRow]
     #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the window.
+    findings: t.Sequence[Finding]
     #: Return of each month (YYYY-MM) within the window. The returns compound to the total return.
     monthly_returns: t.Mapping[str, float]
 
@@ -11422,7 +11424,7 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 
     #: Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.
     budgets: t.Optional[t.Mapping[str, float]]
-    #: Reference column with the groups that have budgets.
+    #: Reference column with the groups that have budgets. It is not read if every budget is that of an identifier.
     budget_field: str
 
 
@@ -11597,6 +11599,8 @@ class RollingRiskView(t.TypedDict):
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the run.
+    findings: t.Sequence[Finding]
     #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.
     risk: TableFrame
 
@@ -12358,20 +12362,28 @@ class SharingRequest(t.TypedDict):
     shared_with: t.Sequence[str]
 
 
+class ShockScenarioShocks(t.TypedDict):
+    bps: float
+
+
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioShocks]]
     #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
+
+
+class ShockScenarioInputShocks(t.TypedDict):
+    bps: float
 
 
 class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioInputShocks]]
 
 
 class ShockScenarioInput(_ShockScenarioInput, total=False):
@@ -14203,7 +14215,7 @@ class View(_View, total=False):
 class VolatilityFilterParams(t.TypedDict, total=False):
     """Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Maximum volatility; null: no maximum. Unit: fraction per year.
     maximum: t.Optional[float]

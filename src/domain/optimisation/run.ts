@@ -131,10 +131,12 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     means: means ?? new Float64Array(problem.identifiers.length),
     restriction: fixChoice(problem, solution.weights),
   };
-  const frontier = means && computeFrontier({
-    ...frontierInput,
-    riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
-  });
+  const frontier =
+    means &&
+    computeFrontier({
+      ...frontierInput,
+      riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
+    });
   const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
   const resampledFrontier = resampleInSpan(
     input,

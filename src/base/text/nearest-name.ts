@@ -46,7 +46,7 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
 const CONTRACTION_MIN = 4;
 
 /**
- * Returns the only candidate from which letters after the first can be omitted to obtain a name, as MKTCAP from
+ * Returns the only candidate from which up to half of the letters can be omitted to obtain a name, as MKTCAP from
  * MARKET_CAP. Returns undefined if there are none or several.
  */
 function findContraction(written: string, candidates: Iterable<string>): string | undefined {
@@ -55,7 +55,7 @@ function findContraction(written: string, candidates: Iterable<string>): string 
   const isContraction = (name: string): boolean => {
     let matched = 0;
     for (const letter of name) if (letter === word[matched]) matched++;
-    return name[0] === word[0] && matched === word.length;
+    return name[0] === word[0] && matched === word.length && 2 * word.length >= name.length;
   };
   const results = [...candidates].filter((candidate) => isContraction(simplify(candidate)));
   return results.length === 1 ? results[0] : undefined;

@@ -2,7 +2,8 @@ import { computeMetricDiagonal, computeMetricSquare } from '#kernels/optimisatio
 import type { FailedDecision } from '../books/decider.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { DerivedSolve } from './derived/derived-solve.js';
-import { relaxCurvedRows, explainChoice, explainRows, describeInfeasibility } from './relaxation/infeasibility.js';
+import { describeInfeasibility } from './relaxation/describe-infeasibility.js';
+import { relaxCurvedRows, explainChoice, explainRows } from './relaxation/infeasibility.js';
 import { computeDotProduct } from '../numbers/dot.js';
 import { isRiskless } from './goals/solve-ratio.js';
 import type { Problem } from './problem.js';

@@ -3,8 +3,7 @@
 /** Significant digits of a number in a sentence. Sums and products of doubles are exact to more digits. */
 const DIGITS = 12;
 
-const toText = (value: number): string =>
-  String(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS)));
+const toText = (value: number): string => String(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS)));
 
 /** Formats a number with grouped thousands: `1,000,000`, `0.05`. */
 export function formatNumber(value: number): string {

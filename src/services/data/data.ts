@@ -100,7 +100,10 @@ export function createData({ markets, calendars, jobs, dataVersions, datasetInUs
     assertKnownIdentifier(request.columns, availableColumns, 'columns');
     const ownColumns =
       series === undefined
-        ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier).map((action) => addSpinOffValue(market, action)) }
+        ? {
+            ...selectBars(market, lookup.positionOf(identifier)),
+            actions: lookup.actionsOf(identifier).map((action) => addSpinOffValue(market, action)),
+          }
         : convertSeriesToBars(series);
     const bars = { ...ownColumns, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;

@@ -1,10 +1,9 @@
 import { fc } from '../../fast-check.js';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
-import type { Refusal } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { estimateResponse } from '#domain/scenarios/regression.js';
@@ -348,49 +347,4 @@ test('sessions of a regression that no shock needs are reported', () => {
   ]);
   expect(listFindings({ A: 0.1 }, 504)).toEqual([]);
   expect(listFindings({ B: 0.1 }, 60)).toEqual([]);
-});
-
-describe('a shock of an interest rate', () => {
-  const steps = DATES.map((_, s) => 0.05 * Math.sin(3 * s)); // changes in percentage points
-  const createRates = (start: number) => steps.map((_, s) => start + steps.slice(1, s + 1).reduce((a, b) => a + b, 0));
-  // The security returns -5 times the change in percentage points, as a fraction.
-  const close = {
-    A: steps.reduce<number[]>((prices, step, s) => [...prices, s === 0 ? 100 : prices[s - 1]! * (1 - 0.05 * step)], []),
-  };
-  const createRateMarket = (series: Sketch['series']) =>
-    createMarket({ close, weights: { A: 1 }, sectors: { A: 'X' }, series: series! });
-  const findReason = (compute: () => unknown) => {
-    try {
-      compute();
-    } catch (refusal) {
-      return JSON.stringify((refusal as Refusal).detail);
-    }
-    return 'no refusal';
-  };
-  const compute = (market: ScenarioMarket, shocks: Record<string, number | { readonly bps: number }>) =>
-    computeShockScenario(market, { name: 'S', shocks, regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' });
-
-  test.each([4, 0.1, -1])('is a change in percentage points at a level of %d %%', (level) => {
-    const market = createRateMarket({ RATE_USD: createRates(level) });
-    expect(compute(market, { RATE_USD: { bps: 100 } }).return).toBeCloseTo(-0.05, 10);
-    expect(compute(market, { RATE_USD: { bps: -25 } }).return).toBeCloseTo(0.0125, 10);
-  });
-
-  test.each([
-    ['RATE_USD', 4],
-    ['EURIBOR', -0.4],
-    ['EURIBOR', 0],
-  ])('as a fraction of %s at %d %% is refused with the alternative', (name, level) => {
-    const market = createRateMarket({ [name]: createRates(level) });
-    expect(findReason(() => compute(market, { [name]: 0.01 }))).toContain(
-      'in basis points, such as { \\"bps\\": 100 }',
-    );
-  });
-
-  test('is refused for a price and for a holding', () => {
-    const market = createRateMarket({ GOLD: createRates(1900) });
-    expect(findReason(() => compute(market, { GOLD: { bps: 10 } }))).toContain('percent per year');
-    expect(findReason(() => compute(market, { A: { bps: 10 } }))).toContain('is held');
-    expect(compute(market, { GOLD: 0.01 }).return).toBeLessThan(0);
-  });
 });

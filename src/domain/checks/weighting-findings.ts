@@ -17,12 +17,14 @@ export function checkWeighting(weighting: UncheckedBody, weightingPath: string):
   ];
 }
 
-/** Reports fixed weights that are scaled, because they do not sum to 1. */
-function reportScaling({ type, params }: UncheckedBody, weightingPath: string): Finding[] {
-  if (type !== 'FixedWeight' || !isObject(params) || params['renormalise'] === false || !isObject(params['weights']))
-    return [];
+/** Reports given weights of securities that are scaled, because they do not sum to 1. */
+function reportScaling({ params }: UncheckedBody, weightingPath: string): Finding[] {
+  if (!isObject(params) || params['renormalise'] === false || !isObject(params['weights'])) return [];
   const weights = Object.values(params['weights']);
-  const sum = weights.reduce<number>((total, weight) => total + (typeof weight === 'number' ? weight : Number.NaN), 0);
+  const sum = weights.reduce<number>(
+    (total, weight) => total + (typeof weight === 'number' && weight >= 0 ? weight : Number.NaN),
+    0,
+  );
   if (!(Math.abs(sum - 1) > WEIGHTS_TOLERANCE)) return [];
   const path = `${weightingPath}.params.weights`;
   const message = `The weights of ${path} sum to ${formatNumber(sum)}. They are scaled to a sum of 1.`;

@@ -19,5 +19,6 @@ describe('fixed weights', () => {
   test('that sum to 1 up to rounding are not reported', () => {
     expect(check({ weights: { A: 0.1, B: 0.2, C: 0.7 } })).toEqual([]);
     expect(check({ weights: { A: 0.5, B: 0.4 }, renormalise: false })).toEqual([]);
+    expect(check({ weights: { A: -0.5, B: 0.4 } })).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ describe('a bound of a group that follows a path', () => {
     expect(findCodes({ upper: { base: 0.3, yearly: -0.07 } })).toEqual([]);
     expect(findCodes({ upper: { base: '2020-01-02', yearly: -0.07 }, groups: ['Energy'] })).toEqual([]);
     expect(findCodes({ upper: { base: '2020-01-02', yearly: -0.07 } })).toEqual([
-      ['REQUIRED', 'constraints[0].params.groups'],
+      ['MISSING_PARAMETER', 'constraints[0].params.groups'],
     ]);
   });
 

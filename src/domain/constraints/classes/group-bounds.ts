@@ -24,7 +24,7 @@ const hasGroupOfPath: Refinement<GroupLimits> = [
     listedGroups?.length === 1 || ![lower, upper].some((bound) => isBoundPath(bound) && typeof bound.base === 'string'),
   {
     path: ['groups'],
-    params: { finding: 'REQUIRED' },
+    params: { finding: 'MISSING_PARAMETER' },
     error: () => 'must name one group, because a bound begins at the weight of the group on a date',
   },
 ];

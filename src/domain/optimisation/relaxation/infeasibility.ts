@@ -58,10 +58,10 @@ const CHOICE_ROWS_MAX = 24;
 const CONFLICT_SHARE = 0.5;
 
 /**
- * Maximum number of multiplications of an explanation: about three seconds. Work is counted instead of time, so that
+ * Maximum number of multiplications of an explanation: a few seconds. Work is counted instead of time, so that
  * equal requests have equal explanations. The message names the constraints whose changes were not found by then.
  */
-const WORK_MAX = 3e9;
+const WORK_MAX = 6e9;
 
 /** Minimum work of an explanation, in solves of a problem of this size. */
 const SOLVES_MAX = 20;

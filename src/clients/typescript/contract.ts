@@ -432,9 +432,9 @@ export interface ActiveGroupBoundsRow {
 export interface ActiveRiskPayload {
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string;
-  /** Annualised standard deviation of return differences. */
+  /** Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities. */
   readonly tracking_error: number;
-  /** Fraction of the weights that the estimate covers. */
+  /** Fraction of the gross active weight with an estimate. */
   readonly covered_weight: number;
   /** Contributions of securities that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
@@ -4948,9 +4948,9 @@ export interface GroupBoundsParams {
   /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
-  readonly lower?: number | undefined;
+  readonly lower?: number | BoundPath | undefined;
   /** Largest weight of a group. Unit: fraction. */
-  readonly upper?: number | undefined;
+  readonly upper?: number | BoundPath | undefined;
   /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
   /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
@@ -7641,6 +7641,8 @@ export interface OptimiseRequest {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraints. Without constraints, the portfolio is long-only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
+  /** Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface OtherAdjustment {
@@ -10045,7 +10047,7 @@ export interface RiskDecomposition {
   readonly exposures: Readonly<Record<string, number>>;
   /** Index or identifier of the comparison. */
   readonly benchmark: string;
-  /** Fraction of the gross active weight that the figures cover. */
+  /** Fraction of the gross active weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 
@@ -10313,9 +10315,9 @@ export interface RiskParityObjective {
 }
 
 export interface RiskPayload {
-  /** Annualised standard deviation of returns. */
+  /** Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities. */
   readonly volatility: number;
-  /** Fraction of the weights that the estimate covers. */
+  /** Weight of the securities with an estimate. */
   readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
@@ -12468,7 +12470,7 @@ export interface TotalRiskDecomposition {
   readonly volatility: number;
   /** Exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Fraction of the gross weight that the figures cover. */
+  /** Fraction of the gross weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 

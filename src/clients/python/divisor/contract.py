@@ -483,9 +483,9 @@ class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
 class ActiveRiskPayload(t.TypedDict):
     #: Benchmark of the comparison; null if there is none.
     benchmark: str
-    #: Annualised standard deviation of return differences.
+    #: Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities.
     tracking_error: float
-    #: Fraction of the weights that the estimate covers.
+    #: Fraction of the gross active weight with an estimate.
     covered_weight: float
     #: Contributions of securities that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
@@ -5550,9 +5550,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
-    lower: float
+    lower: t.Union[float, BoundPath]
     #: Largest weight of a group. Unit: fraction.
-    upper: float
+    upper: t.Union[float, BoundPath]
     #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
     #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
@@ -8535,6 +8535,8 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraints. Without constraints, the portfolio is long-only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
+    #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
+    relax: t.Sequence[RelaxEntry]
 
 
 class OtherAdjustment(t.TypedDict):
@@ -11146,7 +11148,7 @@ class RiskDecomposition(t.TypedDict):
     exposures: t.Mapping[str, float]
     #: Index or identifier of the comparison.
     benchmark: str
-    #: Fraction of the gross active weight that the figures cover.
+    #: Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 
@@ -11429,9 +11431,9 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 
 
 class RiskPayload(t.TypedDict):
-    #: Annualised standard deviation of returns.
+    #: Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.
     volatility: float
-    #: Fraction of the weights that the estimate covers.
+    #: Weight of the securities with an estimate.
     covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
@@ -13717,7 +13719,7 @@ class TotalRiskDecomposition(t.TypedDict):
     volatility: float
     #: Exposure to each factor.
     exposures: t.Mapping[str, float]
-    #: Fraction of the gross weight that the figures cover.
+    #: Fraction of the gross weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 

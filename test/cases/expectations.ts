@@ -84,9 +84,9 @@ function findUnmetText(
   ];
 }
 
-/** The patterns are written for Python, whose group `(?-i:` regards case. */
+/** The patterns are written for Python, whose group `(?-i:` regards case, and which accepts an escaped quotation mark. */
 const toRegex = (pattern: string) =>
-  new RegExp(pattern.replaceAll('(?-i:', '(?:'), pattern.includes('(?-i:') ? 'u' : 'iu');
+  new RegExp(pattern.replaceAll('(?-i:', '(?:').replaceAll('\\"', '"'), pattern.includes('(?-i:') ? 'u' : 'iu');
 
 /** Texts of the findings and errors of an answer: objects with a message, or lines of a command. */
 function listFindings({ json, text }: Answer): string[] {

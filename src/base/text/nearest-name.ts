@@ -46,7 +46,7 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
 const CONTRACTION_MIN = 4;
 
 /**
- * Returns the only candidate from which up to half of the letters can be omitted to obtain a name, as MKTCAP from
+ * Returns the only candidate from which up to half of the letters can be omitted to obtain a name, as MKT_CAP from
  * MARKET_CAP. Returns undefined if there are none or several.
  */
 function findContraction(written: string, candidates: Iterable<string>): string | undefined {

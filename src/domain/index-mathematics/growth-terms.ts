@@ -139,7 +139,7 @@ export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
 }
 
 /** Returns the terms of holdings of an index, to which spun-off shares are added as another holding. */
-export function withoutSpinOffs({ valuesSpinOffs: _, ...terms }: GrowthTerms): GrowthTerms {
+export function withoutSpinOffs({ valuesSpinOffs: _valuesSpinOffs, ...terms }: GrowthTerms): GrowthTerms {
   return terms;
 }
 

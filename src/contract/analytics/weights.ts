@@ -118,11 +118,9 @@ export const RiskDecomposition = defineObject(() => ({
   tracking_error: z.number(),
   exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
   benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
-  covered_weight: z
-    .number()
-    .meta({
-      description: 'Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.',
-    }),
+  covered_weight: z.number().meta({
+    description: 'Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.',
+  }),
 })).meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = WithoutRunState<z.infer<typeof RiskDecomposition>>;
 

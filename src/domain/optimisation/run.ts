@@ -1,5 +1,5 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
@@ -124,25 +124,11 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const means = readFrontierMeans(problem, risk, input);
-  const frontierInput = {
-    solver: solvers.solver,
+  const { means, frontier, objectiveFrontier, resampledFrontier } = traceFrontiers(solvers.solver, input, {
     problem,
-    means: means ?? new Float64Array(problem.identifiers.length),
-    restriction: fixChoice(problem, solution.weights),
-  };
-  const frontier =
-    means &&
-    computeFrontier({
-      ...frontierInput,
-      riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
-    });
-  const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
-  const resampledFrontier = resampleInSpan(
-    input,
-    { ...frontierInput, algebra: engine, periods: risk.periods },
-    risk.coverage.sessions.length,
-  );
+    risk,
+    solution,
+  });
   report(0.9, 'weighing the constraints');
   const sides = listRowSides(problem, solution);
   const explainedInput = { problem, solution, sides };
@@ -176,6 +162,32 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
       ...listFrontierFindings({ problem, means, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
     ],
   };
+}
+
+interface SolvedRun {
+  readonly problem: Problem;
+  readonly risk: RiskEstimate;
+  readonly solution: Solution;
+}
+
+/** Traces the frontiers of a run; each is null if there is none or if it was not requested. */
+function traceFrontiers(solver: Solver, input: OptimisationInput, { problem, risk, solution }: SolvedRun) {
+  const means = readFrontierMeans(problem, risk, input);
+  const frontierInput = {
+    solver,
+    problem,
+    means: means ?? new Float64Array(problem.identifiers.length),
+    restriction: fixChoice(problem, solution.weights),
+  };
+  const riskFreeRate = readTangencyRate(input.spec, input.riskFreeRate);
+  const frontier = means && computeFrontier({ ...frontierInput, riskFreeRate });
+  const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
+  const resampledFrontier = resampleInSpan(
+    input,
+    { ...frontierInput, algebra: input.engine, periods: risk.periods },
+    risk.coverage.sessions.length,
+  );
+  return { means, frontier, objectiveFrontier, resampledFrontier };
 }
 
 /**

@@ -32,7 +32,6 @@ import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunEndState } from '../run.js';
 import { listGaps } from '../../books/gaps.js';
-import { warnOfCutBenchmark } from '../cut-window.js';
 import { listRunAssumptions } from '../run-assumptions.js';
 import { selectReportedFindings, reportPartialLastSession } from '../run-findings.js';
 import { listTrades, type Trades } from '../../books/trades.js';
@@ -88,8 +87,12 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const metrics = computeBacktestMetrics(series.level, series.relativeIndex, estimatePeriodsPerYear(series.days));
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
-      ...listRunAssumptions(input, continuation.index, series.days),
-      ...warnOfExtendedBenchmark(input, continuation, series.days),
+      ...listRunAssumptions(
+        input,
+        continuation.index,
+        series.days,
+        listBenchmarkDays(input, continuation, series.days),
+      ),
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
@@ -132,12 +135,16 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   };
 }
 
-function warnOfExtendedBenchmark({ plan, stored }: ExtendInput, { benchmark, series }: Continuation, days: Int32Array) {
-  if (!plan.request.benchmark) return [];
-  const addedDays = series === null ? listLaterDays(benchmark!.book) : series.added.days;
+/** Returns the sessions of the whole run on which the benchmark has a level; null without a benchmark. */
+function listBenchmarkDays(
+  { plan, stored }: ExtendInput,
+  { benchmark, series }: Continuation,
+  days: Int32Array,
+): Int32Array | null {
+  if (!plan.request.benchmark) return null;
+  const addedDays = series === null ? listLaterDays(benchmark!.book) : series.added.days; // a benchmark is one of both
   const sessions = new Set(days);
-  const commonDays = [...stored.i32('benchmarkDays'), ...addedDays].filter((day) => sessions.has(day));
-  return warnOfCutBenchmark(plan.request.benchmark.id, Int32Array.from(commonDays), days);
+  return Int32Array.from([...stored.i32('benchmarkDays'), ...addedDays].filter((day) => sessions.has(day)));
 }
 
 interface RecordAdditions extends Pick<AppendedRecord, 'metrics' | 'findings' | 'staleFills'> {

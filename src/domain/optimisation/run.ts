@@ -124,11 +124,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const { means, frontier, objectiveFrontier, resampledFrontier } = traceFrontiers(solvers.solver, input, {
-    problem,
-    risk,
-    solution,
-  });
+  const frontiers = traceFrontiers(solvers.solver, input, { problem, risk, solution });
   report(0.9, 'weighing the constraints');
   const sides = listRowSides(problem, solution);
   const explainedInput = { problem, solution, sides };
@@ -150,17 +146,11 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     turnover: computeDistance(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: listWeightRows(problem, solution, trackingError),
-    frontier,
-    ownFrontier: objectiveFrontier,
-    resampled: resampledFrontier,
+    ...frontiers.result,
     sensitivities: computeSensitivities(solvers, explainedInput, { dependent: oneSidedPrices.dependent }),
     rowCosts: computeRowCosts(solvers, explainedInput),
     nextNames: listNextSecurities(problem, solution),
-    findings: [
-      ...findings,
-      ...checkTangencyRate(input.spec, input.riskFreeRate),
-      ...listFrontierFindings({ problem, means, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
-    ],
+    findings: [...findings, ...checkTangencyRate(input.spec, input.riskFreeRate), ...frontiers.findings],
   };
 }
 
@@ -187,7 +177,11 @@ function traceFrontiers(solver: Solver, input: OptimisationInput, { problem, ris
     { ...frontierInput, algebra: input.engine, periods: risk.periods },
     risk.coverage.sessions.length,
   );
-  return { means, frontier, objectiveFrontier, resampledFrontier };
+  const hasOwn = objectiveFrontier !== null;
+  return {
+    result: { frontier, ownFrontier: objectiveFrontier, resampled: resampledFrontier },
+    findings: listFrontierFindings({ problem, means, hasFrontier: frontier !== null, hasOwn }),
+  };
 }
 
 /**

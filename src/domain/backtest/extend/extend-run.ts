@@ -87,12 +87,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const metrics = computeBacktestMetrics(series.level, series.relativeIndex, estimatePeriodsPerYear(series.days));
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
-      ...listRunAssumptions(
-        input,
-        continuation.index,
-        series.days,
-        listBenchmarkDays(input, continuation, series.days),
-      ),
+      ...listRunAssumptions(input, continuation.index, series.days, series.common),
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
@@ -178,6 +173,8 @@ function joinRecord(
 /** Daily series of the whole run. */
 interface WholeSeries {
   readonly days: Int32Array;
+  /** Sessions on which the benchmark has a level; null without a benchmark. */
+  readonly common: Int32Array | null;
   readonly value: Float64Array;
   readonly costs: Float64Array;
   /** Levels of the index book. */
@@ -188,14 +185,19 @@ interface WholeSeries {
   readonly relativeIndex: Float64Array;
 }
 
-function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
+function joinRunSeries(input: ExtendInput, continuation: Continuation): WholeSeries {
+  const { stored, checkpoint } = input;
+  const { index, portfolio } = continuation;
+  const addedDays = index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length);
+  const days = joinDays(stored.i32('days'), addedDays);
   const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
   return {
     value,
     indexLevel,
-    days: joinDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
+    days,
+    common: listBenchmarkDays(input, continuation, days),
     costs: joinBlock('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),

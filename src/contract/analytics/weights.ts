@@ -52,7 +52,7 @@ export const RiskPayload = defineObject(() => ({
     description:
       'Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.',
   }),
-  covered_weight: z.number().meta({ description: 'Weight of the securities with an estimate.' }),
+  covered_weight: z.number(),
   ...measuredFields,
 })).meta({ id: 'RiskPayload' });
 export const ActiveRiskPayload = defineObject(() => ({

@@ -37,8 +37,10 @@ const BPS_MAX = 20_000;
 
 /** Shock of an interest rate. */
 const RateShock = z
-  .strictObject({ bps: z.number().min(-BPS_MAX).max(BPS_MAX) })
-  .meta({ description: 'Change of a rate in basis points.' });
+  .strictObject({
+    bps: z.number().min(-BPS_MAX).max(BPS_MAX).meta({ description: 'Change of the rate in basis points.' }),
+  })
+  .meta({ description: 'Shock of an interest rate.' });
 
 const ShockScenario = defineObject(() => ({
   name,

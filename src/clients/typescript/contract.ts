@@ -10317,7 +10317,7 @@ export interface RiskParityObjective {
 export interface RiskPayload {
   /** Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities. */
   readonly volatility: number;
-  /** Weight of the securities with an estimate. */
+  /** Fraction of the weights that the estimate covers. */
   readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
@@ -11213,6 +11213,7 @@ export interface ShockScenario {
   readonly name: string;
   /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
   readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
     readonly bps: number;
   }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
@@ -11224,6 +11225,7 @@ export interface ShockScenarioInput {
   readonly name: string;
   /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
   readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
     readonly bps: number;
   }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */

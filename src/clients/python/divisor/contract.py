@@ -11433,7 +11433,7 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 class RiskPayload(t.TypedDict):
     #: Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.
     volatility: float
-    #: Weight of the securities with an estimate.
+    #: Fraction of the weights that the estimate covers.
     covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
@@ -12365,6 +12365,7 @@ class SharingRequest(t.TypedDict):
 
 
 class ShockScenarioShocks(t.TypedDict):
+    #: Change of the rate in basis points.
     bps: float
 
 
@@ -12378,6 +12379,7 @@ class ShockScenario(t.TypedDict):
 
 
 class ShockScenarioInputShocks(t.TypedDict):
+    #: Change of the rate in basis points.
     bps: float
 
 

@@ -455,9 +455,9 @@ export interface ActiveGroupBoundsRow {
 export interface ActiveRiskPayload {
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string;
-  /** Annualised standard deviation of return differences. */
+  /** Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities. */
   readonly tracking_error: number;
-  /** Fraction of the weights that the estimate covers. */
+  /** Fraction of the gross active weight with an estimate. */
   readonly covered_weight: number;
   /** Contributions of securities that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
@@ -5010,9 +5010,9 @@ export interface GroupBoundsParams {
   /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
-  readonly lower?: number | undefined;
+  readonly lower?: number | BoundPath | undefined;
   /** Largest weight of a group. Unit: fraction. */
-  readonly upper?: number | undefined;
+  readonly upper?: number | BoundPath | undefined;
   /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
   /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
@@ -6544,7 +6544,7 @@ export interface LinearConstraintRow {
 export interface LiquidityFilterParams {
   /** Minimum daily traded value. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Aggregate of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
@@ -7506,7 +7506,7 @@ export interface OnePerIssuerParams {
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -7719,6 +7719,8 @@ export interface OptimiseRequest {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraints. Without constraints, the portfolio is long-only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
+  /** Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface OtherAdjustment {
@@ -7987,6 +7989,8 @@ export interface PerformanceView {
   readonly drawdowns: readonly DrawdownRow[];
   /** Return of each calendar year within the window. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the window. */
+  readonly findings: readonly Finding[];
   /** Return of each month (YYYY-MM) within the window. The returns compound to the total return. */
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
@@ -10121,7 +10125,7 @@ export interface RiskDecomposition {
   readonly exposures: Readonly<Record<string, number>>;
   /** Index or identifier of the comparison. */
   readonly benchmark: string;
-  /** Fraction of the gross active weight that the figures cover. */
+  /** Fraction of the gross active weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 
@@ -10383,13 +10387,13 @@ export interface RiskModelView {
 export interface RiskParityObjective {
   /** Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
-  /** Reference column with the groups that have budgets. */
+  /** Reference column with the groups that have budgets. It is not read if every budget is that of an identifier. */
   readonly budget_field?: string | undefined;
   readonly type: 'risk_parity';
 }
 
 export interface RiskPayload {
-  /** Annualised standard deviation of returns. */
+  /** Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities. */
   readonly volatility: number;
   /** Fraction of the weights that the estimate covers. */
   readonly covered_weight: number;
@@ -10554,6 +10558,8 @@ export interface RollingRiskView {
   readonly against: 'index' | 'benchmark';
   /** Id of the benchmark; null if the index is the reference. */
   readonly benchmark_id: string | null;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the run. */
+  readonly findings: readonly Finding[];
   /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates. */
   readonly risk: TableFrame;
 }
@@ -11283,8 +11289,11 @@ export interface SharingRequest {
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions: number;
 }
@@ -11292,8 +11301,11 @@ export interface ShockScenario {
 export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions?: number | undefined;
 }
@@ -12538,7 +12550,7 @@ export interface TotalRiskDecomposition {
   readonly volatility: number;
   /** Exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Fraction of the gross weight that the figures cover. */
+  /** Fraction of the gross weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 
@@ -12990,7 +13002,7 @@ export interface View {
 
 /** Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions. */
 export interface VolatilityFilterParams {
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Maximum volatility; null: no maximum. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;

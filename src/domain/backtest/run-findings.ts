@@ -85,6 +85,7 @@ export function selectReportedFindings(
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
 const RECURRING_CODES: ReadonlySet<FindingCode> = new Set([
   'NO_WEIGHT_DATA',
+  'WEIGHTS_NOT_ONE',
   'RISK_FALLBACK_IDENTITY',
   'CHOICE_NOT_PROVEN',
   'LIMIT_NOT_KEPT',

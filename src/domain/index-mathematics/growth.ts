@@ -8,6 +8,7 @@ import {
   toHoldingTerms,
   createKey,
   selectTermsUntil,
+  withoutSpinOffs,
   type GrowthTerms,
 } from './growth-terms.js';
 import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
@@ -47,7 +48,8 @@ function findCachedGrowth(sm: SessionMarket): CachedPanels {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => computeGrowthPanel(sm, terms));
+  const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
+  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () => computeGrowthPanel(sm, settledTerms));
 }
 
 /**
@@ -157,11 +159,11 @@ function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMar
 
 /** Returns a key of the terms that determine carried prices up to a session. */
 export const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
-  createKey(toCloseTerms(selectTermsUntil(terms, sm.sessions[session]!)));
+  createKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
 
 /** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
+  return createKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
 }
 
 /**

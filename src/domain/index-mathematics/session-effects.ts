@@ -6,6 +6,7 @@ import {
   combineEffects,
   type SessionEffect,
 } from '../index-mathematics/session-effect.js';
+import { valueSpinOff } from './spin-offs.js';
 import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -27,6 +28,7 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
+  readonly spunOff: Float64Array;
   /** Ordinary dividends before and after tax. 0 if the paying security reinvests them. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
@@ -72,7 +74,7 @@ export function findEffect(table: EffectTable, session: number, column: number):
 
 /** Returns the effect at a position. */
 export function readEffect(table: EffectTable, position: number): SecurityEffect {
-  const { columns, ratio, cash, rights, subscription, special, income } = table;
+  const { columns, ratio, cash, rights, subscription, special, income, spunOff } = table;
   return {
     column: columns[position]!,
     ratio: ratio[position]!,
@@ -81,6 +83,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
     subscription: subscription[position]!,
     special: special[position]!,
     income: income[position]!,
+    spunOff: spunOff[position]!,
   };
 }
 
@@ -142,6 +145,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     subscription: getEffects('subscription'),
     special: getEffects('special'),
     income: getEffects('income'),
+    spunOff: getEffects('spunOff'),
     ordinary: ordinaryDividends,
     net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
     starts,
@@ -176,7 +180,9 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
   for (const { action, column, session } of sm.actions.all) {
     const terms = getTerms(session);
     const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
-    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction);
+    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction, () =>
+      valueSpinOff(sm.market, action, sm.sessions[session]!),
+    );
     if (change === undefined) continue;
     const ordinaryDividend = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
     const net = ordinaryDividend * computeReinvestedShare('net', withheldFraction);

@@ -520,9 +520,9 @@ class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
 class ActiveRiskPayload(t.TypedDict):
     #: Benchmark of the comparison; null if there is none.
     benchmark: str
-    #: Annualised standard deviation of return differences.
+    #: Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities.
     tracking_error: float
-    #: Fraction of the weights that the estimate covers.
+    #: Fraction of the gross active weight with an estimate.
     covered_weight: float
     #: Contributions of securities that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
@@ -5640,9 +5640,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
-    lower: float
+    lower: t.Union[float, BoundPath]
     #: Largest weight of a group. Unit: fraction.
-    upper: float
+    upper: t.Union[float, BoundPath]
     #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
     #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
@@ -7342,7 +7342,7 @@ class _LiquidityFilterParams(t.TypedDict):
 class LiquidityFilterParams(_LiquidityFilterParams, total=False):
     """Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Aggregate of the daily values.
     statistic: t.Literal["median", "mean"]
@@ -8413,7 +8413,7 @@ class OnePerIssuerParams(t.TypedDict, total=False):
     issuer_field: str
     #: Column or derived datapoint.
     field: str
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
@@ -8641,6 +8641,8 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraints. Without constraints, the portfolio is long-only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
+    #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
+    relax: t.Sequence[RelaxEntry]
 
 
 class OtherAdjustment(t.TypedDict):
@@ -8926,6 +8928,8 @@ class PerformanceView(t.TypedDict):
     drawdowns: t.Sequence[DrawdownRow]
     #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the window.
+    findings: t.Sequence[Finding]
     #: Return of each month (YYYY-MM) within the window. The returns compound to the total return.
     monthly_returns: t.Mapping[str, float]
 
@@ -11250,7 +11254,7 @@ class RiskDecomposition(t.TypedDict):
     exposures: t.Mapping[str, float]
     #: Index or identifier of the comparison.
     benchmark: str
-    #: Fraction of the gross active weight that the figures cover.
+    #: Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 
@@ -11528,12 +11532,12 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 
     #: Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.
     budgets: t.Optional[t.Mapping[str, float]]
-    #: Reference column with the groups that have budgets.
+    #: Reference column with the groups that have budgets. It is not read if every budget is that of an identifier.
     budget_field: str
 
 
 class RiskPayload(t.TypedDict):
-    #: Annualised standard deviation of returns.
+    #: Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.
     volatility: float
     #: Fraction of the weights that the estimate covers.
     covered_weight: float
@@ -11703,6 +11707,8 @@ class RollingRiskView(t.TypedDict):
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the run.
+    findings: t.Sequence[Finding]
     #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.
     risk: TableFrame
 
@@ -12464,20 +12470,30 @@ class SharingRequest(t.TypedDict):
     shared_with: t.Sequence[str]
 
 
+class ShockScenarioShocks(t.TypedDict):
+    #: Change of the rate in basis points.
+    bps: float
+
+
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioShocks]]
     #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
+
+
+class ShockScenarioInputShocks(t.TypedDict):
+    #: Change of the rate in basis points.
+    bps: float
 
 
 class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioInputShocks]]
 
 
 class ShockScenarioInput(_ShockScenarioInput, total=False):
@@ -13811,7 +13827,7 @@ class TotalRiskDecomposition(t.TypedDict):
     volatility: float
     #: Exposure to each factor.
     exposures: t.Mapping[str, float]
-    #: Fraction of the gross weight that the figures cover.
+    #: Fraction of the gross weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 
@@ -14309,7 +14325,7 @@ class View(_View, total=False):
 class VolatilityFilterParams(t.TypedDict, total=False):
     """Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Maximum volatility; null: no maximum. Unit: fraction per year.
     maximum: t.Optional[float]

@@ -32,10 +32,15 @@ export function computeGrowthStep(
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income } = effect;
   const adjustedClose = adjustClose(effect, before);
-  const cash = effect.cash + income + (special - computeReduction(effect, before));
+  const cash = computeKeptCash(effect, before) + income;
   if (bar !== bar) return { factor: 1 + cash / adjustedClose, carried: adjustedClose };
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
+}
+
+/** Returns the cash of an effect that is part of the return of the paying security. */
+export function computeKeptCash(effect: SessionEffect, before: number): number {
+  return effect.cash + (effect.special - computeReduction(effect, before));
 }
 
 /** Settings that determine the effect of an action on index shares. */

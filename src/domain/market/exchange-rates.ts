@@ -1,5 +1,5 @@
 import { formatDay, type Day } from '../time/days.js';
-import { findLastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findMajorUnit, findUnit } from './currency-codes.js';
 import type { MarketData } from './market-data.js';
@@ -28,6 +28,13 @@ export interface ExchangeRates {
   readonly isForeign: boolean;
   /** Returns true if every price of the security is in the target currency, so that its rate is always 1. */
   isNative(column: number): boolean;
+  /**
+   * Returns an amount of a security in another of its currencies, at the rates of a session. The result is NaN without a
+   * rate.
+   */
+  convert(amount: number, conversion: CurrencyConversion): number;
+  /** Changes of the currency of securities, by session. A change applies from its session on. */
+  readonly redenominations: ReadonlyMap<number, readonly Redenomination[]>;
   /** Returns the market identifier of the missing rate of a security. Returns undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
@@ -35,6 +42,23 @@ export interface ExchangeRates {
    * constituents of a universe.
    */
   readonly pairColumns: ReadonlySet<number>;
+}
+
+export interface CurrencyConversion {
+  readonly column: number;
+  /** Day on whose currency the amount is stated. */
+  readonly stated: Day;
+  /** Day of the currency of the result. */
+  readonly wanted: Day;
+  /** Session of the rates. */
+  readonly session: number;
+}
+
+/** Change of the currency in which a security is quoted. */
+export interface Redenomination {
+  readonly column: number;
+  /** Factor on a price, at the rates of the previous session. */
+  readonly factor: number;
 }
 
 const ratesByMarket = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
@@ -143,8 +167,24 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     const code = getCurrencyAt(session, column);
     return code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
   };
+  const getRateOf = (code: string, session: number): number =>
+    code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
+  const getCurrencyOn = (day: Day, column: number): string => {
+    const value = findSpell(spells[column]!, day);
+    return typeof value === 'string' && !isBlank(value) ? value : currency;
+  };
+  const convert = (amount: number, { column, stated, wanted, session }: CurrencyConversion): number => {
+    if (spells[column]!.length < 2 || native[column]) return amount;
+    const [from, to] = [getCurrencyOn(stated, column), getCurrencyOn(wanted, column)];
+    return from === to ? amount : (amount * getRateOf(from, session)) / getRateOf(to, session);
+  };
+  let redenominations: ReadonlyMap<number, readonly Redenomination[]> | undefined;
   return {
     currency,
+    convert,
+    get redenominations() {
+      return (redenominations ??= listRedenominations(sm, spells, convert));
+    },
     isForeign: native.includes(false),
     rateAt: getRateAt,
     currencyAt: getCurrencyAt,
@@ -161,6 +201,25 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     },
     pairColumns,
   };
+}
+
+/** Returns the changes of currency by session. @cost O(N) */
+function listRedenominations(
+  { sessions }: SessionMarket,
+  spells: ReturnType<typeof createReferenceSpells>,
+  convert: ExchangeRates['convert'],
+): Map<number, Redenomination[]> {
+  const bySession = new Map<number, Redenomination[]>();
+  for (const [column, list] of spells.entries()) {
+    for (const { from } of list.length < 2 ? [] : list) {
+      const session = findFirstAtLeast(sessions, from);
+      if (session < 1 || session >= sessions.length || bySession.get(session)?.at(-1)?.column === column) continue;
+      const [stated, wanted] = [sessions[session - 1]!, sessions[session]!];
+      const factor = convert(1, { column, stated, wanted, session: session - 1 });
+      if (factor !== 1) bySession.set(session, [...(bySession.get(session) ?? []), { column, factor }]);
+    }
+  }
+  return bySession;
 }
 
 /** Currencies that are tried, in this order, to derive a rate that the store lacks from two other rates. */

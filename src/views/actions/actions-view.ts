@@ -151,7 +151,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       ex_date: formatDay(action.exDay),
       identifier: action.identifier,
       type: action.type,
-      value: action.value === 0 && ACTION_KINDS[action.type] === 'structural' ? null : action.value,
+      value: action.isUnpriced || action.type === 'TICKER_CHANGE' ? null : action.value,
       related: action.related,
       cash: action.cash ?? null,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),

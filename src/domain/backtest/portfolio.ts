@@ -106,7 +106,8 @@ function computeLeavingWeight({ conversions, exits }: BookEvent, slot: number): 
 
 function computeLeavingPrice(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
-  const proceeds = listEvents(terms, session)?.exits.get(column)?.proceeds ?? readCarriedClose(sm, growth, session, column);
+  const proceeds =
+    listEvents(terms, session)?.exits.get(column)?.proceeds ?? readCarriedClose(sm, growth, session, column);
   const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }

@@ -77,8 +77,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
           relatedColumn !== column &&
           action.value > 0 &&
           terms.outside?.has(createMergerKey(sm, session, column)) !== true &&
-          (endsOn(sm, session, relatedColumn) ||
-            sm.isPriceable(session, relatedColumn, readPriceSessions(treatment)));
+          (endsOn(sm, session, relatedColumn) || sm.isPriceable(session, relatedColumn, readPriceSessions(treatment)));
         const earlier = exits.get(column)?.action;
         if (!isPriced && earlier !== undefined && earlier.type !== 'MERGER' && !earlier.isUnpriced) break;
         if (isPriced) conversions.set(column, relatedColumn);
@@ -210,8 +209,7 @@ export function computeExitFactor({ sm, growth, session, column, proceeds }: Exi
   const table = createEffectTable(sm, growth);
   const close = findCarriedUnder(sm, table, session, column);
   const effect = findEffect(table, session, column);
-  const cash =
-    effect === undefined ? 0 : computeKeptCash(effect, findCarriedUnder(sm, table, session - 1, column));
+  const cash = effect === undefined ? 0 : computeKeptCash(effect, findCarriedUnder(sm, table, session - 1, column));
   return (proceeds + cash) / (close + cash);
 }
 
@@ -221,5 +219,7 @@ export function convertPrice(
   session: number,
   { priced, quoted }: { readonly priced: number; readonly quoted: number },
 ): number {
-  return (readCarriedClose(sm, growth, session, priced) * rates.rateAt(session, priced)) / rates.rateAt(session, quoted);
+  return (
+    (readCarriedClose(sm, growth, session, priced) * rates.rateAt(session, priced)) / rates.rateAt(session, quoted)
+  );
 }

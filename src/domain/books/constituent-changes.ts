@@ -182,7 +182,10 @@ function describeDeparture(name: SecurityAtClose, event: BookEvent | undefined, 
   if (event !== undefined && move === undefined) return describeTrade(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = listEvents(terms, session)?.exits.get(column);
-  if (exit !== undefined) return createChange(name, { event: ENDING_EVENTS[exit.type], weight, ...exit });
+  if (exit !== undefined) {
+    const { type, action, proceeds } = exit;
+    return createChange(name, { event: ENDING_EVENTS[type], weight, action, proceeds });
+  }
   if (isSpunOff && move !== undefined) return createChange(name, { event: 'spin_off_exit', weight });
   const isSilent = book.silent.some((gap) => gap.session === session && gap.column === column);
   return createChange(name, {

@@ -2,13 +2,7 @@ import { createExchangeRates, requireRate, type Redenomination } from '../market
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
-import {
-  toCloseTerms,
-  toHoldingTerms,
-  createKey,
-  selectTermsUntil,
-  type GrowthTerms,
-} from './growth-terms.js';
+import { toCloseTerms, toHoldingTerms, createKey, selectTermsUntil, type GrowthTerms } from './growth-terms.js';
 import {
   readEffect,
   findEffect,

@@ -207,8 +207,13 @@ function convertAmounts(
 function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect, terms: GrowthTerms): ListedEffect {
   const { session, ordinary, net } = listed;
   const { rights, cash, income } = effect;
-  if (rights === 0 || (cash === 0 && income === 0 && ordinary === 0) || session <= sm.first) return { effect, ...listed };
-  const shares = computeShareFactor({ ...effect, ratio: 1 }, sm.carriedClose(session - 1, effect.column) / effect.ratio, terms);
+  if (rights === 0 || (cash === 0 && income === 0 && ordinary === 0) || session <= sm.first)
+    return { effect, ...listed };
+  const shares = computeShareFactor(
+    { ...effect, ratio: 1 },
+    sm.carriedClose(session - 1, effect.column) / effect.ratio,
+    terms,
+  );
   return {
     session,
     effect: { ...effect, cash: cash / shares, income: income / shares },

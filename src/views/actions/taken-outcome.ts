@@ -74,6 +74,7 @@ function findReceivedChild(
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
   // A spun-off security can leave the index at its first close. It then has no weight afterwards.
   const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
-  const weight = isPriced && !isDropped ? (shares * ratio * readCarriedClose(sm, growth, session, child) * rate) / level : 0;
+  const weight =
+    isPriced && !isDropped ? (shares * ratio * readCarriedClose(sm, growth, session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };
 }

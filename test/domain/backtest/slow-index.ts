@@ -49,7 +49,8 @@ export function replayBook(
       const merger =
         end?.type === 'MERGER' ? (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merger + (end.cash ?? 0) : end.value;
-      const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carriedPrice);
+      const isPaid = end !== undefined && end.isUnpriced !== true;
+      const price = isPaid ? proceeds : (close[name]![t] ?? carriedPrice);
       const growth = (split * (price + specialDividend + reinvestedFraction * ordinary)) / before;
       for (const { type, value, related } of today) {
         if (type === 'SPIN_OFF')

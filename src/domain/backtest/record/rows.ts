@@ -52,10 +52,7 @@ export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
-    pricedFrom: Int32Array.from(
-      gaps,
-      ({ session, column }) => sm.barDay(session, column),
-    ),
+    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.barDay(session, column)),
   };
 }
 

@@ -308,7 +308,9 @@ const REBALANCE_CELLS_MAX = 2_000_000;
 const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AppendedRecord>().latest({
   item: SNAPSHOT,
   whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index } }) => {
-    const readShares = plan.strategy ? omitIndexShares(portfolio.sm) : createIndexShares(index.book, index.compositions);
+    const readShares = plan.strategy
+      ? omitIndexShares(portfolio.sm)
+      : createIndexShares(index.book, index.compositions);
     return listPresentedCompositions(list, { fills: staleFills, sharesOf: readShares });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {

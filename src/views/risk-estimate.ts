@@ -3,7 +3,8 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createGrowthTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
@@ -179,13 +180,14 @@ export function createSecurityDays(
   const columns = market.identifiers.flatMap((identifier, column) =>
     selectedIdentifiers.has(identifier) ? [column] : [],
   );
-  const narrowedMarket = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
+  const valuedMarket = { ...market, actions: market.actions.map((action) => addSpinOffValue(market, action)) };
+  const narrowedMarket = narrowMarket(valuedMarket, { columns, from, to, keeps: READS[estimator] });
   return alignMarket({ market: narrowedMarket, calendar: createDaysCalendar(narrowedMarket.dates), calendars });
 }
 
 function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
   return universe.kind === 'run'
-    ? createGrowthTerms(universe.treatment, universe.currency, variant)
+    ? createReturnTerms(universe.treatment, universe.currency, variant)
     : createPlainTerms(variant);
 }
 

@@ -1,6 +1,7 @@
 import { formatDay } from '../time/days.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import { findLastAtMost } from '../numbers/search.js';
+import { warnOfCutBenchmark } from './cut-window.js';
 import { listRunAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
 import type { Book } from '../books/book.js';
@@ -51,6 +52,7 @@ export function runBacktest(input: RunInput): Run {
   const stale = countStale(staleFills);
   const assumptions = [
     ...listRunAssumptions(input, { ...compositions, document }, days),
+    ...(benchmark === null ? [] : warnOfCutBenchmark(benchmark.reference.id, benchmark.relative.days, days)),
     ...reportStaleFills(stale),
     ...reportPartialLastSession(portfolio),
   ];

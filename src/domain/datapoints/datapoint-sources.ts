@@ -1,6 +1,7 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
+import { isConstant } from '../numbers/constant.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { computeDeviation, computeProduct, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
@@ -87,7 +88,7 @@ const createAnnualisation =
   (periodsPerYear: number): Statistic =>
   (windows, out) => {
     computeDeviation(windows, out);
-    for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periodsPerYear);
+    for (let k = 0; k < out.length; k++) out[k] = isConstant(out[k]!) ? 0 : out[k]! * Math.sqrt(periodsPerYear);
   };
 
 export function createSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {

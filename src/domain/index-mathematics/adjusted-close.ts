@@ -30,10 +30,16 @@ export function computeGrowthStep(
   before: number,
   bar: number,
 ): { readonly factor: number; readonly carried: number } {
-  const { ratio, rights, special, income } = effect;
+  const { ratio, rights, special, income, spunOff } = effect;
   const adjustedClose = adjustClose(effect, before);
-  const cash = computeKeptCash(effect, before) + income;
-  if (bar !== bar) return { factor: 1 + cash / adjustedClose, carried: adjustedClose };
+  const paid = computeKeptCash(effect, before) + income;
+  if (bar !== bar) {
+    // The later fall of a price without a bar is that of the distribution.
+    const carried = spunOff < adjustedClose ? adjustedClose - spunOff : adjustedClose;
+    return { factor: 1 + paid / adjustedClose, carried };
+  }
+  if (spunOff !== spunOff) return { factor: 1 + paid / adjustedClose, carried: bar };
+  const cash = paid + spunOff;
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
 }

@@ -2,7 +2,14 @@ import { createExchangeRates, requireRate, type Redenomination } from '../market
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
-import { toCloseTerms, toHoldingTerms, createKey, selectTermsUntil, type GrowthTerms } from './growth-terms.js';
+import {
+  toCloseTerms,
+  toHoldingTerms,
+  createKey,
+  selectTermsUntil,
+  withoutSpinOffs,
+  type GrowthTerms,
+} from './growth-terms.js';
 import {
   readEffect,
   findEffect,
@@ -48,7 +55,8 @@ function findCachedGrowth(sm: SessionMarket): CachedPanels {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => computeGrowthPanel(sm, terms));
+  const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
+  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () => computeGrowthPanel(sm, settledTerms));
 }
 
 /**
@@ -187,11 +195,11 @@ function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMar
 
 /** Returns a key of the terms that determine carried prices up to a session. */
 export const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
-  createKey(toCloseTerms(selectTermsUntil(terms, sm.sessions[session]!)));
+  createKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
 
 /** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
+  return createKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   combineEffects,
   type SessionEffect,
 } from '../index-mathematics/session-effect.js';
+import { valueSpinOff } from './spin-offs.js';
 import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -31,6 +32,7 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
+  readonly spunOff: Float64Array;
   /** Ordinary dividends before and after tax. 0 if the paying security reinvests them. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
@@ -74,7 +76,7 @@ export function findEffect(table: EffectTable, session: number, column: number):
 
 /** Returns the effect at a position. */
 export function readEffect(table: EffectTable, position: number): SecurityEffect {
-  const { columns, ratio, cash, rights, subscription, special, income } = table;
+  const { columns, ratio, cash, rights, subscription, special, income, spunOff } = table;
   return {
     column: columns[position]!,
     ratio: ratio[position]!,
@@ -83,6 +85,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
     subscription: subscription[position]!,
     special: special[position]!,
     income: income[position]!,
+    spunOff: spunOff[position]!,
   };
 }
 
@@ -129,6 +132,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     subscription: getEffects('subscription'),
     special: getEffects('special'),
     income: getEffects('income'),
+    spunOff: getEffects('spunOff'),
     ordinary: ordinaryDividends,
     net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
     starts,
@@ -164,7 +168,9 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
     const terms = getTerms(session);
     const action = convertAmounts(sm, terms, sessionAction);
     const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
-    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction);
+    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction, () =>
+      valueSpinOff(sm.market, action, sm.sessions[session]!),
+    );
     if (change === undefined) continue;
     const ordinaryDividend = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
     const net = ordinaryDividend * computeReinvestedShare('net', withheldFraction);
@@ -206,8 +212,9 @@ function convertAmounts(
  */
 function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect, terms: GrowthTerms): ListedEffect {
   const { session, ordinary, net } = listed;
-  const { rights, cash, income } = effect;
-  if (rights === 0 || (cash === 0 && income === 0 && ordinary === 0) || session <= sm.first)
+  const { rights, cash, income, spunOff } = effect;
+  const isPaid = cash !== 0 || income !== 0 || ordinary !== 0 || spunOff !== 0;
+  if (rights === 0 || !isPaid || session <= sm.first)
     return { effect, ...listed };
   const shares = computeShareFactor(
     { ...effect, ratio: 1 },
@@ -216,7 +223,7 @@ function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect,
   );
   return {
     session,
-    effect: { ...effect, cash: cash / shares, income: income / shares },
+    effect: { ...effect, cash: cash / shares, income: income / shares, spunOff: spunOff / shares },
     ordinary: ordinary / shares,
     net: net / shares,
   };

@@ -336,6 +336,42 @@ export function listUsedPairs(
   return undefined;
 }
 
+/**
+ * Returns the price of one unit of `from` in `to` on a day, from the latest rates on or before it; NaN without one.
+ * @cost O(T) at most for each pair
+ */
+export function readRateOn(
+  market: MarketData,
+  { from, to, day }: { readonly from: string; readonly to: string; readonly day: Day },
+): number {
+  const { identifiers, series } = market;
+  const pairs = listUsedPairs((pair) => identifiers.includes(pair) || series?.has(pair) === true, from, to);
+  if (pairs === undefined) return Number.NaN;
+  let currency = findMajorUnit(from);
+  let rate = findUnit(from).scale / findUnit(to).scale;
+  for (const pair of pairs) {
+    const close = readLatestClose(market, pair, day);
+    const isDirect = pair.startsWith(currency);
+    rate *= isDirect ? close : 1 / close;
+    currency = isDirect ? pair.slice(currency.length) : pair.slice(0, -currency.length);
+  }
+  return rate > 0 ? rate : Number.NaN;
+}
+
+function readLatestClose({ identifiers, dates, fields, series }: MarketData, pair: string, day: Day): number {
+  const column = identifiers.indexOf(pair);
+  if (column < 0) {
+    const { days, closes } = series!.get(pair)!;
+    return closes[findLastAtMost(days, day)] ?? Number.NaN;
+  }
+  const close = fields.get('CLOSE')!;
+  for (let row = findLastAtMost(dates, day); row >= 0; row--) {
+    const price = close[row * identifiers.length + column]!;
+    if (price === price) return price;
+  }
+  return Number.NaN;
+}
+
 /** Returns true if a store with these pairs has a rate between two currencies. */
 export function isRateAvailable(holds: (pair: string) => boolean, from: string, to: string): boolean {
   return listUsedPairs(holds, from, to) !== undefined;

@@ -96,6 +96,8 @@ export interface CorporateAction {
   readonly electionDay?: Day;
   /** Choice that applies to holders without an election; absent if unknown. */
   readonly electionDefault?: ElectionDefault;
+  /** Value of the shares that a spin-off distributes per share, where a part of a market lacks the other security. */
+  readonly worth?: number;
 }
 
 const PAYMENTS = ['cash', 'shares'] as const;

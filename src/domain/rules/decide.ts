@@ -9,7 +9,7 @@ import { changesMembers } from '../documents/events-spec.js';
 import { isPriceWeighted, hasIndependentWeights } from '../documents/share-terms.js';
 import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { computeGrowth } from '../index-mathematics/growth.js';
-import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
+import { createReturnTerms } from '../index-mathematics/growth-terms.js';
 import { findReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
@@ -219,7 +219,7 @@ export function createIndexCrossSections({
     },
   };
   const createGrowthReader = (variant: 'total' | 'price') => () =>
-    computeGrowth(market, createGrowthTerms(treatment, currency, variant));
+    computeGrowth(market, createReturnTerms(treatment, currency, variant));
   const [growth, priceGrowth] = [createGrowthReader('total'), createGrowthReader('price')];
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,

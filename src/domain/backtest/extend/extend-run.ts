@@ -13,7 +13,7 @@ import {
   findEarliestSession,
   type RunCheckpoint,
 } from './checkpoint.js';
-import type { AppendedRecord } from '../record/sources.js';
+import { listLaterDays, type AppendedRecord } from '../record/sources.js';
 import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { listUnfilledOrders } from '../record/rows.js';
@@ -32,6 +32,7 @@ import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunEndState } from '../run.js';
 import { listGaps } from '../../books/gaps.js';
+import { warnOfCutBenchmark } from '../cut-window.js';
 import { listRunAssumptions } from '../run-assumptions.js';
 import { selectReportedFindings, reportPartialLastSession } from '../run-findings.js';
 import { listTrades, type Trades } from '../../books/trades.js';
@@ -88,6 +89,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
       ...listRunAssumptions(input, continuation.index, series.days),
+      ...warnOfExtendedBenchmark(input, continuation, series.days),
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
@@ -128,6 +130,14 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     extendedFrom: checkpoint.day,
     sessions: portfolio.length - 1,
   };
+}
+
+function warnOfExtendedBenchmark({ plan, stored }: ExtendInput, { benchmark, series }: Continuation, days: Int32Array) {
+  if (!plan.request.benchmark) return [];
+  const addedDays = series === null ? listLaterDays(benchmark!.book) : series.added.days;
+  const sessions = new Set(days);
+  const commonDays = [...stored.i32('benchmarkDays'), ...addedDays].filter((day) => sessions.has(day));
+  return warnOfCutBenchmark(plan.request.benchmark.id, Int32Array.from(commonDays), days);
 }
 
 interface RecordAdditions extends Pick<AppendedRecord, 'metrics' | 'findings' | 'staleFills'> {

@@ -264,7 +264,9 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING_SECURITIES);
+  // Spun-off securities without a price cannot be sold, so they stay pending.
+  if (session === input.from) copyPending(state, input.pending ?? NO_PENDING_SECURITIES);
+  else state.renamed = new Map();
   for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
   state.count = 0;

@@ -255,8 +255,11 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment)))
-      return session - child.since < countStaleSessions(treatment);
+    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment))) {
+      const isWaiting = session - child.since < countStaleSessions(treatment);
+      if (!isWaiting) state.silent.push({ session, column: child.column });
+      return isWaiting;
+    }
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * findCarriedUnder(sm, effects, session, child.column) * rates.rateAt(session, child.column);

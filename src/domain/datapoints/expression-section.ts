@@ -332,18 +332,22 @@ function createFacts(
   { incumbents, indexWeights }: DecisionContext,
   columns: Int32Array,
 ): DecisionFacts {
-  const findWeightsIn = (indexId: string): Float64Array => {
-    const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
-    const positionByColumn = new Map(Array.from(members, (column, position) => [column, position]));
-    return Float64Array.from(columns, (column) => weights[positionByColumn.get(column) ?? -1] ?? 0);
+  /** Returns a fact about each listed security. It is missing before the first price of a security. */
+  const mapListed = (read: (column: number) => number): Float64Array => {
+    const ages = leaves.numbers({ ...createLatestRequest('AGE'), dataset: 'derived' }, columns);
+    return Float64Array.from(columns, (column, i) => (Number.isNaN(ages[i]!) ? NaN : read(column)));
   };
   return {
-    constituents: () => Float64Array.from(columns, (column) => incumbents?.[column] ?? 0),
+    constituents: () => mapListed((column) => incumbents?.[column] ?? 0),
     membersOf(indexId) {
       const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
-      return Float64Array.from(columns, (column) => Number(members.has(column)));
+      return mapListed((column) => Number(members.has(column)));
     },
-    weightsIn: findWeightsIn,
+    weightsIn(indexId) {
+      const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
+      const positionByColumn = new Map(Array.from(members, (column, position) => [column, position]));
+      return mapListed((column) => weights[positionByColumn.get(column) ?? -1] ?? 0);
+    },
     yearsOfGrowth: () =>
       Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),
   };

@@ -8,6 +8,7 @@ import { createReferenceSeries } from './reference-series.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolveName } from './resolution.js';
+import type { Valuation } from './valuation.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
 /** Numeric datapoint as dated values. Each value is as stated on its session and is not carried forward. */
@@ -61,6 +62,8 @@ export interface SeriesTerms {
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
+  /** Values of suspended securities; created at the first use. */
+  readonly valuation: () => Valuation;
   /** Expressions that a document defines. They take precedence over datapoints of the market with the same name. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }

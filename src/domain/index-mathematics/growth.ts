@@ -186,11 +186,18 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
   return mark;
 }
 
-/** Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. */
-function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): Float64Array {
+/**
+ * Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. Returns
+ * undefined for other terms, whose prices follow from the bars and actions before the mark.
+ */
+function findCarriedMark(
+  sm: SessionMarket,
+  { terms: byKey, session }: MarketMark,
+  terms: GrowthTerms,
+): Float64Array | undefined {
   const key = createCloseKey(sm, session, terms);
-  for (const { closeKey, carried } of byKey!.values()) if (closeKey === key) return carried;
-  throw new Error(`the mark of the market has no carried prices ${key}`);
+  for (const { closeKey, carried } of byKey?.values() ?? []) if (closeKey === key) return carried;
+  return undefined;
 }
 
 /** Returns a key of the terms that determine carried prices up to a session. */
@@ -222,9 +229,9 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   if (bar < 0) return Number.NaN;
   const { mark } = sm;
   const { redenominations } = createExchangeRates(sm, table.terms.currency);
-  const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? findCarriedMark(sm, mark, table.terms)[column]! : readBar(sm, table, bar, column);
-  for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
+  const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
+  let price = marked?.[column] ?? readBar(sm, table, bar, column);
+  for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
     price *= findRedenomination(redenominations, s, column);

@@ -214,8 +214,7 @@ function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect,
   const { session, ordinary, net } = listed;
   const { rights, cash, income, spunOff } = effect;
   const isPaid = cash !== 0 || income !== 0 || ordinary !== 0 || spunOff !== 0;
-  if (rights === 0 || !isPaid || session <= sm.first)
-    return { effect, ...listed };
+  if (rights === 0 || !isPaid || session <= sm.first) return { effect, ...listed };
   const shares = computeShareFactor(
     { ...effect, ratio: 1 },
     sm.carriedClose(session - 1, effect.column) / effect.ratio,

@@ -1,6 +1,6 @@
 import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
-import { readRateOn } from '../market/exchange-rates.js';
+import { readRateOn } from '../market/currency-pairs.js';
 import { createReferenceSpells, isBlank } from '../market/reference-spells.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';

@@ -1,4 +1,4 @@
-import { readRateOn } from '../market/exchange-rates.js';
+import { readRateOn } from '../market/currency-pairs.js';
 import { readReference, type CorporateAction, type MarketData } from '../market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';

@@ -2751,7 +2751,7 @@ class CorporateAction(t.TypedDict):
     #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
     #: As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.
-    value: float
+    value: t.Optional[float]
     #: First day without the entitlement.
     ex_date: str
     #: Null: unknown.
@@ -8820,6 +8820,8 @@ class PerformanceView(t.TypedDict):
     drawdowns: t.Sequence[DrawdownRow]
     #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the window.
+    findings: t.Sequence[Finding]
     #: Return of each month (YYYY-MM) within the window. The returns compound to the total return.
     monthly_returns: t.Mapping[str, float]
 
@@ -9889,8 +9891,10 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
@@ -10044,8 +10048,10 @@ class RebalanceView(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
@@ -11597,6 +11603,8 @@ class RollingRiskView(t.TypedDict):
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the run.
+    findings: t.Sequence[Finding]
     #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.
     risk: TableFrame
 

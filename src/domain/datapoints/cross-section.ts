@@ -344,14 +344,6 @@ function computeField(
     return computeOverWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
   }
   const series = isConverted ? table.inIndexCurrency(source.series) : source.series;
-  const { valued } = source;
-  return computeLatestValues({
-    sm,
-    terms,
-    series,
-    end,
-    columns,
-    valued,
-    isConverted: isConverted || valued === 'money',
-  });
+  const latest = { sm, terms, series, end, columns, valued: source.valued };
+  return computeLatestValues({ ...latest, isConverted: isConverted || source.valued === 'money' });
 }

@@ -1,4 +1,4 @@
-import { createExchangeRates, requireRate, type Redenomination } from '../market/exchange-rates.js';
+import { createExchangeRates, findRedenomination, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
@@ -156,14 +156,6 @@ function readBar(sm: SessionMarket, { terms, getTerms }: EffectTable, session: n
   const wanted = sm.sessions[session]!;
   const price = later === undefined ? bar : adjustClose(later, bar);
   return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
-}
-
-function findRedenomination(
-  redenominations: ReadonlyMap<number, readonly Redenomination[]>,
-  session: number,
-  column: number,
-): number {
-  return redenominations.get(session)?.find((change) => change.column === column)?.factor ?? 1;
 }
 
 /** Returns the first session whose row must be computed. */

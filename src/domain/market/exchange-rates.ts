@@ -203,6 +203,15 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
 }
 
+/** Returns the factor on the price of a security whose currency changes on a session; otherwise 1. */
+export function findRedenomination(
+  redenominations: ExchangeRates['redenominations'],
+  session: number,
+  column: number,
+): number {
+  return redenominations.get(session)?.find((change) => change.column === column)?.factor ?? 1;
+}
+
 /** Returns the changes of currency by session. @cost O(N) */
 function listRedenominations(
   { sessions }: SessionMarket,

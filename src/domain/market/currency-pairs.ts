@@ -54,7 +54,7 @@ export function listUsedPairs(
 }
 
 /**
- * Returns the price of one unit of `from` in `to` on a day, from the latest rates on or before it; NaN without one.
+ * Returns the price of one unit of `from` in `to` on a day, from the latest rates on or before it; NaN if there is none.
  * @cost O(T) at most for each pair
  */
 export function readRateOn(

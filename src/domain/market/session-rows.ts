@@ -8,7 +8,7 @@ import type { MarketData } from './market-data.js';
  * to it.
  */
 export interface SessionRows {
-  /** Returns true if a session has a row other than that of its own day. */
+  /** Returns true if a session has a row of another day. */
   isMerged(session: number): boolean;
   /** True if any session has such a row. */
   readonly isAnyMerged: boolean;

@@ -110,12 +110,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         subscriptionPrice,
         ...election,
       };
-      actions.push({
-        identifier,
-        ...terms,
-        ...(cash === null ? {} : { cash }),
-        ...(isUnpriced ? { isUnpriced: true as const } : {}),
-      });
+      actions.push({ identifier, ...terms, ...selectRareTerms(cash, isUnpriced) });
     };
   }
 
@@ -126,6 +121,11 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       return rows;
     },
   };
+}
+
+/** Returns the terms that only few actions have. */
+function selectRareTerms(cash: number | null, isUnpriced: boolean): Pick<CorporateAction, 'cash' | 'isUnpriced'> {
+  return { ...(cash === null ? {} : { cash }), ...(isUnpriced ? { isUnpriced: true as const } : {}) };
 }
 
 interface ColumnLocation {

@@ -97,6 +97,30 @@ function createMarket({ close, actions, redenominated }: DrawnMarket): MarketDat
   return { ...market, reference: { columns: ['CURRENCY'], rows } };
 }
 
+/** Payment for a share: shares of another security, and cash. */
+interface Payment {
+  readonly into: string | null;
+  readonly ratio: number;
+  readonly cash: number;
+}
+
+const isEnding = ({ type }: ActionSketch): boolean => /MERGER|ACQUISITION|DELISTING/.test(type);
+
+/** Returns the payment of a security that ends on a session, through the acquirers that end on it too. */
+function findPayment(
+  actions: readonly ActionSketch[],
+  { name, t, last }: { readonly name: string; readonly t: number; readonly last: number },
+): Payment | null {
+  const end = actions.find((one) => one.name === name && one.ex === DAYS[t] && isEnding(one));
+  if (end === undefined) return null;
+  if (end.type !== 'MERGER') return { into: null, ratio: 0, cash: end.value };
+  const isGone = actions.some((one) => one.name === end.related && one.ex < DAYS[t]! && isEnding(one));
+  if (isGone) return { into: null, ratio: 0, cash: last };
+  const next = findPayment(actions, { name: end.related!, t, last });
+  if (next === null) return { into: end.related!, ratio: end.value, cash: end.cash ?? 0 };
+  return { into: next.into, ratio: end.value * next.ratio, cash: (end.cash ?? 0) + end.value * next.cash };
+}
+
 /** Levels of an equal-weight index in numbers of shares and one divisor, from the definitions. */
 function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): { price: number[]; points: number[] } {
   const price = new Map<string, number>();
@@ -142,26 +166,8 @@ function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): 
         shares.set(name, q);
         waiting.delete(name);
       }
-    const payOf = (name: string): { into: string | null; ratio: number; cash: number } | null => {
-      const end = actions.find(
-        (one) => one.name === name && one.ex === DAYS[t] && /MERGER|ACQUISITION|DELISTING/.test(one.type),
-      );
-      if (end === undefined) return null;
-      if (end.type !== 'MERGER') return { into: null, ratio: 0, cash: end.value };
-      const next = payOf(end.related!);
-      const cash = end.cash ?? 0;
-      if (next === null) {
-        const isGone = actions.some(
-          (one) => one.name === end.related && one.ex < DAYS[t]! && /MERGER|ACQUISITION|DELISTING/.test(one.type),
-        );
-        return isGone
-          ? { into: null, ratio: 0, cash: price.get(name)! }
-          : { into: end.related!, ratio: end.value, cash };
-      }
-      return { into: next.into, ratio: end.value * next.ratio, cash: cash + end.value * next.cash };
-    };
     const payments = [...shares.keys()].flatMap((name) => {
-      const pay = payOf(name);
+      const pay = findPayment(actions, { name, t, last: price.get(name)! });
       return pay === null ? [] : [{ name, ...pay }];
     });
     const prices = new Map(price);

@@ -121,6 +121,35 @@ function findPayment(
   return { into: next.into, ratio: end.value * next.ratio, cash: (end.cash ?? 0) + end.value * next.cash };
 }
 
+interface OpenedIndex extends Pick<DrawnMarket, 'rights'> {
+  readonly price: Map<string, number>;
+  readonly shares: Map<string, number>;
+  /** Spun-off shares without a price. */
+  readonly waiting: Map<string, number>;
+  /** Shares that dividends and spin-offs are paid on: after splits, before rights issues. */
+  readonly entitled: Map<string, number>;
+}
+
+/** Adjusts previous closes and index shares before a session. */
+function openSession(
+  { price, shares, waiting, entitled, rights }: OpenedIndex,
+  listOf: (type: string) => readonly ActionSketch[],
+): void {
+  for (const { name, value } of listOf('SPLIT')) {
+    price.set(name, price.get(name)! / value);
+    if (shares.has(name)) shares.set(name, shares.get(name)! * value);
+    if (waiting.has(name)) waiting.set(name, waiting.get(name)! * value);
+  }
+  for (const [name, q] of shares) entitled.set(name, q);
+  for (const { name, value } of listOf('SPECIAL_DIVIDEND')) price.set(name, price.get(name)! - value);
+  for (const { name, value, subscription } of listOf('RIGHTS_ISSUE')) {
+    price.set(name, (price.get(name)! + value * subscription!) / (1 + value));
+    if (rights === 'subscribe' && shares.has(name)) shares.set(name, shares.get(name)! * (1 + value));
+  }
+  for (const { name, value, related } of listOf('SPIN_OFF'))
+    if (entitled.has(name)) waiting.set(related!, entitled.get(name)! * value);
+}
+
 /** Levels of an equal-weight index in numbers of shares and one divisor, from the definitions. */
 function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): { price: number[]; points: number[] } {
   const price = new Map<string, number>();
@@ -139,22 +168,8 @@ function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): 
     // The line changes its currency at the previous rate.
     if (t === redenominated) price.set('A', price.get('A')! * close['EURUSD']![t - 1]!);
     const getOpeningRate = (name: string): number => (t === redenominated && name === 'A' ? 1 : getRate(name, t - 1));
-    const ratioOf = new Map<string, number>();
     const entitled = new Map<string, number>();
-    for (const { name, value } of listOf(t, 'SPLIT')) {
-      price.set(name, price.get(name)! / value);
-      ratioOf.set(name, value);
-      if (shares.has(name)) shares.set(name, shares.get(name)! * value);
-      if (waiting.has(name)) waiting.set(name, waiting.get(name)! * value);
-    }
-    for (const [name, q] of shares) entitled.set(name, q);
-    for (const { name, value } of listOf(t, 'SPECIAL_DIVIDEND')) price.set(name, price.get(name)! - value);
-    for (const { name, value, subscription } of listOf(t, 'RIGHTS_ISSUE')) {
-      price.set(name, (price.get(name)! + value * subscription!) / (1 + value));
-      if (rights === 'subscribe' && shares.has(name)) shares.set(name, shares.get(name)! * (1 + value));
-    }
-    for (const { name, value, related } of listOf(t, 'SPIN_OFF'))
-      if (entitled.has(name)) waiting.set(related!, entitled.get(name)! * value);
+    openSession({ price, shares, waiting, entitled, rights }, (type) => listOf(t, type));
     const opened = [...shares].reduce((sum, [name, q]) => sum + q * price.get(name)! * getOpeningRate(name), 0);
     divisor *= opened / before;
     for (const name of Object.keys(close)) {

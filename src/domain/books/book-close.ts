@@ -227,8 +227,9 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     const slot = row + heldSlots[k]!;
     weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
-  // Spun-off securities without a price keep their index shares, although the divisor changes.
-  for (const child of state.children) child.units *= child.units > 0 ? scale * retained : short;
+  // An index keeps its shares of spun-off securities without a price, although the divisor changes.
+  if (input.fills === 'all')
+    for (const child of state.children) child.units *= child.units > 0 ? scale * retained : short;
   cash[position] = (cash[position]! + change) / retained;
   value[position]! *= retained;
 }

@@ -2514,7 +2514,7 @@ export interface CorporateAction {
   /** Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
   /** As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share. */
-  readonly value: number;
+  readonly value: number | null;
   /** First day without the entitlement. */
   readonly ex_date: string;
   /** Null: unknown. */
@@ -8950,8 +8950,10 @@ export interface RebalanceRow {
   readonly date: string;
   /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
+  /** Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
+  /** Reviews that decided the rebalance, in order. Null where `review` is null. */
+  readonly reviews: readonly string[] | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
@@ -9102,8 +9104,10 @@ export interface RebalanceView {
   readonly date: string;
   /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
+  /** Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
+  /** Reviews that decided the rebalance, in order. Null where `review` is null. */
+  readonly reviews: readonly string[] | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */

@@ -15,7 +15,10 @@ const figures = {
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.',
+      'Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.',
+  }),
+  reviews: z.array(z.string()).nullable().meta({
+    description: 'Reviews that decided the rebalance, in order. Null where `review` is null.',
   }),
   phase: z.number().nullable().meta({
     description: 'Completed fraction of the rebalance after this close; null if the run does not store the fraction.',

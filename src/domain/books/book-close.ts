@@ -227,6 +227,9 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     const slot = row + heldSlots[k]!;
     weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
+  // An index keeps its shares of spun-off securities without a price, although the divisor changes.
+  if (input.fills === 'all')
+    for (const child of state.children) child.units *= child.units > 0 ? scale * retained : short;
   cash[position] = (cash[position]! + change) / retained;
   value[position]! *= retained;
 }
@@ -264,7 +267,9 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING_SECURITIES);
+  // Spun-off securities without a price cannot be sold, so they stay pending.
+  if (session === input.from) copyPending(state, input.pending ?? NO_PENDING_SECURITIES);
+  else state.renamed = new Map();
   for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
   state.count = 0;

@@ -3,7 +3,8 @@ import { applyRounding, computeOpeningDivisor } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { findCloseOfEffect, findEffect } from '../index-mathematics/session-effects.js';
+import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
+import { findEffect } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -107,7 +108,7 @@ function adjustCash(state: BookState, session: number): void {
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
     const price =
-      columnA === column ? findCloseOfEffect(sm, ownEffectTable, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
+      columnA === column ? findCarriedAtEffect(sm, ownEffectTable, a - 1) : findCarriedAtEffect(sm, inIndex, b - 1);
     changeUnits(state, heldPosition, (price + cash) / (price + cashInIndex));
   }
 }
@@ -128,7 +129,7 @@ function adjustShorts(state: BookState, session: number): void {
     const cash = ofShorts.cash[e]!;
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
-    const price = sm.carriedClose(session, column);
+    const price = findCarriedAtEffect(sm, ofShorts, e);
     const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
     changeUnits(state, heldPosition, (price + cash) / (price + inOthers));
   }
@@ -238,7 +239,7 @@ function listSpunOff(state: BookState, session: number, ofCounts: CountFactors |
     if (heldPosition < 0) return [];
     const share =
       units[heldPosition]! * findFactor(ofCounts, heldPosition) * index[readPanelRow(sm, session - 1) + parent]!;
-    const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
+    const price = findCarriedUnder(sm, effects, session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
       effects.getTerms(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
@@ -254,11 +255,14 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment)))
-      return session - child.since < countStaleSessions(treatment);
+    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment))) {
+      const isWaiting = session - child.since < countStaleSessions(treatment);
+      if (!isWaiting) state.silent.push({ session, column: child.column });
+      return isWaiting;
+    }
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
-      child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+      child.units * findCarriedUnder(sm, effects, session, child.column) * rates.rateAt(session, child.column);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       droppedColumns.push(child.column);
     holdSecurity(state, child.slot);
@@ -286,10 +290,11 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[heldPosition]! * index[readPanelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(ownEffectTable, session, column)?.cash ?? 0);
-    if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);
+    if (cash > 0) factor -= (weight * cash) / (findCarriedAtEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && ownEffectTable.terms.rights === 'constituent')
       factor +=
-        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
+        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) /
+        findCarriedUnder(sm, ofShorts, session - 1, column);
   }
   return factor;
 }

@@ -97,7 +97,7 @@ const readDay = ({ sm }: BookState, session: number): Day => sm.sessions[session
 
 /** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
 export function roundShares(state: BookState, session: number): void {
-  const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
+  const { input, sm, rates, effects, reinvested, divisor, weights, columns, cash } = state;
   const decimals = findShareDecimals(state, readDay(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const position = session - input.from;
@@ -106,7 +106,7 @@ export function roundShares(state: BookState, session: number): void {
   let sum = cash[position]!;
   for (const slot of state.heldSlots.slice(0, state.count)) {
     const column = columns[slot]!;
-    const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
+    const price = findCarriedUnder(sm, effects, session, column) * rates.rateAt(session, column);
     const weight = weights[row + slot]! * computeRoundingFactor((weights[row + slot]! * money) / price, decimals);
     if (weight === 0) dropSecurity(state, slot, row);
     weights[row + slot] = weight;
@@ -152,10 +152,10 @@ export function computeCountedShareFactor(
 
 /** Returns the index shares of a holding at the previous close. */
 function computeSharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
-  const { input, sm, rates, reinvested, divisor } = state;
+  const { input, sm, rates, effects, reinvested, divisor } = state;
   const position = session - 1 - input.from;
   const money = reinvested!.levels.price[position]! * divisor[position]! * state.roundedBy;
-  return (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
+  return (weight * money) / (findCarriedUnder(sm, effects, session - 1, column) * rates.rateAt(session - 1, column));
 }
 
 /**

@@ -32,7 +32,7 @@ export function computeGrowthStep(
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income, spunOff } = effect;
   const adjustedClose = adjustClose(effect, before);
-  const paid = effect.cash + income + (special - computeReduction(effect, before));
+  const paid = computeKeptCash(effect, before) + income;
   if (bar !== bar) {
     // The later fall of a price without a bar is that of the distribution.
     const carried = spunOff < adjustedClose ? adjustedClose - spunOff : adjustedClose;
@@ -42,6 +42,11 @@ export function computeGrowthStep(
   const cash = paid + spunOff;
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
+}
+
+/** Returns the cash of an effect that is part of the return of the paying security. */
+export function computeKeptCash(effect: SessionEffect, before: number): number {
+  return effect.cash + (effect.special - computeReduction(effect, before));
 }
 
 /** Settings that determine the effect of an action on index shares. */

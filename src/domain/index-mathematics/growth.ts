@@ -1,9 +1,8 @@
-import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
+import { createExchangeRates, findRedenomination, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
 import {
-  adjustsCloses,
   toCloseTerms,
   toHoldingTerms,
   createKey,
@@ -11,7 +10,15 @@ import {
   withoutSpinOffs,
   type GrowthTerms,
 } from './growth-terms.js';
-import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
+import {
+  readEffect,
+  findEffect,
+  findEffectAfter,
+  createEffectTable,
+  type EffectTable,
+  type SecurityEffect,
+} from './session-effects.js';
+import { NO_EFFECT } from './session-effect.js';
 import { allocateRetainedFloats } from '../../base/memory/retained-memory.js';
 import {
   BeforeMarketError,
@@ -105,29 +112,50 @@ function computeGrowthPanel(
   terms: GrowthTerms,
   memory: (cells: number, securityCount: number) => Float64Array = allocateRetainedFloats,
 ): Float64Array {
-  const { securityCount, rowOf, sessions, market, first } = sm;
+  const { securityCount, rows, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
-  // Last price of each security on the share basis of the previous session.
+  const { redenominations } = createExchangeRates(sm, terms.currency);
+  // Last price of each security on the share basis and in the currency of the previous session.
   const carriedPrices = findBasePrices(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touchedCells: TouchedCell[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
       touchedCells.push({ effect: readEffect(table, e), before: carriedPrices[columns[e]!]! });
+    for (const { column } of redenominations.get(s) ?? [])
+      if (!touchedCells.some(({ effect }) => effect.column === column))
+        touchedCells.push({ effect: { ...NO_EFFECT, column }, before: carriedPrices[column]! });
     const row = readPanelRow(sm, s);
-    growOverSession({ close, growth, carried: carriedPrices, from: rowOf[s]! * securityCount, to: row, securityCount });
+    const { cells, from } = rows.read(close, s);
+    growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
     for (const { effect, before } of touchedCells) {
       if (!(before > 0)) continue;
-      const step = computeGrowthStep(effect, before, sm.closeAt(s, effect.column));
-      growth[row + effect.column] = step.factor;
-      carriedPrices[effect.column] = step.carried;
+      const bar = readBar(sm, table, s, effect.column);
+      const step = computeGrowthStep(effect, before, bar);
+      const factor = bar === bar ? 1 : findRedenomination(redenominations, s, effect.column);
+      growth[row + effect.column] = step.factor + (factor - 1);
+      carriedPrices[effect.column] = step.carried * factor;
     }
   }
   if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
   convertGrowth(sm, terms.currency, growth);
   return growth;
+}
+
+/**
+ * Returns the close of a session on its share basis and in its currency. A bar between two sessions may be older than an
+ * event of the session, which then adjusts it. Returns NaN without a bar.
+ */
+function readBar(sm: SessionMarket, { terms, getTerms }: EffectTable, session: number, column: number): number {
+  const bar = sm.closeAt(session, column);
+  if (bar !== bar || !sm.rows.isMerged(session)) return bar;
+  const day = sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column);
+  const later = findEffectAfter(sm, getTerms(session), { session, column, day });
+  const wanted = sm.sessions[session]!;
+  const price = later === undefined ? bar : adjustClose(later, bar);
+  return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
 }
 
 /** Returns the first session whose row must be computed. */
@@ -150,11 +178,18 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
   return mark;
 }
 
-/** Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. */
-function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): Float64Array {
+/**
+ * Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. Returns
+ * undefined for other terms, whose prices follow from the bars and actions before the mark.
+ */
+function findCarriedMark(
+  sm: SessionMarket,
+  { terms: byKey, session }: MarketMark,
+  terms: GrowthTerms,
+): Float64Array | undefined {
   const key = createCloseKey(sm, session, terms);
-  for (const { closeKey, carried } of byKey!.values()) if (closeKey === key) return carried;
-  throw new Error(`the mark of the market has no carried prices ${key}`);
+  for (const { closeKey, carried } of byKey?.values() ?? []) if (closeKey === key) return carried;
+  return undefined;
 }
 
 /** Returns a key of the terms that determine carried prices up to a session. */
@@ -183,15 +218,25 @@ export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, posit
  */
 export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
-  if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
+  if (bar < 0) return Number.NaN;
   const { mark } = sm;
-  const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? findCarriedMark(sm, mark, table.terms)[column]! : sm.closeAt(bar, column);
-  for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
+  const { redenominations } = createExchangeRates(sm, table.terms.currency);
+  const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
+  let price = marked?.[column] ?? readBar(sm, table, bar, column);
+  for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
+    price *= findRedenomination(redenominations, s, column);
   }
   return price;
+}
+
+/**
+ * Returns the price of a security on a session as holdings are valued: its latest close after all later corporate
+ * actions, in its currency on the session.
+ */
+export function readCarriedClose(sm: SessionMarket, terms: GrowthTerms, session: number, column: number): number {
+  return findCarriedUnder(sm, createEffectTable(sm, terms), session, column);
 }
 
 /**
@@ -241,14 +286,17 @@ export function findCarriedPrices(
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>
-    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readBar(sm, table, bar, column),
   );
+  const { redenominations } = createExchangeRates(sm, terms.currency);
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carriedCloses[column]!;
       if (s > bars[column]! && before > 0) carriedCloses[column] = adjustClose(readEffect(table, e), before);
     }
+    for (const { column, factor } of redenominations.get(s) ?? [])
+      if (s > bars[column]!) carriedCloses[column]! *= factor;
   }
   return carriedCloses;
 }

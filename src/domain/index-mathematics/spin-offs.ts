@@ -1,5 +1,4 @@
-import { listUsedPairs } from '../market/exchange-rates.js';
-import { findMajorUnit, findUnit } from '../market/currency-codes.js';
+import { readRateOn } from '../market/currency-pairs.js';
 import { readReference, type CorporateAction, type MarketData } from '../market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
@@ -27,43 +26,6 @@ function convertChild(market: MarketData, { identifier, related }: CorporateActi
   const readCurrency = (name: string) => readReference(market.reference, name, 'CURRENCY', day) ?? market.currency;
   const [from, to] = [readCurrency(related!), readCurrency(identifier)];
   return typeof from === 'string' && typeof to === 'string' ? readRateOn(market, { from, to, day }) : 1;
-}
-
-/**
- * Returns the price of one unit of `from` in `to` on a day, from the latest rates on or before it; NaN if
- * there is none.
- * @cost O(T) at most for each pair
- */
-function readRateOn(
-  market: MarketData,
-  { from, to, day }: { readonly from: string; readonly to: string; readonly day: Day },
-): number {
-  const { identifiers, series } = market;
-  const pairs = listUsedPairs((pair) => identifiers.includes(pair) || series?.has(pair) === true, from, to);
-  if (pairs === undefined) return Number.NaN;
-  let currency = findMajorUnit(from);
-  let rate = findUnit(from).scale / findUnit(to).scale;
-  for (const pair of pairs) {
-    const close = readLatestClose(market, pair, day);
-    const isDirect = pair.startsWith(currency);
-    rate *= isDirect ? close : 1 / close;
-    currency = isDirect ? pair.slice(currency.length) : pair.slice(0, -currency.length);
-  }
-  return rate > 0 ? rate : Number.NaN;
-}
-
-function readLatestClose({ identifiers, dates, fields, series }: MarketData, pair: string, day: Day): number {
-  const column = identifiers.indexOf(pair);
-  if (column < 0) {
-    const { days, closes } = series!.get(pair)!;
-    return closes[findLastAtMost(days, day)] ?? Number.NaN;
-  }
-  const close = fields.get('CLOSE')!;
-  for (let row = findLastAtMost(dates, day); row >= 0; row--) {
-    const price = close[row * identifiers.length + column]!;
-    if (price === price) return price;
-  }
-  return Number.NaN;
 }
 
 /**

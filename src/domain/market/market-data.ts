@@ -90,6 +90,8 @@ export interface CorporateAction {
   readonly cash?: number;
   /** For a dividend that may be taken in shares, new shares per share held; absent without this choice. */
   readonly scripRatio?: number;
+  /** True for a delisting or an acquisition whose payment is not stated; `value` is then 0. Absent if it is stated. */
+  readonly isUnpriced?: true;
   /** Last day of the election; absent if unknown. */
   readonly electionDay?: Day;
   /** Choice that applies to holders without an election; absent if unknown. */

@@ -122,7 +122,7 @@ function applyToLot(lot: HeldLot, action: CorporateAction, acting: ActionContext
       return applyMerger(lot, action, acting);
     case 'ACQUISITION':
     case 'DELISTING':
-      return applySale(lot, value > 0 || action.type === 'DELISTING' ? value : acting.priceOf(lot.identifier), out);
+      return applySale(lot, action.isUnpriced ? acting.priceOf(lot.identifier) : value, out);
     case 'TICKER_CHANGE':
       out.lots.push(action.related === null ? lot : { ...lot, identifier: action.related });
       return;

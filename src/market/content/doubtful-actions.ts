@@ -133,7 +133,8 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
   const amount = action.type === 'RIGHTS_ISSUE' ? action.subscriptionPrice : action.value;
   const isPaid = ACTION_KINDS[action.type] === 'cash' && prices.adjustment !== 'total';
   const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
-  if (amount === null || amount === 0 || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
+  const isSkipped = amount === null || (isEnd ? action.isUnpriced : amount === 0);
+  if (isSkipped || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
   const close = findCloseBefore(action.identifier, action.exDay, prices);
   if (close === undefined) return undefined;
   const { price, day } = close;
@@ -236,7 +237,7 @@ const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITIO
  * type, the last in the table is applied.
  */
 function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateAction | undefined {
-  const decisiveEndings = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
+  const decisiveEndings = endings.filter(({ type, isUnpriced }) => type === 'TICKER_CHANGE' || !isUnpriced);
   return APPLIED_TYPES.flatMap(
     (type) =>
       (decisiveEndings.length > 0 ? decisiveEndings : endings)
@@ -246,11 +247,11 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
   )[0];
 }
 
-function formatTerms({ type, value, related, cash }: CorporateAction): string {
+function formatTerms({ type, value, related, cash, isUnpriced }: CorporateAction): string {
   const cashTerms = cash === undefined ? '' : ` and ${cash} in cash`;
   if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${cashTerms}`;
   if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
-  return value > 0 ? `${type} at ${value}` : `${type} without a price`;
+  return isUnpriced ? `${type} without a price` : `${type} at ${value}`;
 }
 
 const WARNING_CHECKS = [

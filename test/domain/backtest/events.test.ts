@@ -55,13 +55,15 @@ describe('an index whose value falls to zero', () => {
 
 describe('a security that ends by an action', () => {
   const simulateDelisting = (
-    value: number,
+    value: number | null,
     treatment: Treatment = {},
     type: 'DELISTING' | 'ACQUISITION' = 'DELISTING',
   ) =>
     simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
-      actions: [{ name: 'A', type, value, ex: '2024-03-07' }],
+      actions: [
+        { name: 'A', type, ex: '2024-03-07', ...(value === null ? { value: 0, isUnpriced: true } : { value }) },
+      ],
       treatment,
     });
 
@@ -74,12 +76,15 @@ describe('a security that ends by an action', () => {
     close(run.index.book.divisor, [1, 1, 1, 5 / 9, 5 / 9, 5 / 9]);
   });
 
-  test('is written off only if it brings nothing and the treatment requires it', () => {
+  test('is written off if it pays 0, or if the treatment requires it and no payment is stated', () => {
+    close(listLevels(simulateDelisting(0)), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(simulateDelisting(0, {}, 'ACQUISITION')), [100, 100, 100, 50, 50, 50]);
     close(listLevels(simulateDelisting(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
-    close(listLevels(simulateDelisting(0)), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(null, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(simulateDelisting(null)), [100, 100, 100, 100, 100, 100]);
     close(listLevels(simulateDelisting(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
     close(listLevels(simulateDelisting(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
-    close(listLevels(simulateDelisting(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(null, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
   });
 
   test('that was the last one leaves cash at level', () => {
@@ -94,7 +99,7 @@ describe('a security that ends by an action', () => {
   test('causes costs of the portfolio only for purchases with the proceeds', () => {
     const run = simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
-      actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
+      actions: [{ name: 'A', type: 'DELISTING', value: 0, isUnpriced: true, ex: '2024-03-07' }],
       costBps: 100,
     });
     const start = 1_000_000 / 1.01;

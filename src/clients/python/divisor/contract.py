@@ -2841,7 +2841,7 @@ class CorporateAction(t.TypedDict):
     #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
     #: As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.
-    value: float
+    value: t.Optional[float]
     #: First day without the entitlement.
     ex_date: str
     #: Null: unknown.
@@ -9999,8 +9999,10 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
@@ -10154,8 +10156,10 @@ class RebalanceView(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.

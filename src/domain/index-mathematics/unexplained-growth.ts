@@ -54,6 +54,12 @@ export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
   );
 }
 
+/** Returns the unexplained growth that is nearest to 1. */
+export function findNearestGrowth({ growths }: UnexplainedGrowth): number {
+  const nearest = growths.map(({ low, high }) => Math.min(Math.max(1, low), high));
+  return nearest.reduce((best, growth) => (Math.abs(Math.log(growth)) < Math.abs(Math.log(best)) ? growth : best));
+}
+
 /** Returns the smaller or larger of two effects that are both consistent with an action. */
 type Choice = (effect: number, otherEffect: number) => number;
 

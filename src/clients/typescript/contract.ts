@@ -1819,6 +1819,8 @@ export interface CalendarOption {
   readonly tz: string;
   /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
+  /** Sources with which the sessions agree, except for the differences that README.md lists. */
+  readonly sources: readonly string[];
 }
 
 export interface CallbackTarget {
@@ -6800,6 +6802,8 @@ export interface Mapping {
   readonly negative_prices: 'refuse' | 'absolute';
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from: 'adjusted_close' | 'column';
   /** Columns, files and sheets that are ignored. */
   readonly ignore: readonly string[];
 }
@@ -6836,6 +6840,8 @@ export interface MappingAnswers {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
@@ -6874,6 +6880,8 @@ export interface MappingChange {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -6910,13 +6918,15 @@ export interface MappingInput {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
 export interface MappingQuestion {
   /** Field of the mapping, or the adjustment, that the answer sets. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'dividends_from' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
   /** Value that is used without an answer. */

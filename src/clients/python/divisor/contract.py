@@ -2032,6 +2032,8 @@ class CalendarOption(t.TypedDict):
     tz: str
     #: Days for which the calendar has sessions.
     coverage: CalendarCoverage
+    #: Sources with which the sessions agree, except for the differences that README.md lists.
+    sources: t.Sequence[str]
 
 
 class CallbackTarget(t.TypedDict):
@@ -7595,6 +7597,8 @@ class Mapping(t.TypedDict):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7632,6 +7636,8 @@ class MappingAnswers(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
@@ -7671,6 +7677,8 @@ class MappingChange(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7708,6 +7716,8 @@ class MappingInput(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7729,7 +7739,7 @@ class MappingQuestionConflicts(t.TypedDict):
 
 class _MappingQuestion(t.TypedDict):
     #: Field of the mapping, or the adjustment, that the answer sets.
-    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "dividends_from", "ignore"]
     #: Question that the data does not answer.
     question: str
     #: Value that is used without an answer.

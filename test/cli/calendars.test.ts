@@ -33,10 +33,12 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('divisor calendars', () => {
-  test('lists every code with its coverage', async () => {
+  test('lists every code with its coverage and sources', async () => {
     const { status, out } = await runHere(['calendars', 'list']);
     expect(status).toBe(0);
-    expect(out).toMatch(/^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31$/m);
+    expect(out).toMatch(
+      /^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31 +exchange_calendars .*$/m,
+    );
     expect(out.trim().split('\n').length).toBeGreaterThan(100);
   });
 

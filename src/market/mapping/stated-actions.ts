@@ -87,8 +87,8 @@ function listStatedActions(
 
 const readNumber = (panel: Float64Array | undefined, cell: number) => (panel?.[cell]! > 0 ? panel![cell]! : 0);
 
-/** Maximum unit of the last decimal of a stated dividend. */
-const STATED_UNIT_MAX = 0.01;
+/** Maximum unit of the last decimal of prices and dividends. Without it, whole numbers would have a unit of 1. */
+const UNIT_MAX = 0.01;
 /** Maximum difference of two ratios of a split, as a fraction. */
 const SPLIT_TOLERANCE = 1e-3;
 
@@ -116,7 +116,7 @@ function compareActions({ panels, type, terms, stated, implied }: Comparison, pr
     if (own.length + derived.length === 0) return;
     const closes = createCloses(panels, adjustedCloses, n);
     const [ownSums, derivedSums] = [sumByBar(own, closes), sumByBar(derived, closes)];
-    const unit = Math.min(STATED_UNIT_MAX, computeUnit(own.map(({ value }) => value)));
+    const unit = Math.min(UNIT_MAX, computeUnit(own.map(({ value }) => value)));
     for (const bar of [...new Set([...ownSums.keys(), ...derivedSums.keys()])].toSorted((a, b) => a - b)) {
       const [ownValue, derivedValue] = [ownSums.get(bar) ?? 0, derivedSums.get(bar) ?? 0];
       const day = closes.days[bar]!;
@@ -164,5 +164,5 @@ function sumByBar(actions: readonly CorporateAction[], closes: Closes): Map<numb
 function computeTolerance({ close, adjusted }: Closes, bar: number): number {
   const unit = computeUnit(adjusted);
   const rounding = unit / adjusted[bar - 1]! + unit / adjusted[bar]! + 16 * SINGLE_PRECISION;
-  return rounding * close[bar - 1]! + computeUnit(close);
+  return rounding * close[bar - 1]! + Math.min(UNIT_MAX, computeUnit(close));
 }

@@ -6,7 +6,7 @@ import { combineEffects, computeEffect, NO_EFFECT, type SessionEffect } from './
 /** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */
 export const JUMP_MAX = 0.5;
 
-/** Minimum growth beside the effect of an action without a warning: the inverse of the maximum growth. */
+/** Minimum growth in addition to the effect of an action without a warning: the inverse of the maximum growth. */
 const EXPLAINED_MIN = 1 / (1 + JUMP_MAX);
 
 /** Terms under which a holder receives everything that an action pays. */
@@ -23,14 +23,14 @@ export interface CloseStep {
   readonly findRelatedPrice: (action: CorporateAction) => number;
 }
 
-/** Growth that remains beside the effect of actions. Both ends differ if an action states no amount. */
+/** Growth that remains in addition to the effect of actions. Both ends differ if an action states no amount. */
 interface Growth {
   readonly low: number;
   readonly high: number;
 }
 
 export interface UnexplainedGrowth {
-  /** Growth beside cash, shares and rights, followed by that against each price that an ending action pays. */
+  /** Growth without cash, shares and rights, followed by that against each price that an ending action pays. */
   readonly growths: readonly Growth[];
   /** True if an action has an effect on the close. */
   readonly isAdjusted: boolean;
@@ -47,7 +47,7 @@ export function computeUnexplainedGrowth(step: CloseStep): UnexplainedGrowth {
   return { growths: [{ low, high }, ...ends], isAdjusted };
 }
 
-/** Returns true if a growth beside the effect of actions is so large that data or actions are probably wrong. */
+/** Returns true if a growth in addition to the effect of actions is so large that data or actions are probably wrong. */
 export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
   return growths.every(
     ({ low, high }) => low - 1 > JUMP_MAX || (isAdjusted ? high < EXPLAINED_MIN : 1 - high > JUMP_MAX),

@@ -5,7 +5,7 @@ interface Ending {
   readonly session: number;
   /** Column of the new code of a change of ticker. */
   readonly into?: number;
-  /** Session of the first bar of the new code on or after `session`; Infinity without one. */
+  /** Session of the first bar of the new code on or after `session`; default: Infinity. */
   readonly since?: number;
 }
 

@@ -30,7 +30,7 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
     ...actions.flatMap((action) =>
       action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
     ),
-    ...listActionSteps(content, adjustment).flatMap((step) => findUnreflected(content, step) ?? []),
+    ...listActionSteps(content, adjustment).flatMap((step) => findUnmovedClose(content, step) ?? []),
   ];
 }
 
@@ -129,7 +129,7 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
 }
 
 /** Reports a split or cash that the close does not reflect. */
-function findUnreflected({ dates }: MarketContent, step: ActionStep): ActionWarning | undefined {
+function findUnmovedClose({ dates }: MarketContent, step: ActionStep): ActionWarning | undefined {
   const { before, close, actions, from, to } = step;
   const action =
     actions.find(({ type }) => ACTION_KINDS[type] === 'ratio') ??

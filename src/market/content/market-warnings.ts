@@ -31,7 +31,7 @@ export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUIS
 
 /**
  * Reports suspect data in a market without rejecting it. Sessions are the dates of the store, and a bar is a CLOSE.
- * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, beside the effect of the actions in between.
+ * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, in addition to the effect of the actions in between.
  * GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
  * history have no bar, and no action ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on
  * which an action takes effect; for an ending, any bar is enough. OUT_OF_RANGE: a free float is above 1.

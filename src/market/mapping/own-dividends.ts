@@ -8,8 +8,8 @@ export const STATED_SPLITS = '\u0000splits';
 
 const STATED_COLUMNS: readonly (readonly [name: string, pattern: RegExp])[] = [
   [STATED_DIVIDENDS, /^(cash)?dividends?(cash)?$|^div(cash|amount)$/],
-  [STATED_GAINS, /^capitalgains?$/],
-  [STATED_SPLITS, /^stocksplits?$|^split(factor|ratio)?s?$/],
+  [STATED_GAINS, /^(capital)(gains?)$/],
+  [STATED_SPLITS, /^(stock)(splits?)$|^split(factor|ratio)?s?$/],
 ];
 
 /** Returns the target name of a column in which a vendor states actions. Returns undefined for any other column. */

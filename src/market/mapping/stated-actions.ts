@@ -162,7 +162,7 @@ function sumByBar(actions: readonly CorporateAction[], closes: Closes): Map<numb
 
 /** Returns the largest dividend that the rounding of closes hides. */
 function computeTolerance({ close, adjusted }: Closes, bar: number): number {
-  const unit = computeUnit(adjusted);
+  const unit = Math.min(UNIT_MAX, computeUnit(adjusted));
   const rounding = unit / adjusted[bar - 1]! + unit / adjusted[bar]! + 16 * SINGLE_PRECISION;
   return rounding * close[bar - 1]! + Math.min(UNIT_MAX, computeUnit(close));
 }

@@ -58,7 +58,7 @@ describe('a jump on the ex-date of an action', () => {
     expect(listWarnings(acquirer, [createAction('MERGER', 0.2, { related: 'C' })]).jumps).toHaveLength(1);
   });
 
-  test('remains a warning beside an inverted ratio, with the ratio that explains it', () => {
+  test('remains a warning with an inverted ratio, with the ratio that explains it', () => {
     // A ratio of 0.5 turns 83.6 into 167.2.
     expect(listWarnings({ A: [84.2, 83.6, 42.1, 42.3] }, [createAction('SPLIT', 0.5)]).jumps).toEqual([
       'market[A 2023-04-12].CLOSE CLOSE went from 83.60 on 2023-04-11 to 42.10 on 2023-04-12 with SPLIT of 0.5 on 2023-04-12, which implies 167.20. A ratio of 2 explains the move.',
@@ -75,7 +75,7 @@ describe('a jump on the ex-date of an action', () => {
     ],
     ['a change of ticker', [63, 63, 9, 9], createAction('TICKER_CHANGE', 0, { related: 'B' })],
     ['a delisting at another price', [40, 40, 90, null], createAction('DELISTING', 10)],
-  ] as const)('remains a warning beside %s', (_, close, action) => {
+  ] as const)('remains a warning with %s', (_, close, action) => {
     const { jumps } = listWarnings({ A: close, B: [9, 9, 9, 9] }, [action]);
     expect(jumps).toEqual([
       expect.stringContaining(`market[A 2023-04-12].CLOSE CLOSE went from ${close[1].toFixed(2)}`),

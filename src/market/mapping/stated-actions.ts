@@ -85,7 +85,10 @@ function listStatedActions(
   return results;
 }
 
-const readNumber = (panel: Float64Array | undefined, cell: number) => (panel?.[cell]! > 0 ? panel![cell]! : 0);
+const readNumber = (panel: Float64Array | undefined, cell: number) => {
+  const value = panel?.[cell] ?? 0;
+  return value > 0 ? value : 0;
+};
 
 /** Maximum unit of the last decimal of prices and dividends. Without it, whole numbers would have a unit of 1. */
 const UNIT_MAX = 0.01;

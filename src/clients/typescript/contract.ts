@@ -1881,6 +1881,8 @@ export interface CalendarOption {
   readonly tz: string;
   /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
+  /** Sources with which the sessions agree, except for the differences that README.md lists. */
+  readonly sources: readonly string[];
 }
 
 export interface CallbackTarget {
@@ -6866,6 +6868,8 @@ export interface Mapping {
   readonly negative_prices: 'refuse' | 'absolute';
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from: 'adjusted_close' | 'column';
   /** Columns, files and sheets that are ignored. */
   readonly ignore: readonly string[];
 }
@@ -6906,6 +6910,8 @@ export interface MappingAnswers {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
@@ -6948,6 +6954,8 @@ export interface MappingChange {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -6988,6 +6996,8 @@ export interface MappingInput {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }

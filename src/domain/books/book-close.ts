@@ -1,5 +1,5 @@
 import { roundShares } from './book-rounding.js';
-import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
 import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
@@ -75,16 +75,15 @@ export function closeSession(state: BookState, session: number, targets: Targets
 
 /** Returns the held securities that convert into other securities at this close, by column. */
 function listConversions(state: BookState, session: number): Map<number, number> {
-  const { sm, today, treatment } = state;
+  const { sm, today } = state;
   const conversions = new Map<number, number>();
   for (const [column, related] of today?.conversions ?? [])
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
-    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, readPriceSessions(treatment))) {
-      conversions.set(column, related);
-      state.renamed.delete(column);
-    }
+    const isHeld = isHeldColumn(state, column);
+    if (isHeld && !sm.isRenamed(session, column, related)) continue;
+    if (isHeld) conversions.set(column, related);
+    state.renamed.delete(column);
   }
   return conversions;
 }

@@ -200,12 +200,9 @@ function valueAtProceeds(state: BookState, session: number, { column, proceeds }
   });
 }
 
-/**
- * Values held securities whose ticker changed. If the old ticker has no new price bar, the price of the new ticker is
- * used as soon as there is one.
- */
+/** Values held securities whose ticker changed by the price of the new ticker as soon as it has a price bar. */
 function valueRenamed(state: BookState, session: number): void {
-  const { sm, treatment } = state;
+  const { sm } = state;
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
@@ -215,12 +212,7 @@ function valueRenamed(state: BookState, session: number): void {
       state.renamed.set(column, relatedColumn);
   }
   for (const [column, related] of state.renamed) {
-    if (
-      !isHeldColumn(state, column) ||
-      !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, readPriceSessions(treatment))
-    )
-      continue;
+    if (!isHeldColumn(state, column) || !sm.isRenamed(session, column, related)) continue;
     const proceeds = convertPrice(state, session, { priced: related, quoted: column });
     valueAtProceeds(state, session, { column, proceeds });
   }

@@ -136,6 +136,11 @@ export const Mapping = defineObject(() => ({
       'Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.',
     example: 'Adj Close',
   }),
+  dividends_from: z.enum(['adjusted_close', 'column']).default('adjusted_close').meta({
+    description:
+      'Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.',
+    example: 'column',
+  }),
   ignore: z
     .array(ColumnName)
     .max(ENTRIES_MAX)

@@ -4,6 +4,7 @@ import type { Day } from '../time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
+import { createEndings } from './session-endings.js';
 import { createLastBars, createSessionRows, type SessionRows } from './session-rows.js';
 
 /**
@@ -52,8 +53,13 @@ export interface SessionMarket {
   hasBar(session: number, column: number): boolean;
   /** Returns true if the exchange of the security was open on the session. */
   isOpen(session: number, column: number): boolean;
-  /** Returns true if a delisting, acquisition, merger or ticker change has ended the security, without a later bar. */
+  /**
+   * Returns true if a delisting, acquisition, merger or ticker change has ended the security, without a later bar. After
+   * a ticker change, bars of the old code count until the new code has a bar. Later ones belong to another security.
+   */
   hasEnded(session: number, column: number): boolean;
+  /** Returns true if a ticker change from one security to another is effective: the new code has a bar since its ex-date. */
+  isRenamed(session: number, column: number, into: number): boolean;
   /** Returns true if the latest bar is at most a number of sessions old and the security has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
   /** Returns true if the security has had no bar for a number (at least one) of sessions of its calendar. */
@@ -123,16 +129,18 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const { lastBar, gaps } = createLastBars({ close, rows, count: sessions.length, securityCount }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
-  const endings = listEndings(actions, findColumn);
-  const canEnd = new Uint8Array(securityCount);
-  for (const column of endings.keys()) canEnd[column] = 1;
-  const findExchange = createExchanges({ market, calendar, calendars, sessions });
-
   const readClose = (session: number, column: number): number => rows.valueAt(close, session, column);
   const findBarDay = (session: number, column: number): Day => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     return bar < 0 ? Number.NaN : rows.dayOf(close, bar, column);
   };
+  const endings = createEndings(actions, {
+    securityCount,
+    sessionCount: sessions.length,
+    columnOf: findColumn,
+    hasBar: (session, column) => !Number.isNaN(readClose(session, column)),
+  });
+  const findExchange = createExchanges({ market, calendar, calendars, sessions });
   const computeBarAge = (session: number, column: number): number => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     if (bar < 0) return Infinity;
@@ -143,17 +151,11 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     }
     return findExchange(session, column).countAfter(rows.dayOf(close, bar, column), session);
   };
-  const hasEnded = (session: number, column: number): boolean => {
-    if (canEnd[column] !== 1) return false;
-    const columnEndings = endings.get(column)!; // endings exist for columns flagged in `canEnd`
-    const bar = lastBar[readPanelRow(axis, session) + column]!;
-    return columnEndings.some(
-      (ending) =>
-        ending.session <= session &&
-        (bar < ending.session ||
-          (bar === ending.session && (!ending.replaced || findBarDay(session, column) < ending.day))),
+  const hasEnded = (session: number, column: number): boolean =>
+    endings.canEnd[column] === 1 &&
+    endings.hasEnded(session, column, lastBar[readPanelRow(axis, session) + column]!, () =>
+      findBarDay(session, column),
     );
-  };
   return {
     market,
     calendar,
@@ -169,6 +171,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     closeAt: readClose,
     barAge: computeBarAge,
     hasEnded,
+    isRenamed: endings.isRenamed,
     sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: rows.valueAt,
     barDay: findBarDay,
@@ -257,27 +260,4 @@ function listRatios({ all }: SessionActions): Map<number, Ratio[]> {
     else ratios.set(column, [ratio]);
   }
   return ratios;
-}
-
-interface Ending {
-  readonly session: number;
-  readonly day: Day;
-  /** True after a ticker change. A bar on the session of the change then means that the security still trades. */
-  readonly replaced: boolean;
-}
-
-function listEndings({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
-  const endings = new Map<number, Ending[]>();
-  for (const { session, column, action } of all) {
-    const isReplaced = action.type === 'TICKER_CHANGE';
-    if (isReplaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
-      continue;
-    if (!isReplaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER')
-      continue;
-    const list = endings.get(column);
-    const ending = { session, day: action.exDay, replaced: isReplaced };
-    if (list) list.push(ending);
-    else endings.set(column, [ending]);
-  }
-  return endings;
 }

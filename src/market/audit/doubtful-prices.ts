@@ -4,7 +4,8 @@ import { formatPrices } from '../content/price-text.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';
-import { findUnitBlocks, ignoreStructuralBars, listUnitChanges } from './unit-blocks.js';
+import { explainGrowths, listStructuralBars } from './unexplained-moves.js';
+import { findUnitBlocks, ignoreBars, listUnitChanges } from './unit-blocks.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
 /** Minimum suspicious move; smaller moves are assumed to be real. */
@@ -39,7 +40,7 @@ export function* findDoubtfulPrices(
   const { close, sigma } = history;
   const columns = PRICE_FIELDS.filter((name) => fieldNames.includes(name));
   const growths = explainGrowths(history, panels);
-  const knownGrowths = ignoreStructuralBars(growths, history);
+  const knownGrowths = ignoreBars(growths, listStructuralBars(history, panels));
   const unitChanges = listUnitChanges(history, knownGrowths);
   const unitBars = new Set(unitChanges.map(({ bar }) => bar));
   yield* findUnitBlocks(history, unitChanges, columns);
@@ -57,20 +58,6 @@ export function* findDoubtfulPrices(
     if (split !== undefined) yield createSplitWarning(history, b, split, { fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
-}
-
-/**
- * Returns the growth of each bar, including the cash of its actions. Returns of prices as traded already include
- * splits.
- */
-function explainGrowths({ returns, close, actions }: SecurityHistory, { adjustment }: AuditPanels): Float64Array {
-  const growths = returns.map((move) => 1 + move);
-  if (adjustment === 'total') return growths;
-  for (const { bar, action } of actions) {
-    if (ACTION_KINDS[action.type] === 'cash' && bar > 0 && bar < close.length)
-      growths[bar]! += (action.value / close[bar]!) * (1 + returns[bar]!);
-  }
-  return growths;
 }
 
 /**
@@ -256,7 +243,7 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
   const explanation =
     action === undefined
       ? 'with no action'
-      : `and its ${action.type} of ${action.value} leaves ${formatPercent(growth - 1)} of that`;
+      : `and its ${action.type}${action.value > 0 ? ` of ${action.value}` : ''} leaves ${formatPercent(growth - 1)} of that`;
   return {
     id: `unexplained_jump ${identifier} ${date}`,
     kind: 'unexplained_jump',

@@ -1,4 +1,3 @@
-import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { formatPrices } from '../content/price-text.js';
 import type { DataWarning } from './data-warning.js';
 import { formatBarDay, type SecurityHistory } from './name-history.js';
@@ -159,10 +158,7 @@ function createBlockWarning(
   };
 }
 
-/** Sets the growths of bars whose actions change a price by an amount that the actions do not state to NaN. */
-export function ignoreStructuralBars(growths: Float64Array, { actions }: SecurityHistory): Float64Array {
-  const known = growths.slice();
-  for (const { bar, action } of actions)
-    if (ACTION_KINDS[action.type] === 'structural' && bar < known.length) known[bar] = Number.NaN;
-  return known;
+/** Returns the growth of each bar without those of some bars, which are NaN. */
+export function ignoreBars(growths: Float64Array, ignored: ReadonlySet<number>): Float64Array {
+  return growths.map((growth, bar) => (ignored.has(bar) ? Number.NaN : growth));
 }

@@ -71,7 +71,7 @@ const formatWarningKey = ({ code, path }: Finding): string => JSON.stringify([co
  */
 export function findContentWarnings(content: MarketContent, terms: WarningTerms, problems: Problems): Finding[] {
   const { adjustment, calendars } = terms;
-  warnOfMarket(content, problems);
+  warnOfMarket(content, adjustment, problems);
   warnOfMissingDays(content.dates, problems);
   for (const { code, message, action } of findActionWarnings(content, adjustment))
     problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });

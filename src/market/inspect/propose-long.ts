@@ -114,8 +114,8 @@ const isBarColumn = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['
 function useAdjustedCloses(draft: ProposalDraft, adjusted: string, dividendColumn: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (dividendColumn === undefined) return;
-  const question = `Dividends are derived from ${adjusted}, not read from ${dividendColumn}. To use ${dividendColumn}, supply it as the table corporate_actions and set adjusted_close to none.`;
-  ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
+  const question = `Dividends are derived from ${adjusted}, and differences from ${dividendColumn} are reported. To use ${dividendColumn} instead, answer column.`;
+  ask(draft, { field: 'dividends_from', question, taken: 'adjusted_close', others: ['column'], required: false });
 }
 
 /** Returns true if the first column has no name and contains dates, as pandas writes an unnamed index. */

@@ -9,7 +9,8 @@ import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../co
 import type { DividendError } from '../content/dividend-errors.js';
 import type { Problems } from '../tables/problems.js';
 import type { Panels } from '../panels/panels.js';
-import { deriveActions } from './adjusted-closes.js';
+import { readsStatedActions } from './own-dividends.js';
+import { readVendorActions } from './stated-actions.js';
 import { wrapFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
@@ -64,12 +65,17 @@ export function completeMappedContent(
     });
     return undefined;
   }
-  if (mapping === null || mapping.adjusted_close === null) {
+  if (mapping === null || !readsStatedActions(mapping)) {
     const content = joinContent(panels, tables, problems);
     return content && { content, derived: null };
   }
   refuseTwice(tables, adjustment, problems);
-  const { panels: remainingPanels, actions, derived, errors } = deriveActions(panels, adjustment, problems);
+  const {
+    panels: remainingPanels,
+    actions,
+    derived,
+    errors,
+  } = readVendorActions(panels, { ...mapping, adjustment }, problems);
   const content = joinContent(
     remainingPanels,
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },

@@ -131,6 +131,25 @@ describe('a security that ends by an action', () => {
     close(listLevels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
     expect(Object.keys(readWeights(run, 2))).toEqual(['B', 'KID']);
   });
+
+  test('by a change of ticker continues under the new one although another company takes over the old one', () => {
+    const actions = [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }] as const;
+    const KID = [null, null, 121, 110, 132, 132];
+    const run = simulate({ close: { A: [100, 110, 9, 9, 8, 8], B: repeatPrice(50), KID }, actions });
+    // Half of the index was bought at 100 and is worth 121, 110 and 132 then.
+    close(listLevels(run), [100, 105, 110.5, 105, 116, 116]);
+    for (const t of [2, 3, 5]) expect(Object.keys(readWeights(run, t))).toEqual(['B', 'KID']);
+  });
+
+  test('by a change of ticker continues under the old one until the new one has a price', () => {
+    const actions = [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }] as const;
+    const KID = [20, 20, null, null, 132, 110];
+    const run = simulate({ close: { A: [100, 110, 115, 120, null, null], B: repeatPrice(50), KID }, actions });
+    // The bars of KID before the ex-date, at 20, belong to another company.
+    close(listLevels(run), [100, 105, 107.5, 110, 116, 105]);
+    expect(Object.keys(readWeights(run, 3))).toEqual(['A', 'B']);
+    expect(Object.keys(readWeights(run, 4))).toEqual(['B', 'KID']);
+  });
 });
 
 describe('a security whose bars stop without an action', () => {

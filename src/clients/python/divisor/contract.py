@@ -2122,6 +2122,8 @@ class CalendarOption(t.TypedDict):
     tz: str
     #: Days for which the calendar has sessions.
     coverage: CalendarCoverage
+    #: Sources with which the sessions agree, except for the differences that README.md lists.
+    sources: t.Sequence[str]
 
 
 class CallbackTarget(t.TypedDict):
@@ -7689,6 +7691,8 @@ class Mapping(t.TypedDict):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7730,6 +7734,8 @@ class MappingAnswers(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
@@ -7773,6 +7779,8 @@ class MappingChange(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7814,6 +7822,8 @@ class MappingInput(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 

@@ -9247,6 +9247,8 @@ export interface RefreshRequest {
   readonly full?: boolean | undefined;
   /** True reports the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
+  /** True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores. */
+  readonly load?: boolean | undefined;
   /** Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }

@@ -110,11 +110,18 @@ export const storeRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Refreshes a store from its source.',
     description:
-      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. The job is refresh:{store_id}, and its result is a RefreshResult.',
+      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. A folder or a database that is not active is only read with `load`. The job is refresh:{store_id}, and its result is a RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },
-    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NOTHING_TO_REFRESH',
+      'STORE_NOT_SERVED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
   },
   syncData: {
     method: 'POST',

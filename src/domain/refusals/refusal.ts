@@ -98,7 +98,7 @@ export const ERRORS = {
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source for a refresh.' },
   STORE_NOT_SERVED: {
     status: 409,
-    help: 'Used up to version 0.3.0, in which only the active store could be refreshed.',
+    help: 'The store is a folder or a database that is not active. An activation reads its source again; a refresh needs `"load": true`.',
   },
   STORE_MISMATCH: {
     status: 409,

@@ -4,7 +4,7 @@ import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -44,8 +44,8 @@ export interface DatasetSubmissions {
   generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
    * Queues a refresh of a store.
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
-   *   STORE_REFRESHING
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED,
+   *   STORE_LOADING, STORE_REFRESHING
    */
   refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
@@ -82,6 +82,12 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const { document } = await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
     assertRefreshable(document, request, calendars);
+    if (!request.load && !isManaged(document.kind) && !activity.isServed(datasetId))
+      throw new Refusal(
+        'STORE_NOT_SERVED',
+        `The data store ${datasetId} is a ${document.kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
+        { store_id: datasetId },
+      );
     return jobs.submit({
       kind,
       payload: {

@@ -216,7 +216,7 @@ class NothingToRefresh(DivisorError):
 
 
 class StoreNotServed(DivisorError):
-    """Used up to version 0.3.0, in which only the active store could be refreshed."""
+    """The store is a folder or a database that is not active. An activation reads its source again; a refresh needs `"load": true`."""
 
 
 class StoreMismatch(DivisorError):

@@ -10274,6 +10274,8 @@ class RefreshRequest(t.TypedDict, total=False):
     full: bool
     #: True reports the changes of a refresh without storing or serving them.
     dry_run: bool
+    #: True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores.
+    load: bool
     #: Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 

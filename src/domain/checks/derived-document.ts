@@ -24,7 +24,12 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 export function readDerivation(body: unknown): DerivationRequest {
   const { body: raw, findings: ofTexts } = parseRequest(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
-  const all = [...findings, ...ofTexts, ...checkOptimisation(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
+  const all = [
+    ...findings,
+    ...ofTexts,
+    ...checkOptimisation(raw, '', true),
+    ...checkRows(raw['constraints'], 'constraints'),
+  ];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;

@@ -264,7 +264,7 @@ describe('indices of several stores side by side', () => {
     const derived = await ask<{ findings: object[] }>('POST', '/indices/IN-DESK/optimise', {
       id: 'LEAST',
       name: 'Least',
-      objective: 'min_variance',
+      objective: { type: 'min_variance' },
       ...MODEL_OF_EAST,
     });
     expect(derived.findings).toContainEqual(
@@ -275,7 +275,7 @@ describe('indices of several stores side by side', () => {
       ['/indices/LEAST/preview', {}, 'derivation.risk_model'],
       [
         '/analytics/sweeps',
-        { index_id: 'LEAST', grid: { '/document/derivation/objective': ['min_variance'] } },
+        { index_id: 'LEAST', grid: { '/document/derivation/objective/type': ['min_variance'] } },
         'grid[0]/document.derivation.risk_model',
       ],
     ] as const)

@@ -278,8 +278,9 @@ const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
  */
 export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
-  const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
-  const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
+  // a response without a form in JSON is sent whatever `Accept` says
+  const isNegotiated = route.success.schema !== undefined;
+  const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !isNegotiated);
   const sharedCodes = SHARED_ERRORS.flatMap(([status, codes]) => (isImpossible(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [

@@ -9526,6 +9526,8 @@ export interface RenderResult {
   readonly rendered_at: string;
   /** Number of pages. */
   readonly pages: number;
+  /** Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings. */
+  readonly file_name?: string | undefined;
 }
 
 /** Renders a report of each index as PDF and keeps it with the day for delivery. */
@@ -13417,12 +13419,12 @@ export interface Operations {
   /** Returns the status of a job. After success, the response includes its result. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Cancels a job. */
   cancelJob: {
     request: { readonly params: { readonly job_id: string } };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Queues failed jobs again. */
   retryJobs: {

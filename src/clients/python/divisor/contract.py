@@ -10591,6 +10591,8 @@ class RenderResult(_RenderResult, total=False):
     index_ids: t.Sequence[str]
     #: Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.
     as_of: str
+    #: Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings.
+    file_name: str
 
 
 class RenderStep(t.TypedDict):

@@ -5777,6 +5777,8 @@ export interface IndexSummary {
   readonly run_at: string | null;
   /** Labels of the document. */
   readonly tags: readonly string[];
+  /** Documents that the definition names and that are not stored any more, such as a part of a blend. */
+  readonly problems: readonly Finding[];
 }
 
 export interface InspectRequest {

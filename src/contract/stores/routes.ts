@@ -83,11 +83,20 @@ export const storeRoutes = defineRoutes({
     scope: 'data',
     tag: 'stores',
     summary: 'Deletes a store. The folder of a managed store is also deleted.',
+    description:
+      'The active store cannot be deleted, nor a store that is being read. While closes of a published log can be computed again only from the store, it is deleted only by a purge (scope admin).',
     versioned: true,
     params: storeParams,
     query: purgeQuery,
     success: { status: 204, description: 'Deleted.' },
-    errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'PRECONDITION_FAILED',
+      'STORE_ACTIVE',
+      'STORE_PUBLISHED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
   },
   activateStore: {
     method: 'POST',

@@ -84,7 +84,7 @@ export const ERRORS = {
   STORE_ACTIVE: { status: 409, help: 'The store is active and cannot be deleted.' },
   STORE_PUBLISHED: {
     status: 409,
-    help: 'Published runs used the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway.',
+    help: 'The closes of a published log were computed on the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway.',
   },
   STORE_LOADING: {
     status: 409,

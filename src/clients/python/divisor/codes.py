@@ -196,7 +196,7 @@ class StoreActive(DivisorError):
 
 
 class StorePublished(DivisorError):
-    """Published runs used the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway."""
+    """The closes of a published log were computed on the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway."""
 
 
 class StoreLoading(DivisorError):

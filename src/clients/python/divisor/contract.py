@@ -6501,6 +6501,8 @@ class IndexSummary(t.TypedDict):
     run_at: t.Optional[str]
     #: Labels of the document.
     tags: t.Sequence[str]
+    #: Documents that the definition names and that are not stored any more, such as a part of a blend.
+    problems: t.Sequence[Finding]
 
 
 class InspectRequest(t.TypedDict, total=False):

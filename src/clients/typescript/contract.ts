@@ -8298,7 +8298,7 @@ export interface PreviewSolve {
   readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
-  /** Every constraint, binding or not. */
+  /** Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest. */
   readonly constraints: readonly PreviewConstraint[];
   /** Soft bounds that the solved weights violate. */
   readonly exceeded: readonly ExceededLimit[];
@@ -10062,16 +10062,16 @@ export interface RiskDiagnosticsPayload {
   readonly average_correlation: number;
   /** Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision. */
   readonly condition_number: number;
-  /** Weight of the target. 0 is the sample covariance; null if there is no target. */
-  readonly intensity: number | null;
+  /** Weight of the target. 0 is the sample covariance, or the covariance of a model without a target. */
+  readonly intensity: number;
   /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
   /** True if negative eigenvalues were clipped. */
   readonly repaired: boolean;
   /** Smallest eigenvalue of the matrix in the response. */
   readonly smallest_eigenvalue: number;
-  /** Structured target of the shrinkage. */
-  readonly target: 'constant_correlation' | 'scaled_identity' | null;
+  /** Target of the shrinkage; `none` for an imported model and for estimators that do not shrink. */
+  readonly target: 'constant_correlation' | 'scaled_identity' | 'none';
 }
 
 /** Settings of a risk model, as in an estimate request. */

@@ -1,3 +1,4 @@
+import { removeNumberNoise } from '#base/text/number-noise.js';
 import { hasErrors, sortFindings, type Finding } from './findings.js';
 
 /**
@@ -256,7 +257,7 @@ export class Refusal extends Error {
     detail: Readonly<Record<string, unknown>> | null = null,
     options: ErrorOptions = {},
   ) {
-    super(message, options);
+    super(removeNumberNoise(message), options);
     this.code = code;
     this.detail = detail;
   }

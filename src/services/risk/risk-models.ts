@@ -165,6 +165,11 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
+      if ((await documents.get('risk-model', modelId)) === undefined) throw refuseMissingModel(modelId);
+      // A refused request must not cancel the job. An estimate that continued would store the model again.
+      await assertPrecondition(documents, 'risk-model', modelId, ifMatch);
+      const jobId = `risk:${modelId}`;
+      if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
       const deleteModel = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
         if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);

@@ -43,8 +43,18 @@ test('twice the return in every return variant, contributions of securities and 
     }
   }
   const view = await client.call('getAttribution', { params, query: {} });
-  const sum = [...view.contributions, ...view.overlay_parts!].reduce((all, { contribution }) => all + contribution, 0);
+  const sum = view.contributions.reduce((all, { contribution }) => all + contribution, 0);
   expect(sum).toBeCloseTo(view.total_return, 12);
+  const financing = view.overlay_parts!.find(({ part }) => part === 'financing')!.contribution;
+  expect(view.contributions.filter(({ asset_id: id }) => id.includes('/'))).toEqual([
+    { asset_id: 'overlay/DOUBLE/financing', average_weight: 0, contribution: financing, total_return: 0 },
+  ]);
+  expect(view.contributions).toEqual(view.contributions.toSorted((a, b) => b.contribution - a.contribution));
+  const preview = await client.call('previewIndex', { params, body: { as_of: '2022-09-30' } });
+  expect([preview.solve, preview.steps]).toEqual([
+    null,
+    [{ position: 0, remaining: preview.assets.length, excluded: [], rule_id: null, rule_type: null }],
+  ]);
   const beneathView = await client.call('getAttribution', { params: { index_id: 'TOP' }, query: {} });
   expect(beneathView.overlay_parts_sum).toBeNull();
   expect(beneathView.contributions_sum).toBeCloseTo(beneathView.total_return, 12);
@@ -59,7 +69,7 @@ test('twice the return in every return variant, contributions of securities and 
     view.total_return,
     12,
   );
-  const [part] = data.slice(view.contributions.length);
+  const [part] = data.slice(view.contributions.length - 1);
   expect(part).toEqual(['DOUBLE', view.overlay_parts![0]!.contribution, 0, null, 'financing']);
   const { weights } = await client.call('getWeights', { params, query: {} });
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
@@ -92,7 +102,7 @@ test('the preview of an overlay has its holdings after the close, through the un
     expect(preview).toMatchObject({
       resolved_date: date,
       total_weight: expect.closeTo(2, 12),
-      steps: null,
+      steps: [{ position: 0 }],
       solve: null,
       overlay: { type: 'leverage', index_ids: ['TOP'] },
     });

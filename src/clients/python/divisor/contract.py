@@ -9264,7 +9264,7 @@ class PreviewSolve(t.TypedDict):
     after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
-    #: Every constraint, binding or not.
+    #: Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.
     constraints: t.Sequence[PreviewConstraint]
     #: Soft bounds that the solved weights violate.
     exceeded: t.Sequence[ExceededLimit]
@@ -11163,16 +11163,16 @@ class RiskDiagnosticsPayload(t.TypedDict):
     average_correlation: float
     #: Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.
     condition_number: float
-    #: Weight of the target. 0 is the sample covariance; null if there is no target.
-    intensity: t.Optional[float]
+    #: Weight of the target. 0 is the sample covariance, or the covariance of a model without a target.
+    intensity: float
     #: True if no eigenvalue is negative.
     positive_semi_definite: bool
     #: True if negative eigenvalues were clipped.
     repaired: bool
     #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
-    #: Structured target of the shrinkage.
-    target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
+    #: Target of the shrinkage; `none` for an imported model and for estimators that do not shrink.
+    target: t.Literal["constant_correlation", "scaled_identity", "none"]
 
 
 class _RiskEstimator(t.TypedDict):

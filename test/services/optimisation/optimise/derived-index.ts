@@ -161,13 +161,19 @@ export function describeDerivedIndex(): void {
           objective: 'min_tracking_error',
           rebalance_date: day,
         });
-        expect(preview.solve!.constraints.map(({ label }) => label.split(':')[0])).toEqual([
-          'PositionBounds[pos]',
-          'PositionBounds[pos]',
-          'Turnover[turn]',
-          'FullInvestment[default]',
-          'LongOnly[default]',
+        const { constraints: listed, binding } = preview.solve!;
+        const rowSides = listed.map(({ label }) => label.split(':').slice(0, 2).join(':'));
+        expect([...new Set(rowSides)].toSorted()).toEqual([
+          'FullInvestment[default]:eq',
+          'LongOnly[default]:lower',
+          'PositionBounds[pos]:lower',
+          'PositionBounds[pos]:upper',
+          'Turnover[turn]:upper',
         ]);
+        expect(listed.filter((one) => one.binding).map(({ label }) => label)).toEqual(binding);
+        expect(new Set(listed.map(({ label }) => label)).size).toBe(listed.length);
+        for (const { slack, kind, unit } of listed)
+          expect([slack >= 0, typeof kind, typeof unit]).toEqual([true, 'string', 'string']);
         for (const [name, weight] of Object.entries(weights))
           expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
         expect(preview.total_weight).toBeCloseTo(1, 12);

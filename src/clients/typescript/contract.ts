@@ -734,13 +734,13 @@ export interface AttributionView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Securities, sorted by contribution (largest first) and identifier. */
+  /** Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0. */
   readonly contributions: readonly ContributionPayload[];
-  /** Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum. */
+  /** Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum. */
   readonly contributions_sum: number;
   /** Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts. */
   readonly overlay_parts_sum: number | null;
-  /** Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices. */
+  /** Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level divided by the first, less 1. */
   readonly total_return: number;
@@ -8275,7 +8275,7 @@ export interface PreviewResponse {
   readonly steps: readonly PreviewStep[] | null;
   /** Optimisation; null for a rule-based index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null. */
+  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe. */
   readonly overlay?: PreviewOverlay | undefined;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -8898,7 +8898,7 @@ export interface RebalanceRow {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
@@ -8919,7 +8919,7 @@ export interface RebalanceSnapshot {
   readonly cap: number | null;
   /** Securities held at the cap. */
   readonly capped: readonly string[];
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights. */
   readonly redistributed: number;
   /** Securities traded at the price of an earlier session, which is at most max_stale_sessions old. */
   readonly stale_fills: readonly StaleFillPayload[];
@@ -9050,7 +9050,7 @@ export interface RebalanceView {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;

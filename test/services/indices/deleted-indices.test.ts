@@ -158,6 +158,8 @@ test('a running backtest of a deleted index is cancelled, and a late one ends wi
   await service.ask('DELETE', '/indices/LATE');
 });
 
+const OUTSIDE_ROOT = { id: 'r', type: 'MembershipFilter', params: { index_id: 'ROOT', in: false } };
+
 test('an overlay is deleted with its only source, and a blend with another source stays with a problem', async () => {
   const put = async (id: string, body: object) => {
     const { status, body: saved } = await service.ask('PUT', `/indices/${id}`, body);
@@ -196,6 +198,22 @@ test('an overlay is deleted with its only source, and a blend with another sourc
     MIXED: [{ ...problem, path: 'overlay.parts' }],
     INSIDE: [{ ...problem, path: 'universe.id' }],
   });
+  // A rule may name an index that is not stored yet or any more, but nothing is computed without it.
+  const outside = {
+    ...createDefinition('OUTSIDE'),
+    pipeline: { selection: [OUTSIDE_ROOT], weighting: { type: 'EqualWeight' } },
+  };
+  const savedOutside = await service.ask<{ findings: object[] }>('PUT', '/indices/OUTSIDE', outside);
+  const path = 'pipeline.selection[0].params.index_id';
+  expect(savedOutside).toMatchObject({
+    status: 200,
+    body: { findings: [{ severity: 'warning', code: 'UNKNOWN_INDEX', path }] },
+  });
+  for (const route of ['/indices/OUTSIDE/preview', '/analytics/OUTSIDE/backtest'])
+    expect(await service.refusal('POST', route, {})).toMatchObject({
+      status: 422,
+      detail: { findings: [{ severity: 'error', code: 'UNKNOWN_INDEX' }] },
+    });
   const rest = await service.ask<IndexDeletion>('DELETE', '/indices/OTHER');
   expect(rest.body.deleted.map(({ index_id: id }) => id)).toEqual(['OTHER', 'MIXED', 'OF-MIXED']);
 });

@@ -820,13 +820,13 @@ class AttributionView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Securities, sorted by contribution (largest first) and identifier.
+    #: Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0.
     contributions: t.Sequence[ContributionPayload]
-    #: Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.
+    #: Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum.
     contributions_sum: float
     #: Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts.
     overlay_parts_sum: t.Optional[float]
-    #: Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.
+    #: Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level divided by the first, less 1.
     total_return: float
@@ -9243,7 +9243,7 @@ class _PreviewResponse(t.TypedDict):
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.
+    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.
     overlay: PreviewOverlay
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
@@ -9919,7 +9919,7 @@ class RebalanceRow(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
@@ -9940,7 +9940,7 @@ class RebalanceSnapshot(t.TypedDict):
     cap: t.Optional[float]
     #: Securities held at the cap.
     capped: t.Sequence[str]
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights.
     redistributed: float
     #: Securities traded at the price of an earlier session, which is at most max_stale_sessions old.
     stale_fills: t.Sequence[StaleFillPayload]
@@ -10074,7 +10074,7 @@ class RebalanceView(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]

@@ -31,7 +31,6 @@ import { AttributionTotal } from './attribution-total.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { listGroupColumns, NoGroupColumn } from './group-columns.js';
 import { useNameAddress } from './use-name-address.js';
-import { listSecurities } from './attribution-steps.js';
 
 /** Address value for attribution without a benchmark. */
 const NO_EFFECT = '-';

@@ -11,7 +11,7 @@ export const OLDER_SETTINGS_UNTIL = '0.2.0';
  * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
  * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a
  * price-weighted constituent. In version 0.3.0, `max_stale_sessions` applies to entries too. Up to 0.7.0, a derivation
- * may state any objective by its type alone. Documents of later versions are unchanged.
+ * may state any objective by only its type. Documents of later versions are unchanged.
  */
 export function applyOlderSettings(body: unknown): unknown {
   return isRecord(body) ? applyOlderMathematics(applyOlderObjective(body)) : body;

@@ -39,7 +39,7 @@ export const CostsSpec = defineObject(() => ({
 });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
-/** The objective that a derivation states by its type alone. Every other objective of a derivation is an object. */
+/** The objective that a derivation states by only its type. Every other objective of a derivation is an object. */
 export const PLAIN_OBJECTIVE = 'min_tracking_error';
 
 /** Objective, expected returns and costs: fields shared by a derivation and a run. */

@@ -205,10 +205,10 @@ test('an overlay is deleted with its only source, and a blend with another sourc
   };
   const savedOutside = await service.ask<{ findings: object[] }>('PUT', '/indices/OUTSIDE', outside);
   const path = 'pipeline.selection[0].params.index_id';
-  expect(savedOutside).toMatchObject({
-    status: 200,
-    body: { findings: [{ severity: 'warning', code: 'UNKNOWN_INDEX', path }] },
-  });
+  expect(savedOutside.status).toBe(200);
+  expect(savedOutside.body.findings).toContainEqual(
+    expect.objectContaining({ severity: 'warning', code: 'UNKNOWN_INDEX', path }),
+  );
   for (const route of ['/indices/OUTSIDE/preview', '/analytics/OUTSIDE/backtest'])
     expect(await service.refusal('POST', route, {})).toMatchObject({
       status: 422,

@@ -22,8 +22,17 @@ export function negotiate<T extends string>(accept: string | undefined, offeredT
   );
 }
 
+/**
+ * Returns the media type of a response; empty if none is offered. A response without a form in JSON is sent whatever
+ * `Accept` says. @throws Refusal NOT_ACCEPTABLE
+ */
+export function selectMedia(accept: string | undefined, offeredTypes: readonly string[], hasJson: boolean): string {
+  if (offeredTypes.length === 0) return '';
+  return hasJson ? negotiate(accept, offeredTypes) : (findAccepted(accept, offeredTypes) ?? offeredTypes[0]!);
+}
+
 /** Returns the same type as `negotiate`; undefined if no type matches. */
-export function findAccepted<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T | undefined {
+function findAccepted<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T | undefined {
   if (accept === undefined || accept.trim() === '') return offeredTypes[0];
   const ranges = accept.split(',').map(readRange);
   const ratedTypes = offeredTypes.map((type) => ({ type, quality: computeQuality(type, ranges) }));

@@ -16,7 +16,7 @@ import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, openUpload } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { findAccepted, negotiate } from './negotiate.js';
+import { selectMedia } from './negotiate.js';
 import { assertReach } from './route-access.js';
 import { createQueryReader, type QueryReader } from './query.js';
 
@@ -80,13 +80,6 @@ export function createOperation(
   const listFormats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  /** Returns the media type of the response. A response without a form in JSON is sent whatever `Accept` says. */
-  const selectMedia = (accept: string | undefined): string => {
-    if (offeredTypes.length === 0) return '';
-    if (route.success.schema !== undefined) return negotiate(accept, offeredTypes);
-    return findAccepted(accept, offeredTypes) ?? offeredTypes[0]!;
-  };
-
   /** Returns true if the client may still call the route and access the same documents. */
   const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
     if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
@@ -114,7 +107,7 @@ export function createOperation(
     const { format } = query;
     const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = namedFormat ?? selectMedia(accept);
+    const media = namedFormat ?? selectMedia(accept, offeredTypes, route.success.schema !== undefined);
     const reach = currentReach();
     const request = new ParsedRequest(
       exchange,

@@ -27,8 +27,4 @@ function shorten(number: string): string {
 }
 
 /** Returns the number of significant digits. */
-const countDigits = (number: string): number =>
-  number
-    .replace(/e.*$/, '')
-    .replace('.', '')
-    .replace(/^0+/, '').length;
+const countDigits = (number: string): number => number.replace(/e.*$/, '').replace('.', '').replace(/^0+/, '').length;

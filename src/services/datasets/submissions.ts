@@ -82,12 +82,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const { document } = await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
     assertRefreshable(document, request, calendars);
-    if (!request.load && !isManaged(document.kind) && !activity.isServed(datasetId))
-      throw new Refusal(
-        'STORE_NOT_SERVED',
-        `The data store ${datasetId} is a ${document.kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
-        { store_id: datasetId },
-      );
+    assertServed(document, request, activity);
     return jobs.submit({
       kind,
       payload: {
@@ -208,6 +203,20 @@ function assertRefreshable(
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
   const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
+}
+
+/** Refuses a refresh of a store that its activation reads again. @throws Refusal STORE_NOT_SERVED */
+function assertServed(
+  { store_id: datasetId, kind }: DatasetDocument,
+  { load }: RefreshRequest,
+  { isServed }: Pick<DatasetActivity, 'isServed'>,
+): void {
+  if (load || isManaged(kind) || isServed(datasetId)) return;
+  throw new Refusal(
+    'STORE_NOT_SERVED',
+    `The data store ${datasetId} is a ${kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
+    { store_id: datasetId },
+  );
 }
 
 interface GenerationTerms {

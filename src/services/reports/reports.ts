@@ -96,6 +96,7 @@ interface BoundTemplate {
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   const templates = createReportTemplates(documents);
+  const readFileNames = createFileNamesReader(documents);
 
   /**
    * Returns the template of a request. Every block that needs an index has one. Also returns the index in the request.
@@ -115,16 +116,6 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         null,
       );
     return { template: bindTemplate(template, request), indexId: requestsIndices(template) ? request.index_id : null };
-  }
-
-  /** Names of the files of all renders, and the revision of the documents from which they were made. */
-  let fileNames: { readonly revision: number; readonly byId: ReadonlyMap<string, string> } | undefined;
-
-  async function readFileNames(): Promise<ReadonlyMap<string, string>> {
-    const revision = await documents.revision('render');
-    if (fileNames?.revision !== revision)
-      fileNames = { revision, byId: createFileNames((await documents.list('render', readRender)).documents) };
-    return fileNames.byId;
   }
 
   async function createRenderId(): Promise<string> {
@@ -231,6 +222,17 @@ const DRAWING_BYTES = 128 << 20;
 function readRender(body: unknown): RenderDocument | undefined {
   const result = RenderDocument.safeParse(body);
   return result.success ? result.data : undefined;
+}
+
+/** Creates a function that returns the names of the files of all renders. They are kept until a render is written. */
+function createFileNamesReader(documents: Pick<DocumentStore, 'list' | 'revision'>) {
+  let fileNames: { readonly revision: number; readonly byId: ReadonlyMap<string, string> } | undefined;
+  return async (): Promise<ReadonlyMap<string, string>> => {
+    const revision = await documents.revision('render');
+    if (fileNames?.revision !== revision)
+      fileNames = { revision, byId: createFileNames((await documents.list('render', readRender)).documents) };
+    return fileNames.byId;
+  };
 }
 
 /**

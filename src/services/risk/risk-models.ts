@@ -165,11 +165,8 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      if ((await documents.get('risk-model', modelId)) === undefined) throw refuseMissingModel(modelId);
-      // A refused request must not cancel the job. An estimate that continued would store the model again.
-      await assertPrecondition(documents, 'risk-model', modelId, ifMatch);
-      const jobId = `risk:${modelId}`;
-      if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
+      await assertPrecondition(documents, 'risk-model', modelId, ifMatch); // a refused request must not cancel the job
+      await cancelEstimate(jobs, modelId);
       const deleteModel = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
         if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
@@ -215,6 +212,12 @@ const createModelUse = (request: RiskValidationRequest, storeId: string): ModelU
  * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for
  * an imported model
  */
+/** Cancels the estimate of a model. Its end would store the model again. */
+async function cancelEstimate(jobs: Pick<Jobs, 'isLive' | 'cancel'>, modelId: string): Promise<void> {
+  const jobId = `risk:${modelId}`;
+  if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
+}
+
 function requireEstimatedSettings({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
   const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;

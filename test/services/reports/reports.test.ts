@@ -226,12 +226,6 @@ describe('renders', () => {
     expect(
       (await service.download(`/reports/renders/${result.render_id}`, { headers: { 'if-none-match': etag } })).status,
     ).toBe(304);
-    for (const accept of ['application/json', 'text/html', 'application/pdf;q=0']) {
-      const { status, headers } = await service.download(`/reports/renders/${result.render_id}`, {
-        headers: { accept },
-      });
-      expect([status, headers.get('content-type')]).toEqual([200, 'application/pdf']);
-    }
 
     const { text, pages } = readPdf(bytes);
     expect(pages.length).toBe(result.pages);
@@ -310,28 +304,6 @@ describe('renders', () => {
     expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });
 
-  test('have files of different names, with the id of a render whose name an earlier one has', async () => {
-    const earlier = await renderToEnd({ template_id: 'FACTSHEET-LETTER', index_id: 'RUN' });
-    const later = await renderToEnd({ template_id: 'FACTSHEET-LETTER', index_id: 'RUN' });
-    const readNames = async () => {
-      const { renders } = (
-        await service.ask<{ renders: { render_id: string; file_name: string; template_id: string }[] }>(
-          'GET',
-          '/reports/renders?limit=500',
-        )
-      ).body;
-      expect(new Set(renders.map(({ file_name: name }) => name)).size).toBe(renders.length);
-      return new Map(renders.map(({ render_id: id, file_name: name }) => [id, name]));
-    };
-    const readHeader = async (id: string) =>
-      (await service.download(`/reports/renders/${id}`)).headers.get('content-disposition');
-    const stem = /^(?<stem>FACTSHEET-LETTER-RUN-\d{4}-\d{2}-\d{2})(?:-\d{8}T\d{6}-[0-9a-f]{8})?\.pdf$/;
-    const names = await readNames();
-    expect(stem.exec(names.get(earlier.render_id)!)?.groups?.['stem']).toBe(`FACTSHEET-LETTER-RUN-${earlier.as_of}`);
-    expect(names.get(later.render_id)).toBe(`FACTSHEET-LETTER-RUN-${later.as_of}-${later.render_id}.pdf`);
-    for (const [id, name] of names) expect([id, await readHeader(id)]).toEqual([id, `inline; filename="${name}"`]);
-  });
-
   test('are kept over a restart, until they are removed', async () => {
     const { render_id } = await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
     await service.restart();
@@ -342,11 +314,6 @@ describe('renders', () => {
     expect((await service.ask('DELETE', path, undefined, { 'if-match': headers.get('etag')! })).status).toBe(204);
     expect(await service.refusal('GET', path)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
     expect(await service.refusal('DELETE', path)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
-    for (const accept of ['application/json', 'text/html', 'application/pdf;q=0', 'image/png, */*;q=0']) {
-      expect((await service.ask('GET', path, undefined, { accept })).status).toBe(404);
-      for (const format of ['', '?format=xlsx', '?format=csv'])
-        expect((await service.download(`/data/import/template${format}`, { headers: { accept } })).status).toBe(200);
-    }
   });
 
   test('that are cancelled leave no files', async () => {

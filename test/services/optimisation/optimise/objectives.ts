@@ -244,9 +244,8 @@ export function describeObjectives(): void {
     });
 
     test('with costs above all gain keeps its drifted weights', async () => {
-      expect((await derive('KEPT', { objective: { type: 'min_variance' }, costs: { linear_bps: 9000 } })).status).toBe(
-        200,
-      );
+      const body = { objective: { type: 'min_variance' }, costs: { linear_bps: 9000 } };
+      expect((await derive('KEPT', body)).status).toBe(200);
       const { rebalances } = await runBacktestJob('KEPT');
       const closes = new Map(createMarketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
       const [first, second] = rebalances;

@@ -172,10 +172,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         .map(({ render_id: id }) => files.get(id)!)
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
       const damagedNames = await artifacts.damaged(artifactRefs);
-      const names = createFileNames(allRenders);
-      const renders = page
-        .filter(({ render_id: id }) => !damagedNames.has(files.get(id)!.ref.name))
-        .map((render) => ({ ...render, file_name: names.get(render.render_id)! }));
+      const readable = page.filter(({ render_id: id }) => !damagedNames.has(files.get(id)!.ref.name));
+      const renders = addFileNames(readable, createFileNames(allRenders));
       const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matchingRenders.length, ...counts };
     },
@@ -223,6 +221,9 @@ function readRender(body: unknown): RenderDocument | undefined {
   const result = RenderDocument.safeParse(body);
   return result.success ? result.data : undefined;
 }
+
+const addFileNames = (renders: readonly RenderCollection['renders'][number][], names: ReadonlyMap<string, string>) =>
+  renders.map((render) => ({ ...render, file_name: names.get(render.render_id)! }));
 
 /** Creates a function that returns the names of the files of all renders. They are kept until a render is written. */
 function createFileNamesReader(documents: Pick<DocumentStore, 'list' | 'revision'>) {

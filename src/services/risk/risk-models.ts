@@ -165,13 +165,8 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      await assertPrecondition(documents, 'risk-model', modelId, ifMatch); // a refused request must not cancel the job
-      await cancelEstimate(jobs, modelId);
-      const deleteModel = async (tx: DocumentTransaction): Promise<void> => {
-        await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
-      };
-      await documents.transaction(deleteModel, { by: authorship });
+      await cancelEstimate({ documents, jobs }, modelId, ifMatch);
+      await documents.transaction((tx) => deleteModel(tx, modelId, ifMatch), { by: authorship });
     },
     async result(value) {
       const document = readModel(value);
@@ -212,8 +207,18 @@ const createModelUse = (request: RiskValidationRequest, storeId: string): ModelU
  * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for
  * an imported model
  */
-/** Cancels the estimate of a model. Its end would store the model again. */
-async function cancelEstimate(jobs: Pick<Jobs, 'isLive' | 'cancel'>, modelId: string): Promise<void> {
+async function deleteModel(tx: DocumentTransaction, modelId: string, ifMatch: Precondition | undefined): Promise<void> {
+  await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
+  if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
+}
+
+/** Cancels the estimate of a model that is deleted. Its end would store the model again. */
+async function cancelEstimate(
+  { documents, jobs }: Pick<RiskModelsDependencies, 'documents' | 'jobs'>,
+  modelId: string,
+  ifMatch: Precondition | undefined,
+): Promise<void> {
+  await assertPrecondition(documents, 'risk-model', modelId, ifMatch); // a refused request must not cancel the job
   const jobId = `risk:${modelId}`;
   if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
 }

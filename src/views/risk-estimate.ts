@@ -15,7 +15,7 @@ import { computeDailyReturns } from '#domain/risk/daily-returns.js';
 import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { findReturnSpan, createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
-import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { Estimator, StoredDiagnostics, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
@@ -97,7 +97,7 @@ function describeEstimate(
       repaired: diagnostics.isRepaired,
       smallest_eigenvalue: diagnostics.smallestEigenvalue,
       target: request.estimator === 'shrinkage' ? request.target : null,
-    } satisfies RiskDiagnosticsPayload,
+    } satisfies StoredDiagnostics,
     factorModel: factors && createFactorModelPayload(factors),
     excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
     observedStart: formatDay(span.first),

@@ -757,13 +757,13 @@ export interface AttributionView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Securities, sorted by contribution (largest first) and identifier. */
+  /** Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0. */
   readonly contributions: readonly ContributionPayload[];
-  /** Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum. */
+  /** Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum. */
   readonly contributions_sum: number;
   /** Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts. */
   readonly overlay_parts_sum: number | null;
-  /** Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices. */
+  /** Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level divided by the first, less 1. */
   readonly total_return: number;
@@ -5841,6 +5841,8 @@ export interface IndexSummary {
   readonly run_at: string | null;
   /** Labels of the document. */
   readonly tags: readonly string[];
+  /** Documents that the definition names and that are not stored any more, such as a part of a blend. */
+  readonly problems: readonly Finding[];
 }
 
 export interface InspectRequest {
@@ -8365,7 +8367,7 @@ export interface PreviewResponse {
   readonly steps: readonly PreviewStep[] | null;
   /** Optimisation; null for a rule-based index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null. */
+  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe. */
   readonly overlay?: PreviewOverlay | undefined;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -8388,7 +8390,7 @@ export interface PreviewSolve {
   readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
-  /** Every constraint, binding or not. */
+  /** Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest. */
   readonly constraints: readonly PreviewConstraint[];
   /** Soft bounds that the solved weights violate. */
   readonly exceeded: readonly ExceededLimit[];
@@ -8990,7 +8992,7 @@ export interface RebalanceRow {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
@@ -9011,7 +9013,7 @@ export interface RebalanceSnapshot {
   readonly cap: number | null;
   /** Securities held at the cap. */
   readonly capped: readonly string[];
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights. */
   readonly redistributed: number;
   /** Securities traded at the price of an earlier session, which is at most max_stale_sessions old. */
   readonly stale_fills: readonly StaleFillPayload[];
@@ -9144,7 +9146,7 @@ export interface RebalanceView {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
@@ -9343,6 +9345,8 @@ export interface RefreshRequest {
   readonly full?: boolean | undefined;
   /** True reports the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
+  /** True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores. */
+  readonly load?: boolean | undefined;
   /** Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }
@@ -9620,6 +9624,8 @@ export interface RenderResult {
   readonly rendered_at: string;
   /** Number of pages. */
   readonly pages: number;
+  /** Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings. */
+  readonly file_name?: string | undefined;
 }
 
 /** Renders a report of each index as PDF and keeps it with the day for delivery. */
@@ -10152,16 +10158,16 @@ export interface RiskDiagnosticsPayload {
   readonly average_correlation: number;
   /** Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision. */
   readonly condition_number: number;
-  /** Weight of the target. 0 is the sample covariance; null if there is no target. */
-  readonly intensity: number | null;
+  /** Weight of the target. 0 is the sample covariance, or the covariance of a model without a target. */
+  readonly intensity: number;
   /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
   /** True if negative eigenvalues were clipped. */
   readonly repaired: boolean;
   /** Smallest eigenvalue of the matrix in the response. */
   readonly smallest_eigenvalue: number;
-  /** Structured target of the shrinkage. */
-  readonly target: 'constant_correlation' | 'scaled_identity' | null;
+  /** Target of the shrinkage; `none` for an imported model and for estimators that do not shrink. */
+  readonly target: 'constant_correlation' | 'scaled_identity' | 'none';
 }
 
 /** Settings of a risk model, as in an estimate request. */
@@ -13519,12 +13525,12 @@ export interface Operations {
   /** Returns the status of a job. After success, the response includes its result. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Cancels a job. */
   cancelJob: {
     request: { readonly params: { readonly job_id: string } };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Queues failed jobs again. */
   retryJobs: {

@@ -54,7 +54,9 @@ const figures = {
     }),
   cap: z.number().nullable(),
   capped: z.int().meta({ description: 'Number of securities held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
+  redistributed: z
+    .number()
+    .meta({ description: 'Weight that was redistributed from capped securities when the weights were decided.' }),
   turnover: z.number().nullable().meta({
     description:
       'One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.',

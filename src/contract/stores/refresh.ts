@@ -21,6 +21,10 @@ export const RefreshRequest = defineObject(() => ({
     .boolean()
     .default(false)
     .meta({ description: 'True reports the changes of a refresh without storing or serving them.' }),
+  load: z.boolean().default(false).meta({
+    description:
+      'True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores.',
+  }),
   fail_on: z
     .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
     .default([])

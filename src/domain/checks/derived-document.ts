@@ -27,7 +27,7 @@ export function readDerivation(body: unknown): DerivationRequest {
   const all = [
     ...findings,
     ...ofTexts,
-    ...checkOptimisation(raw, ''),
+    ...checkOptimisation(raw, '', true),
     ...checkRows(raw['constraints'], 'constraints', true),
   ];
   assertNoErrors('request', all);

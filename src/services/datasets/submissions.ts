@@ -4,7 +4,7 @@ import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -47,8 +47,8 @@ export interface DatasetSubmissions {
   generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
    * Queues a refresh of a store.
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
-   *   STORE_REFRESHING
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED,
+   *   STORE_LOADING, STORE_REFRESHING
    */
   refresh(datasetId: string, request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
@@ -82,7 +82,9 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     datasetId: string,
     { request, origin, day }: RefreshTerms,
   ): Promise<JobStatus> {
-    assertRefreshable((await activity.requireKnown(datasetId)).document, request, calendars);
+    const { document } = await activity.requireKnown(datasetId);
+    assertRefreshable(document, request, calendars);
+    assertServed(document, request, activity);
     return admitJob(datasetId, () =>
       jobs.submit({
         kind,
@@ -238,6 +240,20 @@ function assertRefreshable(
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
   const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
+}
+
+/** Refuses a refresh of a store that its activation reads again. @throws Refusal STORE_NOT_SERVED */
+function assertServed(
+  { store_id: datasetId, kind }: DatasetDocument,
+  { load }: RefreshRequest,
+  { isServed }: Pick<DatasetActivity, 'isServed'>,
+): void {
+  if (load || isManaged(kind) || isServed(datasetId)) return;
+  throw new Refusal(
+    'STORE_NOT_SERVED',
+    `The data store ${datasetId} is a ${kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
+    { store_id: datasetId },
+  );
 }
 
 interface RefreshTerms {

@@ -857,13 +857,13 @@ class AttributionView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Securities, sorted by contribution (largest first) and identifier.
+    #: Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0.
     contributions: t.Sequence[ContributionPayload]
-    #: Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.
+    #: Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum.
     contributions_sum: float
     #: Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts.
     overlay_parts_sum: t.Optional[float]
-    #: Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.
+    #: Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level divided by the first, less 1.
     total_return: float
@@ -6593,6 +6593,8 @@ class IndexSummary(t.TypedDict):
     run_at: t.Optional[str]
     #: Labels of the document.
     tags: t.Sequence[str]
+    #: Documents that the definition names and that are not stored any more, such as a part of a blend.
+    problems: t.Sequence[Finding]
 
 
 class InspectRequest(t.TypedDict, total=False):
@@ -9361,7 +9363,7 @@ class _PreviewResponse(t.TypedDict):
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.
+    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.
     overlay: PreviewOverlay
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
@@ -9382,7 +9384,7 @@ class PreviewSolve(t.TypedDict):
     after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
-    #: Every constraint, binding or not.
+    #: Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.
     constraints: t.Sequence[PreviewConstraint]
     #: Soft bounds that the solved weights violate.
     exceeded: t.Sequence[ExceededLimit]
@@ -10039,7 +10041,7 @@ class RebalanceRow(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
@@ -10060,7 +10062,7 @@ class RebalanceSnapshot(t.TypedDict):
     cap: t.Optional[float]
     #: Securities held at the cap.
     capped: t.Sequence[str]
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights.
     redistributed: float
     #: Securities traded at the price of an earlier session, which is at most max_stale_sessions old.
     stale_fills: t.Sequence[StaleFillPayload]
@@ -10196,7 +10198,7 @@ class RebalanceView(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
@@ -10398,6 +10400,8 @@ class RefreshRequest(t.TypedDict, total=False):
     full: bool
     #: True reports the changes of a refresh without storing or serving them.
     dry_run: bool
+    #: True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores.
+    load: bool
     #: Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
@@ -10713,6 +10717,8 @@ class RenderResult(_RenderResult, total=False):
     index_ids: t.Sequence[str]
     #: Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.
     as_of: str
+    #: Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings.
+    file_name: str
 
 
 class RenderStep(t.TypedDict):
@@ -11281,16 +11287,16 @@ class RiskDiagnosticsPayload(t.TypedDict):
     average_correlation: float
     #: Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.
     condition_number: float
-    #: Weight of the target. 0 is the sample covariance; null if there is no target.
-    intensity: t.Optional[float]
+    #: Weight of the target. 0 is the sample covariance, or the covariance of a model without a target.
+    intensity: float
     #: True if no eigenvalue is negative.
     positive_semi_definite: bool
     #: True if negative eigenvalues were clipped.
     repaired: bool
     #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
-    #: Structured target of the shrinkage.
-    target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
+    #: Target of the shrinkage; `none` for an imported model and for estimators that do not shrink.
+    target: t.Literal["constant_correlation", "scaled_identity", "none"]
 
 
 class _RiskEstimator(t.TypedDict):

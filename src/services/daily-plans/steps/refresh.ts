@@ -52,7 +52,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
   async function refreshStore({ spec, day, put, origin, signal }: StepContext<RefreshTerms>) {
-    const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
+    const request = { until: null, full: false, dry_run: false, load: true, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
     const { store_id: storeId } = spec;
     const refreshedDay = { date: day().date, held: listHeldSecurities(day()) };
     const submit = () =>

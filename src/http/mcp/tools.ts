@@ -39,7 +39,7 @@ export interface ToolParameter {
 }
 
 /** Maximum length of a tool's description. The guide and the contract contain the full text. */
-const DESCRIPTION_MAX = 400;
+const DESCRIPTION_MAX = 360;
 /** Maximum length of the description of a parameter. */
 const PARAMETER_MAX = 100;
 /** Maximum length of the schema of a body: 600 tokens. */

@@ -13,36 +13,41 @@ const OUT = join(ROOT, 'dist/console');
 
 /** Modules that pages share. */
 const isShared = (id) =>
-  /node_modules\/(@?preact)\/|src\/(clients|console\/(state|words|shell|style|components\/(?!table\/)))/.test(id);
-
-/** The frame of the console, and the first page. */
-const FIRST_MODULES = ['main.tsx', 'pages/home/home.tsx'].map((path) => join(ROOT, 'src/console', path));
-
-/** Returns the modules that the browser needs before it shows the first page. */
-function findFirstModules(graph) {
-  const found = new Set(FIRST_MODULES);
-  for (const id of found) for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) found.add(imported);
-  return found;
-}
-
-let firstModules;
-/** Names the script of the shared modules that the first page needs. Other modules are loaded with the pages that use them. */
-function nameCore(id, graph) {
-  firstModules ??= findFirstModules(graph);
-  return firstModules.has(id) ? 'core' : null;
-}
-
-/** Components of most pages except the first one. */
-const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|confirm|facts|json-document|may-not|missing-data|signed|weekday-date|versions\/families)|state\/(range|fields|schemas|names|index-store|one-at-a-time|exchanges|pending-approvals|plain-sentences)|words\/(compared|formulas|parts|quantities|methodology|first-names)|pages\/index\/(rule-address|definition-run))\./.test(
+  /rolldown\/runtime|node_modules\/(@?preact)\/|src\/(clients|console\/(main\.tsx|state|words|shell|style|components\/(?!table\/)))/.test(
     id,
   );
+
+/** Returns the modules that some modules import statically, themselves included, by a test of their path. */
+function createReach(paths) {
+  let found;
+  return (id, graph) => {
+    if (found === undefined) {
+      found = new Set(paths.map((path) => join(ROOT, 'src/console', path)));
+      for (const each of found)
+        for (const imported of graph.getModuleInfo(each)?.importedIds ?? []) found.add(imported);
+    }
+    return found.has(id);
+  };
+}
+
+/** The frame of the console and the first page: what the browser needs before it shows the first page. */
+const isFirst = createReach(['main.tsx', 'pages/home/home.tsx']);
+/** The search, which every page loads after it is shown, and the first tab of an index, whose components most pages use. */
+const isCommon = createReach([
+  'shell/palette.tsx',
+  'shell/view-parts.tsx',
+  'shell/tour-steps.ts',
+  'pages/index/index-page.tsx',
+]);
 
 /** Fields of most forms; fields that only few pages use are loaded with these pages. */
 const isForm = (id) =>
-  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(change|terms|settings)\./.test(
+  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)/.test(
     id,
   );
+
+const nameCore = (id, graph) => (id.includes('rolldown/runtime') || isFirst(id, graph) ? 'core' : null);
+const nameView = (id, graph) => (isCommon(id, graph) || isForm(id) ? 'view' : null);
 
 /** The editor of source texts, without its languages. */
 const isEditor = (id) =>
@@ -75,9 +80,13 @@ const config = {
           groups: [
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
-            { name: 'form', test: isForm, priority: 1 },
-            { name: nameCore, debugName: 'core', test: isShared, priority: 3 },
-            { name: 'view', test: isView, priority: 2 },
+            { name: nameCore, debugName: 'core', test: isShared, priority: 4 },
+            {
+              name: 'home',
+              test: /pages\/home\/(?!first-steps|example)|components\/event-badge|calendar\/coming/,
+              priority: 3,
+            },
+            { name: nameView, debugName: 'view', test: /src\/console\/(?!components\/(chart|table)\/)/, priority: 1 },
             { name: 'code', test: isEditor, priority: 1 },
           ],
         },

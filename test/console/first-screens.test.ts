@@ -7,7 +7,7 @@ import type {
   PreviewResponse,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, waitForCalm, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -17,6 +17,9 @@ const browserFailure = await tryBrowser();
 /** Script that returns the colours of the last list of bars. */
 const LAST_BAR_COLOURS = `[...[...document.querySelectorAll('table.bars')].at(-1).querySelectorAll('.bar')]
   .map((bar) => getComputedStyle(bar).backgroundColor)`;
+
+/** Maximum number of requests until a page and its search are loaded, without the search for documents. */
+const REQUESTS_MAX = 20;
 
 const NOTES = [
   ['Review moved', '2021-12-31', ''],
@@ -32,6 +35,25 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await desk.page.goto(desk.service.url());
   });
   afterAll(() => desk?.close());
+
+  test.each([
+    ['first page', '', 'Coming up'],
+    ['page of an index', '/console/indices/CORE', /^Figures from/],
+  ])('the %s requests each address once, and few in all, also in the background', async (_, address, label) => {
+    const page = await desk.newPage();
+    const requests: string[] = [];
+    page.on('request', (request) =>
+      requests.push(`${request.method()} ${request.url().slice(desk.service.url().length)}`),
+    );
+    await page.goto(`${desk.service.url()}${address}`);
+    await page.getByLabel(label).first().waitFor();
+    await pollEventually(() => requests.some((request) => request.includes('assets/view-'))).toBe(true);
+    await waitForCalm(page);
+    await page.close();
+    expect(requests.filter((request, k) => requests.indexOf(request) !== k)).toEqual([]);
+    // One more than finished requests: the stream of events.
+    expect(requests.length, requests.join('\n')).toBeLessThanOrEqual(REQUESTS_MAX + 1);
+  });
 
   test('governance marks an index that is behind its data, by sessions', async () => {
     const { page, service } = desk;

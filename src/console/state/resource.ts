@@ -47,18 +47,60 @@ effect(() => {
   return () => clearTimeout(timer);
 });
 
-/** Responses that were requested while the page was still loading, by key. */
-const prefetchedAnswers = new Map<string, Promise<unknown>>();
+/** A request that several components of a page use. */
+interface SharedRequest {
+  readonly answer: Promise<unknown>;
+  readonly controller: AbortController;
+  /** `worldVersion` when the request was sent. */
+  readonly version: number;
+  /** Number of components that use the request. The last one that leaves a pending request aborts it. */
+  users: number;
+  isAnswered: boolean;
+}
+
+/**
+ * Pending requests and recent responses, by key. Components that are rendered together send one request per key, and so
+ * do a page and the code that prefetches for it.
+ */
+const sharedRequests = new Map<string, SharedRequest>();
+/** Time in ms in which further components use a response, unless data may have changed before. */
+const SHARED_MS = 2000;
+
+function forgetRequest(key: string, request: SharedRequest): void {
+  if (sharedRequests.get(key) === request) sharedRequests.delete(key);
+}
+
+function sendRequest(key: string, ask: (signal: AbortSignal) => Promise<unknown>): SharedRequest {
+  const controller = new AbortController();
+  const answer = ask(controller.signal);
+  const request = { answer, controller, version: worldVersion.peek(), users: 0, isAnswered: false };
+  answer.catch(() => forgetRequest(key, request)); // each user handles the error
+  sharedRequests.set(key, request);
+  return request;
+}
+
+/** @param isRepeat true if the request must be sent again */
+function joinRequest(key: string, ask: (signal: AbortSignal) => Promise<unknown>, isRepeat: boolean): SharedRequest {
+  const earlier = sharedRequests.get(key);
+  const isUsable = earlier !== undefined && !isRepeat && earlier.version === worldVersion.peek();
+  const request = isUsable ? earlier : sendRequest(key, ask);
+  request.users++;
+  return request;
+}
+
+function leaveRequest(key: string, request: SharedRequest): void {
+  request.users--;
+  if (request.users > 0 || request.isAnswered) return;
+  request.controller.abort();
+  forgetRequest(key, request);
+}
 
 /**
  * Sends the first request of a page before the page is loaded.
  * @param key key of the request, as the page uses it
  */
 export function prefetch<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
-  if (prefetchedAnswers.has(key)) return;
-  const answer = ask(new AbortController().signal);
-  answer.catch(() => undefined); // the page handles the error
-  prefetchedAnswers.set(key, answer);
+  if (!sharedRequests.has(key)) sendRequest(key, ask);
 }
 
 /** Earlier responses. A page that is visited again can be shown at once. */
@@ -75,6 +117,7 @@ function keep(key: string, data: unknown): void {
 /** Removes all earlier responses. Used when the key changes, because another key may give access to other data. */
 export function forgetSeen(): void {
   seenValues.clear();
+  sharedRequests.clear();
 }
 
 /**
@@ -92,7 +135,7 @@ export function useResource<T>(
   const isLoading = useSignal(key !== null);
   const turn = useSignal(0);
   const wantedKey = useSignal(key);
-  const question = useMemo(() => ({ ask, asked: key }), []);
+  const question = useMemo(() => ({ ask, asked: key, turn: 0 }), []);
   question.ask = ask;
   wantedKey.value = key;
 
@@ -113,8 +156,11 @@ export function useResource<T>(
     const seenValue = seenValues.get(requestedKey) as T | undefined;
     if (seenValue !== undefined || (!keeps && question.asked !== requestedKey)) data.value = seenValue;
     question.asked = requestedKey;
+    const isRepeat = question.turn !== turn.peek();
+    question.turn = turn.peek();
+    const request = joinRequest(requestedKey, question.ask, isRepeat);
     const retry = () => void turn.value++;
-    return answerInto({ key: requestedKey, ask: question.ask, isLater, data, trouble, isLoading, again: retry });
+    return answerInto({ key: requestedKey, request, isLater, data, trouble, isLoading, again: retry });
   });
 
   return {
@@ -133,7 +179,7 @@ const toRetriedTrouble = (trouble: Trouble): Trouble =>
 
 interface PendingRequest<T> {
   readonly key: string;
-  readonly ask: (signal: AbortSignal) => Promise<T>;
+  readonly request: SharedRequest;
   readonly isLater: boolean;
   readonly data: { value: T | undefined; peek(): T | undefined };
   readonly trouble: { value: Trouble | null };
@@ -142,16 +188,14 @@ interface PendingRequest<T> {
 }
 
 /**
- * Sends a request and stores the response or the error in signals.
- * @returns a function that aborts the request
+ * Stores the response of a request, or the error, in signals.
+ * @returns a function that leaves the request
  */
-function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: PendingRequest<T>): () => void {
-  const controller = new AbortController();
+function answerInto<T>({ key, request, isLater, data, trouble, isLoading, again }: PendingRequest<T>): () => void {
+  let hasLeft = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  const early = prefetchedAnswers.get(key) as Promise<T> | undefined; // the response has the key of this request
-  prefetchedAnswers.delete(key);
-  const pendingAnswer = early ?? ask(controller.signal);
+  const pendingAnswer = request.answer as Promise<T>; // the response has the key of this request
   if (!isLater) {
     busyCount.value = busyCount.peek() + 1;
     const end = () => {
@@ -161,14 +205,16 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: P
   }
   pendingAnswer.then(
     (answer) => {
-      if (controller.signal.aborted) return;
+      if (hasLeft) return;
+      if (!request.isAnswered) setTimeout(() => forgetRequest(key, request), SHARED_MS);
+      request.isAnswered = true;
       keep(key, answer);
       data.value = answer;
       trouble.value = null;
       isLoading.value = false;
     },
     (thrown: unknown) => {
-      if (controller.signal.aborted) return;
+      if (hasLeft) return;
       isLoading.value = false;
       const retriedTrouble = toRetriedTrouble(createTrouble(thrown));
       // The data of another request must not be shown with the error of this one.
@@ -180,6 +226,7 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: P
   );
   return () => {
     clearTimeout(timer);
-    controller.abort();
+    hasLeft = true;
+    leaveRequest(key, request);
   };
 }

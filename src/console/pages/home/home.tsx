@@ -10,18 +10,16 @@ import { service } from '../../state/service.js';
 import { useStores } from '../../state/stores.js';
 import { Banner } from '../../components/banner.js';
 import { createLazyComponent } from '../../components/lazy.js';
+import { Coming } from '../calendar/coming.js';
 import { IndexTable } from './index-table.js';
+import { LatestJobs } from './latest-jobs.js';
 import { Strategies } from './strategies.js';
 import { RunningJobs } from './running-jobs.js';
 import { ServedStore } from './served-store.js';
 import './home.css';
 
-const ComingEvents = createLazyComponent('the calendar', async () => (await import('../calendar/coming.js')).Coming);
-
 /** Shown only without data stores, so the first page of a service in use does not load it. */
 const FirstSteps = createLazyComponent('the first steps', async () => (await import('./first-steps.js')).FirstSteps);
-
-const LatestJobs = createLazyComponent('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
 
 /** Returns true after a start of the service while it is loading the previously served store. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
@@ -73,7 +71,7 @@ export function Home() {
       <Strategies />
       {hasIndices && (
         <div class="home-more">
-          <ComingEvents />
+          <Coming />
           <LatestJobs />
         </div>
       )}

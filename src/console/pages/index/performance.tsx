@@ -7,7 +7,6 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { useWidth } from '../../components/use-width.js';
-import { createLazyComponent } from '../../components/lazy.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -19,14 +18,9 @@ import { countValues, formatDecimal, formatPercent, getSignClass } from '../../w
 import { returnText } from '../../words/returns.js';
 import { DivisorChart } from './divisor-chart.js';
 import { createFigures, formatDayReturn, formatRelation, formatSubject, type RiskControl } from './figures.js';
-import type { MoreProps } from './more-figures.js';
+import { MoreFigures } from './more-figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
 import { useRiskControl } from './risk-control.js';
-
-const More = createLazyComponent<MoreProps>(
-  'more figures',
-  async () => (await import('./more-figures.js')).MoreFigures,
-);
 
 interface PerformanceProps {
   readonly id: string;
@@ -107,7 +101,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
         <>
           <Drawdown view={performance.data} />
           {tracked === id && <DivisorChart id={id} />}
-          <More view={performance.data} run={run} />
+          <MoreFigures view={performance.data} run={run} />
         </>
       )}
     </div>

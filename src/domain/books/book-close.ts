@@ -1,6 +1,7 @@
 import { roundShares } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
@@ -289,21 +290,24 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   value[position]! *= retained;
   cash[position] = left;
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
-  if (targets.basket !== undefined) holdBasket(state, position, targets.basket);
+  state.holdsBasket = targets.basket !== undefined;
+  if (targets.basket !== undefined) holdBasket(state, session, targets);
   for (const slot of waiting)
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }
 
-/**
- * Sets the divisor for holdings of fixed numbers of shares, so that the change in market value leaves the level
- * unchanged.
- */
-function holdBasket(state: BookState, position: number, basket: number): void {
-  const { reinvested, divisor } = state;
+/** Sets the divisor to the market value of fixed numbers of shares over the level. */
+function holdBasket(state: BookState, session: number, { columns, basket, fixedShares }: Targets): void {
+  const { reinvested, divisor, index, sm, slotOf, expectedShares } = state;
   if (reinvested === null) return;
-  const level = reinvested.levels.price[position]!;
-  state.basketUnit ??= (level * divisor[position]!) / basket;
-  divisor[position] = (state.basketUnit * basket) / level;
+  const position = session - state.input.from;
+  const row = readPanelRow(sm, session);
+  let money = fixedShares === undefined ? basket! : 0;
+  fixedShares?.forEach((shares, k) => {
+    money += shares * index[row + columns[k]!]!;
+    expectedShares[slotOf[columns[k]!]!] = shares;
+  });
+  divisor[position] = money / reinvested.levels.price[position]!;
 }
 
 /** Sets the weight of each of the `slots` to its target weight times `scale`. These slots become the only holdings. */

@@ -60,6 +60,8 @@ export interface BookState extends EventTerms {
   readonly orders: Order[];
   /** Orders of the latest rebalance that are waiting for a price bar. */
   waiting: Order[];
+  /** Number of positions in the holding period. */
+  periodCount: number;
   /** Held slots, ascending, in the first `count` positions. */
   readonly heldSlots: Int32Array;
   /** 1 for held slots, [H]. */
@@ -83,12 +85,15 @@ export interface BookState extends EventTerms {
   periodValue: number;
   periodCash: number;
   path: number;
-  /** Factor on the value from two sources: reinvested dividends, and adjusted closes that changed the divisor. */
+  /**
+   * Factor on the value from two sources: reinvested dividends, and adjusted closes that changed the divisor. 1 for an
+   * index with index shares, whose `path` is its market value.
+   */
   carry: number;
-  /** Ratio of market value to basket value, if the book holds a basket: see `Targets.basket`. */
-  basketUnit: number | null;
-  /** Ratio of the exact divisor to the rounded divisor at the previous close. */
-  roundedBy: number;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  holdsBasket: boolean;
+  /** Growth of an index by reinvested dividends since its first session, before and after tax. */
+  readonly reinvestedIncome: { total: number; net: number };
   /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
   readonly exactDivisor: Float64Array | null;
   /** Number of holding periods so far. */
@@ -103,8 +108,13 @@ export interface BookState extends EventTerms {
   missing: readonly number[];
   /** Spun-off securities that have no price yet. */
   children: SpunOffSecurity[];
-  /** True if a spun-off security joined the holdings on the session. */
-  hasEntered: boolean;
+  /** True if a spun-off security or reinvested cash changed index shares on the session. */
+  hasNewShares: boolean;
+  /**
+   * Index shares of securities that are not held yet, or are held in another number, by slot, [H]; 0 if they follow
+   * from the weight.
+   */
+  readonly expectedShares: Float64Array;
   /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
   droppedChildren: readonly number[];
   /** Held securities whose ticker changed, by column, with the new column; kept until the new ticker has a price. */
@@ -171,9 +181,10 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     periodCash,
     path,
     carry,
-    basketUnit,
-    roundedBy,
+    holdsBasket,
+    exactDivisor,
     reinvested,
+    reinvestedIncome,
     input,
   } = state;
   const position = session - input.from;
@@ -195,12 +206,13 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     stretchCash: periodCash,
     path,
     carry,
-    basketUnit,
-    ...(roundedBy === 1 ? {} : { roundedBy }),
+    holdsBasket,
+    ...(exactDivisor === null ? {} : { exactDivisor: exactDivisor[position]! }),
     levels: reinvested && {
       price: reinvested.levels.price[position]!,
       total: reinvested.levels.total[position]!,
       net: reinvested.levels.net[position]!,
+      reinvested: { ...reinvestedIncome },
     },
     ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -252,7 +264,22 @@ export function writeRow(state: BookState, session: number): void {
 
 /** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, heldSlots, places, count, weights, columns, value, cash } = state;
+  const { input, value, cash } = state;
+  const position = session - input.from;
+  state.begins[position] = 1;
+  state.periods++;
+  if (state.reinvested === null) holdUnits(state, session);
+  else holdIndexShares(state, session);
+  state.isOneRun = isOneRunOf(state.heldColumns, state.count);
+  state.periodCount = state.count;
+  state.periodValue = value[position]!;
+  state.carry = 1;
+  if (state.reinvested === null) state.periodCash = cash[position]!;
+}
+
+/** Converts weights into units per unit of value. */
+function holdUnits(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, heldSlots, places, count, weights, columns, value } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
@@ -267,13 +294,49 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   const scale =
     value[position]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[position]! / state.path : 1;
   for (const child of state.children) child.units *= scale;
-  state.isOneRun = isOneRunOf(heldColumns, count);
-  state.begins[position] = 1;
-  state.periods++;
-  state.periodValue = value[position]!;
-  state.periodCash = cash[position]!;
   state.path = 1;
-  state.carry = 1;
+}
+
+/** Maximum relative rounding error of index shares that are computed from weights. */
+const SHARE_NOISE = 1e-12;
+
+/**
+ * Converts weights into index shares at the market value of the index. Index shares that the close does not change keep
+ * their bits.
+ */
+function holdIndexShares(state: BookState, session: number): void {
+  const { index, sm, units, heldColumns, heldSlots, places, count, weights, columns, expectedShares } = state;
+  const position = session - state.input.from;
+  const { levels } = state.reinvested!;
+  // After a total loss the level stays 0, whatever the market value of later holdings.
+  const money = levels.price[position]! * state.divisor[position]! || 1;
+  const row = findRowOffset(state, session);
+  const from = readPanelRow(sm, session);
+  for (let k = 0; k < state.periodCount; k++) {
+    const slot = state.slotOf[heldColumns[k]!]!;
+    if (expectedShares[slot] === 0) expectedShares[slot] = units[k]!;
+  }
+  state.periodCash = state.cash[position]! * money;
+  let marketValue = state.periodCash;
+  for (let k = 0; k < count; k++) {
+    const slot = heldSlots[k]!;
+    const column = columns[slot]!;
+    heldColumns[k] = column;
+    places[slot] = k;
+    const shares = (weights[row + slot]! * money) / index[from + column]!;
+    const expected = expectedShares[slot]!;
+    units[k] = Math.abs(shares / expected - 1) < SHARE_NOISE ? expected : shares;
+    marketValue += units[k]! * index[from + column]!;
+  }
+  expectedShares.fill(0);
+  state.path = marketValue;
+}
+
+/** Adds the shares of a spun-off security to those that its weight is expected to give. */
+export function expectShares(state: BookState, { slot, units: added }: SpunOffSecurity): void {
+  const { isHeld, units, places, expectedShares } = state;
+  const heldUnits = expectedShares[slot]! || (isHeld[slot] === 1 ? units[places[slot]!]! : 0);
+  expectedShares[slot] = heldUnits + added;
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Targets {
   readonly cash?: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
+  /** Fixed numbers of shares that give the weights, [n]; absent if weights are decided. */
+  readonly fixedShares?: Float64Array;
   /**
    * Ratio of market value after to before the entry of securities with their own index shares. The divisor has the same
    * factor.
@@ -109,12 +111,15 @@ export interface BookEnd extends PendingSecurities {
   readonly path: number;
   /** Factor on `path` from reinvested dividends and adjusted closes since the start of the holding period. */
   readonly carry: number;
-  /** Ratio of market value to basket value; null without a basket: see `Targets.basket`. */
-  readonly basketUnit: number | null;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  readonly holdsBasket: boolean;
   /** Ratio of the exact to the rounded divisor at the last close; absent if the divisor is not rounded. */
-  readonly roundedBy?: number;
-  /** Index levels in each return variant; null if dividends are reinvested in the paying constituents. */
-  readonly levels: Readonly<Record<ReturnVariant, number>> | null;
+  readonly exactDivisor?: number;
+  /**
+   * Index levels in each return variant, and their growth by reinvested dividends since the first session; null if
+   * dividends are reinvested in the paying constituents.
+   */
+  readonly levels: (Readonly<Record<ReturnVariant, number>> & { readonly reinvested: Record<'total' | 'net', number> }) | null;
   /** Indices of the orders that are waiting for a price bar. */
   readonly waiting: readonly number[];
 }

@@ -4,7 +4,7 @@ import { listAbsences } from '../market/absences.js';
 import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
 import { computeValueIndex } from '../index-mathematics/growth.js';
 import { createEffectTable } from '../index-mathematics/session-effects.js';
-import { toShortTerms } from '../index-mathematics/growth-terms.js';
+import { holdsShares, toShortTerms } from '../index-mathematics/growth-terms.js';
 import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
@@ -65,14 +65,16 @@ export function openBook(input: BookInput): BookState {
     ...allocateSlotArrays(H),
     shareCounts: openCounts(input, columns),
     count: 0,
+    periodCount: 0,
     isOneRun: false,
     periodValue: input.initialValue,
     periodCash: 1,
     path: 1,
     carry: 1,
-    basketUnit: null,
-    ...allocateRounding(input),
-    hasEntered: false,
+    holdsBasket: false,
+    reinvestedIncome: { total: 1, net: 1 },
+    exactDivisor: allocateExactDivisor(input),
+    hasNewShares: false,
     transfers: createTransferRecorder(),
     ...allocateIncome(input),
     periods: 0,
@@ -107,17 +109,16 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
   });
 }
 
-/** Allocates the state for rounding the divisor of an index. */
-function allocateRounding({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
-  const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
-  return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
+function allocateExactDivisor({ rounding, growth, from, to }: BookInput): BookState['exactDivisor'] {
+  const isRounded = roundsAny(rounding, 'divisor') && holdsShares(growth);
+  return isRounded ? new Float64Array(to - from + 1).fill(1) : null;
 }
 
 /** Allocates the values of a book by session, and the weights. */
 function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = allocateRetainedFloats(7 * length);
-  const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
+  const hasDividends = holdsShares(growth) && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // each further row is cleared before it is written
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
@@ -142,7 +143,7 @@ function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeigh
  */
 function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
-  if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
+  if (!holdsShares(growth) || fills !== 'all') return { reinvested: null };
   const length = to - from + 1;
   const memory = allocateRetainedFloats(5 * length);
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
@@ -162,6 +163,7 @@ function allocateSlotArrays(H: number) {
     places: new Int32Array(H),
     targetWeights: new Float64Array(H),
     before: new Float64Array(H),
+    expectedShares: new Float64Array(H),
     slots: new Int32Array(H),
   };
 }
@@ -180,6 +182,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     isHeld[slot] = 1;
     everHeld[slot] = 1;
   }
+  state.periodCount = state.count;
   state.isOneRun = isOneRunOf(heldColumns, state.count);
   adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
   state.value[0] = end.value;
@@ -190,15 +193,15 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
   state.periodCash = end.stretchCash;
   state.path = end.path;
   state.carry = end.carry;
-  state.basketUnit = end.basketUnit;
-  state.roundedBy = end.roundedBy ?? 1;
-  if (state.exactDivisor) state.exactDivisor[0] = state.roundedBy;
+  state.holdsBasket = end.holdsBasket;
+  if (state.exactDivisor) state.exactDivisor[0] = end.exactDivisor ?? 1;
   state.paths[0] = end.path * end.carry;
   if (state.reinvested && end.levels) {
     const { levels } = state.reinvested;
     levels.price[0] = end.levels.price;
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
+    Object.assign(state.reinvestedIncome, end.levels.reinvested);
   }
   copyPending(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));

@@ -37,7 +37,7 @@ export function simulateBook(input: BookInput): Book {
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    if (state.hasEntered) roundEnteredShares(state, session);
+    if (state.hasNewShares) roundNewShares(state, session);
     roundDivisor(state, session);
     if (session === input.followedFrom) pendingSecurities = startFollowing(state, session);
     state.counts[position] = state.count;
@@ -98,10 +98,11 @@ function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'hasWhol
   };
 }
 
-/** Rounds the index shares of securities that entered by spin-off on the session. */
-function roundEnteredShares(state: BookState, session: number): void {
-  state.hasEntered = false;
+/** Rounds index shares that a spin-off or reinvested cash changed on the session. */
+function roundNewShares(state: BookState, session: number): void {
+  state.hasNewShares = false;
   if (!roundsAny(state.input.rounding, 'shares')) return;
+  writeRow(state, session);
   roundShares(state, session);
   beginHoldingPeriod(state, session);
 }
@@ -113,7 +114,8 @@ function roundEnteredShares(state: BookState, session: number): void {
 function startFollowing(state: BookState, session: number): PendingSecurities {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
-  return listPending(state);
+  const { children, ...pending } = listPending(state);
+  return { ...pending, children: children.map((child) => ({ ...child, units: child.units / state.path })) };
 }
 
 function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {

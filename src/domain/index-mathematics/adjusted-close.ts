@@ -20,6 +20,11 @@ function computeReduction({ ratio, special }: SessionEffect, before: number): nu
   return special < before / ratio ? special : 0;
 }
 
+/** Returns the cash that a holding reinvests in the security at the close of the session. */
+export function computeCash(effect: SessionEffect, before: number): number {
+  return effect.cash + (effect.special - computeReduction(effect, before));
+}
+
 /**
  * Returns the return of a security over a session with an effect, including dividends of the return variant.
  * @param before carried close of the previous session, on the share basis of that session
@@ -32,7 +37,7 @@ export function computeGrowthStep(
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income } = effect;
   const adjustedClose = adjustClose(effect, before);
-  const cash = effect.cash + income + (special - computeReduction(effect, before));
+  const cash = computeCash(effect, before) + income;
   if (bar !== bar) return { factor: 1 + cash / adjustedClose, carried: adjustedClose };
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };

@@ -127,6 +127,11 @@ export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
+/** Returns true if the units of holdings are shares, because dividends do not change the number of shares. */
+export function holdsShares({ reinvestment }: Pick<GrowthTerms, 'reinvestment'>): boolean {
+  return reinvestment === 'index';
+}
+
 /** Returns the terms that determine carried prices. These depend neither on the return variant nor on dividends. */
 export function toCloseTerms(terms: GrowthTerms): GrowthTerms {
   return createChangedTerms(terms, { variant: 'price', withholdingTax: 0, reinvestment: 'index' });

@@ -7,6 +7,7 @@ import {
   toCloseTerms,
   toHoldingTerms,
   createKey,
+  holdsShares,
   selectTermsUntil,
   type GrowthTerms,
 } from './growth-terms.js';
@@ -51,14 +52,16 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 }
 
 /**
- * Returns the value of one unit held since the first bar of a security, in the index currency, [S - first x N]. It is
- * the cumulative product of growth, without dividends that the index reinvests. The value of a holding is its units
- * times this value. It is NaN before the first bar and while a rate is missing, and then restarts at 1.
+ * Returns the value of one unit of each security in the index currency, [S - first x N]. The value of a holding is its
+ * units times this value. If the index reinvests dividends, a unit is a share: its value is the carried price, and
+ * corporate actions change the units. Otherwise it is one unit held since the first bar, the cumulative product of
+ * growth, which restarts at 1 after a missing rate. It is NaN before the first bar and while a rate is missing.
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const growthTerms = toHoldingTerms(terms);
-  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => computeIndexPanel(sm, growthTerms));
+  const compute = holdsShares(growthTerms) ? computePricePanel : computeIndexPanel;
+  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => compute(sm, growthTerms));
 }
 
 /**
@@ -84,6 +87,36 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
       if (value === value) panel[row + i] = value;
       else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
     }
+  }
+  return panel;
+}
+
+/** Computes the carried price of each security on each session, in the index currency. */
+function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { securityCount, rowOf, sessions, market, first } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const table = createEffectTable(sm, terms);
+  const { columns, starts } = table;
+  const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  const carriedPrices = findBasePrices(sm, terms);
+  if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    for (let e = starts[s]!; e < starts[s + 1]!; e++) {
+      const before = carriedPrices[columns[e]!]!;
+      if (before > 0) carriedPrices[columns[e]!] = adjustClose(readEffect(table, e), before);
+    }
+    const from = rowOf[s]! * securityCount;
+    for (let i = 0; from >= 0 && i < securityCount; i++) {
+      const price = close[from + i]!;
+      if (price === price) carriedPrices[i] = price;
+    }
+    panel.set(carriedPrices, readPanelRow(sm, s));
+  }
+  const rates = createExchangeRates(sm, terms.currency);
+  for (let i = 0; i < securityCount; i++) {
+    if (rates.isNative(i)) continue;
+    const series = rates.seriesOf(i);
+    for (let s = findFirstComputed(sm); s < sessions.length; s++) panel[readPanelRow(sm, s) + i]! *= series[s]!;
   }
   return panel;
 }

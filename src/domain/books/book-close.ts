@@ -265,7 +265,7 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING_SECURITIES);
+  copyPending(state, session === input.from && input.followed ? input.followed : NO_PENDING_SECURITIES);
   for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
   state.count = 0;
@@ -290,6 +290,8 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   value[position]! *= retained;
   cash[position] = left;
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
+  const { fixedShares } = targets;
+  fixedShares?.forEach((shares, k) => (state.expectedShares[slotOf[targets.columns[k]!]!] = shares));
   state.holdsBasket = targets.basket !== undefined;
   if (targets.basket !== undefined) holdBasket(state, session, targets);
   for (const slot of waiting)
@@ -298,15 +300,12 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
 
 /** Sets the divisor to the market value of fixed numbers of shares over the level. */
 function holdBasket(state: BookState, session: number, { columns, basket, fixedShares }: Targets): void {
-  const { reinvested, divisor, index, sm, slotOf, expectedShares } = state;
+  const { reinvested, divisor, index, sm } = state;
   if (reinvested === null) return;
   const position = session - state.input.from;
   const row = readPanelRow(sm, session);
   let money = fixedShares === undefined ? basket! : 0;
-  fixedShares?.forEach((shares, k) => {
-    money += shares * index[row + columns[k]!]!;
-    expectedShares[slotOf[columns[k]!]!] = shares;
-  });
+  fixedShares?.forEach((shares, k) => (money += shares * index[row + columns[k]!]!));
   divisor[position] = money / reinvested.levels.price[position]!;
 }
 

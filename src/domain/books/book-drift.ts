@@ -24,7 +24,7 @@ import {
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
 import { computeBookValue, setUnits } from './book-growth.js';
-import { openSession, recordLevels, reinvestCash, reinvestDividends, roundShareFactors } from './book-income.js';
+import { growShares, openSession, reinvestCash, roundShareFactors } from './book-income.js';
 import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
@@ -50,7 +50,7 @@ export function driftToClose(state: BookState, session: number): void {
   roundShareFactors(state, session, shareFactors);
   const spunOffSecurities = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, shareFactors);
   const openingGrowth = openSession(state, session, shareFactors);
-  if (holdsShares(state.growth)) reinvestCash(state, session);
+  if (state.reinvested !== null) reinvestCash(state, session);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const openingDivisor = roundOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
@@ -64,13 +64,13 @@ export function driftToClose(state: BookState, session: number): void {
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
   if (state.reinvested === null) growValue(state, session, { sum, openingGrowth });
-  else recordLevels(state, session, sum);
+  else growShares(state, session, sum);
   assertWorth(state, session, value[position]!);
   cash[position] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  if (!holdsShares(state.growth)) divisor[position] = openingDivisor * computeReinvestmentFactor(state, session);
+  if (state.reinvested === null) divisor[position] = openingDivisor * computeReinvestmentFactor(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -80,14 +80,13 @@ interface SessionGrowth {
   readonly openingGrowth: number;
 }
 
-/** Grows the value of a book that is not an index with index shares. */
+/** Grows the value of a book whose units are not shares. */
 function growValue(state: BookState, session: number, { sum, openingGrowth }: SessionGrowth): void {
   const position = session - state.input.from;
   const before = state.path * state.carry;
   state.carry /= openingGrowth;
   state.path = sum;
   state.drift[position] = (sum * state.carry) / before;
-  if (holdsShares(state.growth)) reinvestDividends(state, session, before);
   const growth = sum * state.carry;
   state.paths[position] = growth;
   state.gross[position] = growth / before;

@@ -177,17 +177,6 @@ interface DividendReturns {
   /** Before and after tax. */
   readonly total: number;
   readonly net: number;
-  /** Dividends that the return variant of the book reinvests. */
-  readonly own: number;
-}
-
-/**
- * Reinvests the ordinary dividends of a session in all holdings at the close; neither index shares nor the divisor
- * change.
- * @param before growth from the start of the holding period to the previous close
- */
-export function reinvestDividends(state: BookState, session: number, before: number): void {
-  state.carry *= 1 + sumDividends(state, session, (state.path * state.carry) / before).own;
 }
 
 /**
@@ -197,9 +186,8 @@ export function reinvestDividends(state: BookState, session: number, before: num
 function sumDividends(state: BookState, session: number, drift: number): DividendReturns {
   const { effects, path, input } = state;
   const { columns, starts, income, ordinary, net } = effects;
-  const isPriceReturn = effects.terms.variant === 'price';
-  const isRecorded = !isPriceReturn && !input.isBrief && !input.isSparse;
-  const returns = { total: 0, net: 0, own: 0 };
+  const isRecorded = effects.terms.variant !== 'price' && !input.isBrief && !input.isSparse;
+  const returns = { total: 0, net: 0 };
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
     const heldPosition = findSlot(state, columns[e]!);
@@ -210,32 +198,28 @@ function sumDividends(state: BookState, session: number, drift: number): Dividen
     // short positions pay dividends in full
     returns.total += (shareCount * ordinary[e]!) / path;
     returns.net += (shareCount * (worth < 0 ? ordinary[e]! : net[e]!)) / path;
-    if (isPriceReturn) continue;
+    if (!isRecorded) continue;
     const dividendReturn = (shareCount * (worth < 0 ? ordinary[e]! : income[e]!)) / path;
-    returns.own += dividendReturn;
-    if (isRecorded)
-      recordTransfer(state, session, {
-        slot: state.slotOf[columns[e]!]!,
-        dividends: dividendReturn * drift,
-        moved: 0,
-      });
+    recordTransfer(state, session, { slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift, moved: 0 });
   }
   return returns;
 }
 
 /**
- * Records the levels of an index with index shares after the growth of a session: market value over divisor, and the
- * reinvested dividends since the first session.
+ * Computes the levels of a book with index shares after the growth of a session: market value over divisor, and the
+ * dividends that were reinvested since the first session. Neither index shares nor the divisor depend on ordinary
+ * dividends.
  * @param marketValue market value at the close
  */
-export function recordLevels(state: BookState, session: number, marketValue: number): void {
-  const { input, drift, gross, value, paths, divisor, growth, reinvestedIncome } = state;
+export function growShares(state: BookState, session: number, marketValue: number): void {
+  const { input, drift, gross, value, paths, divisor, growth, reinvestedIncome, periodValue, periodLevel } = state;
   const { levels, points, netPoints } = state.reinvested!;
+  const own = levels[growth.variant];
   const position = session - input.from;
-  const before = { price: levels.price[position - 1]!, own: value[position - 1]! };
-  const price = before.price === 0 ? 0 : marketValue / divisor[position]!;
+  const before = levels.price[position - 1]!;
+  const price = before === 0 ? 0 : marketValue / divisor[position]!;
   state.path = marketValue;
-  drift[position] = before.price === 0 ? 1 : price / before.price;
+  drift[position] = before === 0 ? 1 : price / before;
   const returns = sumDividends(state, session, drift[position]!);
   reinvestedIncome.total = computeReinvestedIncome(reinvestedIncome.total, returns.total);
   reinvestedIncome.net = computeReinvestedIncome(reinvestedIncome.net, returns.net);
@@ -244,7 +228,7 @@ export function recordLevels(state: BookState, session: number, marketValue: num
   levels.net[position] = price * reinvestedIncome.net;
   points[position] = computeDividendPoints(price, returns.total);
   netPoints[position] = computeDividendPoints(price, returns.net);
-  value[position] = levels[growth.variant][position]!;
-  gross[position] = before.own === 0 ? 1 : value[position]! / before.own;
-  paths[position] = state.periodValue === 0 ? 1 : value[position]! / state.periodValue;
+  gross[position] = before === 0 ? 1 : own[position]! / own[position - 1]!;
+  paths[position] = periodLevel === 0 ? 1 : own[position]! / periodLevel;
+  value[position] = input.fills === 'all' ? own[position]! : periodValue * paths[position]!;
 }

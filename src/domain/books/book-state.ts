@@ -44,8 +44,8 @@ export interface BookState extends EventTerms {
   readonly drift: Float64Array;
   readonly transfers: TransferRecorder;
   /**
-   * Levels in each return variant and dividend points, [T]. Null unless the index reinvests dividends in all
-   * constituents.
+   * Levels in each return variant before costs, and dividend points, [T]. Null if units are not shares, because
+   * dividends are reinvested in the paying constituents.
    */
   readonly reinvested: ReinvestedLevels | null;
   /** Share counts that the book follows; null if shares change only at reviews. */
@@ -83,11 +83,13 @@ export interface BookState extends EventTerms {
   readonly slots: Int32Array;
   /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
   periodValue: number;
+  /** Level in the return variant of the book at the start of the holding period; 1 if units are not shares. */
+  periodLevel: number;
   periodCash: number;
   path: number;
   /**
-   * Factor on the value from two sources: reinvested dividends, and adjusted closes that changed the divisor. 1 for an
-   * index with index shares, whose `path` is its market value.
+   * Factor on the value from adjusted closes that changed the divisor. 1 if units are shares; `path` is then the market
+   * value.
    */
   carry: number;
   /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
@@ -213,6 +215,7 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
       total: reinvested.levels.total[position]!,
       net: reinvested.levels.net[position]!,
       reinvested: { ...reinvestedIncome },
+      atStretchStart: state.periodLevel,
     },
     ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -275,6 +278,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.periodValue = value[position]!;
   state.carry = 1;
   if (state.reinvested === null) state.periodCash = cash[position]!;
+  else state.periodLevel = state.reinvested.levels[state.growth.variant][position]!;
 }
 
 /** Converts weights into units per unit of value. */
@@ -301,7 +305,7 @@ function holdUnits(state: BookState, session: number): void {
 const SHARE_NOISE = 1e-12;
 
 /**
- * Converts weights into index shares at the market value of the index. Index shares that the close does not change keep
+ * Converts weights into index shares at the market value of the book. Index shares that the close does not change keep
  * their bits.
  */
 function holdIndexShares(state: BookState, session: number): void {
@@ -309,7 +313,8 @@ function holdIndexShares(state: BookState, session: number): void {
   const position = session - state.input.from;
   const { levels } = state.reinvested!;
   // After a total loss the level stays 0, whatever the market value of later holdings.
-  const money = levels.price[position]! * state.divisor[position]! || 1;
+  const exactDivisor = state.divisor[position]! * (state.exactDivisor?.[position] ?? 1);
+  const money = levels.price[position]! * exactDivisor || 1;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < state.periodCount; k++) {

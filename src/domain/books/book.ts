@@ -19,7 +19,7 @@ export interface Targets {
   readonly cash?: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** Fixed numbers of shares that give the weights, [n]; absent if weights are decided. */
+  /** Numbers of shares that give the weights up to rounding, [n]; absent if weights are decided. */
   readonly fixedShares?: Float64Array;
   /**
    * Ratio of market value after to before the entry of securities with their own index shares. The divisor has the same
@@ -73,11 +73,8 @@ export interface BookInput {
   readonly outside?: OutsideMergers | undefined;
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
-  /**
-   * Securities for whose prices another book is waiting at the first session. Given if this book starts with the
-   * weights of that book.
-   */
-  readonly pending?: PendingSecurities;
+  /** State of another book at the first session. Given if this book starts with the weights of that book. */
+  readonly followed?: FollowedClose;
   /** State of an earlier book on equal terms. This book resumes at `from`, the last session of the earlier book. */
   readonly resume?: BookResume;
   /** Allocates memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
@@ -116,17 +113,37 @@ export interface BookEnd extends PendingSecurities {
   /** Ratio of the exact to the rounded divisor at the last close; absent if the divisor is not rounded. */
   readonly exactDivisor?: number;
   /**
-   * Index levels in each return variant, and their growth by reinvested dividends since the first session; null if
-   * dividends are reinvested in the paying constituents.
+   * Levels in each return variant, with the level at the start of the holding period; null if units are not shares,
+   * because dividends are reinvested in the paying constituents.
    */
-  readonly levels: (Readonly<Record<ReturnVariant, number>> & { readonly reinvested: Record<'total' | 'net', number> }) | null;
+  readonly levels: (LevelsAtClose & { readonly atStretchStart: number }) | null;
   /** Indices of the orders that are waiting for a price bar. */
   readonly waiting: readonly number[];
 }
 
+/** Levels of a book with index shares at a close. */
+export interface LevelsAtClose extends Readonly<Record<ReturnVariant, number>> {
+  /** Growth by reinvested dividends since the first session, before and after tax. */
+  readonly reinvested: Readonly<Record<'total' | 'net', number>>;
+}
+
+/** State of a book at a close, from which a portfolio with equal weights starts. */
+export interface FollowedClose extends PendingSecurities {
+  /** Levels and divisor, and holdings with index shares; absent if units of the book are not shares. */
+  readonly shares?: {
+    readonly levels: LevelsAtClose;
+    readonly divisor: number;
+    readonly columns: Int32Array;
+    readonly units: Float64Array;
+  };
+}
+
 /** Securities for whose prices a book is waiting, as market columns. */
 export interface PendingSecurities {
-  /** Spun-off securities with units per unit of value at the start of the holding period. */
+  /**
+   * Spun-off securities with shares, or with units per unit of value at the start of the holding period if units are not
+   * shares.
+   */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held securities whose ticker changed, each with the new column. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
@@ -209,11 +226,8 @@ export interface Book {
   readonly gaps: readonly Gap[];
   /** Securities that left because their prices ended without a corporate action. */
   readonly silent: readonly Gap[];
-  /**
-   * Securities for which the book waits for a price at the close of `followedFrom`. Null if no portfolio follows the
-   * book.
-   */
-  readonly pending: PendingSecurities | null;
+  /** State at the close of `followedFrom`. Null if no portfolio follows the book. */
+  readonly pending: FollowedClose | null;
   /** State after the last close, for an extension. */
   readonly end: BookEnd | FollowerEnd;
   /** Return components of an overlay that do not come from weights. */

@@ -9,6 +9,7 @@ import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
+import { RETURN_VARIANTS } from '../market/market-data.js';
 import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';
@@ -68,11 +69,12 @@ export function openBook(input: BookInput): BookState {
     periodCount: 0,
     isOneRun: false,
     periodValue: input.initialValue,
+    periodLevel: 1,
     periodCash: 1,
     path: 1,
     carry: 1,
     holdsBasket: false,
-    reinvestedIncome: { total: 1, net: 1 },
+    reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
     exactDivisor: allocateExactDivisor(input),
     hasNewShares: false,
     transfers: createTransferRecorder(),
@@ -84,7 +86,7 @@ export function openBook(input: BookInput): BookState {
     renamed: new Map(),
   };
   if (resume) resumeState(state, resume);
-  else state.divisor[0] = input.baseDivisor ?? 1;
+  else state.divisor[0] = input.followed?.shares?.divisor ?? input.baseDivisor ?? 1;
   return state;
 }
 
@@ -137,18 +139,15 @@ function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeigh
   };
 }
 
-/**
- * Allocates the levels and dividend points of an index that reinvests dividends in all constituents. Returns null for
- * other books.
- */
+/** Allocates the levels and dividend points of a book whose units are shares. Returns null for other books. */
 function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
-  const { growth, fills, initialValue, from, to } = input;
-  if (!holdsShares(growth) || fills !== 'all') return { reinvested: null };
+  const { growth, followed, initialValue, from, to } = input;
+  if (!holdsShares(growth)) return { reinvested: null };
   const length = to - from + 1;
   const memory = allocateRetainedFloats(5 * length);
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
-  for (const level of Object.values(levels)) level[0] = initialValue;
+  for (const variant of RETURN_VARIANTS) levels[variant][0] = followed?.shares?.levels[variant] ?? initialValue;
   return { reinvested: { levels, points: sliceSeries(3), netPoints: sliceSeries(4) } };
 }
 
@@ -202,6 +201,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
     Object.assign(state.reinvestedIncome, end.levels.reinvested);
+    state.periodLevel = end.levels.atStretchStart;
   }
   copyPending(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
@@ -209,7 +209,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
   state.rowSession = input.from;
 }
 
-function listPendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
+function listPendingColumns({ followed: pending }: BookInput): { readonly columns: readonly number[] }[] {
   return pending
     ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
     : [];

@@ -1,6 +1,6 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import { roundsAny } from '../documents/dated-rounding.js';
-import type { Book, BookInput, PendingSecurities } from './book.js';
+import type { Book, BookInput, FollowedClose } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
 import { driftToClose } from './book-drift.js';
@@ -30,7 +30,7 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
-  let pendingSecurities: PendingSecurities | null = null;
+  let pendingSecurities: FollowedClose | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const position = session - from;
     if (position > 0) driftToClose(state, session);
@@ -109,13 +109,15 @@ function roundNewShares(state: BookState, session: number): void {
 
 /**
  * Starts a holding period at a close, so that a portfolio can follow the book from there.
- * @returns the pending securities at that close
+ * @returns the state at that close
  */
-function startFollowing(state: BookState, session: number): PendingSecurities {
+function startFollowing(state: BookState, session: number): FollowedClose {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
-  const { children, ...pending } = listPending(state);
-  return { ...pending, children: children.map((child) => ({ ...child, units: child.units / state.path })) };
+  const pending = listPending(state);
+  const { levels, divisor, held, units, exactDivisor = 1 } = createBookEnd(state, session);
+  if (levels === null) return pending;
+  return { ...pending, shares: { levels, divisor: divisor * exactDivisor, columns: held, units } };
 }
 
 function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {
@@ -139,11 +141,12 @@ function listGrowthFields({
   transfers,
   reinvested,
   exactDivisor,
+  input,
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
     ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: finishTransfers(transfers) }),
-    ...(reinvested === null ? {} : { reinvested }),
+    ...(reinvested === null || input.fills !== 'all' ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };
 }

@@ -13,6 +13,7 @@ import {
   clearRow,
   clearSecurities,
   expectShares,
+  recordHoldings,
   holdSecurity,
   isHeldColumn,
   NO_COLUMNS,
@@ -50,7 +51,10 @@ export function driftToClose(state: BookState, session: number): void {
   roundShareFactors(state, session, shareFactors);
   const spunOffSecurities = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, shareFactors);
   const openingGrowth = openSession(state, session, shareFactors);
-  if (state.reinvested !== null) reinvestCash(state, session);
+  if (state.reinvested !== null) {
+    if (state.effects.isOpening[session] === 1 || shareFactors !== null) recordHoldings(state, session, 'opening');
+    reinvestCash(state, session);
+  }
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const openingDivisor = roundOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
@@ -275,7 +279,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
-    expectShares(state, child);
+    expectShares(state, session, child);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       droppedColumns.push(child.column);
     holdSecurity(state, child.slot);

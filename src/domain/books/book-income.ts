@@ -6,7 +6,7 @@ import { holdsShares } from '../index-mathematics/growth-terms.js';
 import { computeOpening, readEffect } from '../index-mathematics/session-effects.js';
 import { readPanelRow } from '../market/session-market.js';
 import { setUnits } from './book-growth.js';
-import { findSlot, type BookState } from './book-state.js';
+import { findSlot, recordHoldings, type BookState } from './book-state.js';
 import type { CountFactors } from './security-counts.js';
 
 /** Change of a holding by an adjustment of the previous close. */
@@ -84,6 +84,7 @@ export function reinvestCash(state: BookState, session: number): void {
     setUnits(state, place, units[place]! * ((price + payment) / price));
     state.hasNewShares = true;
   }
+  if (state.hasNewShares) recordHoldings(state, session, 'close');
 }
 
 /** Changes the share-count factors and their records so that rounded index shares result. */

@@ -15,6 +15,7 @@ import type {
   UnfilledOrder,
 } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
+import { recordShares, toShareTime, type ShareMoment, type ShareRecorder } from './share-record.js';
 import { clearCounts, selectHoldingCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
@@ -48,6 +49,8 @@ export interface BookState extends EventTerms {
    * dividends are reinvested in the paying constituents.
    */
   readonly reinvested: ReinvestedLevels | null;
+  /** Recorder of index shares; null if they are not recorded. */
+  readonly shareRecorder: ShareRecorder | null;
   /** Share counts that the book follows; null if shares change only at reviews. */
   readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
@@ -337,11 +340,26 @@ function holdIndexShares(state: BookState, session: number): void {
   state.path = marketValue;
 }
 
+/** Records the index shares of all holdings that changed. After a close, also records the securities that left. */
+export function recordHoldings(state: BookState, session: number, moment: ShareMoment): void {
+  const { shareRecorder: recorder, heldColumns, slotOf, units, periodCount } = state;
+  if (recorder === null) return;
+  const time = toShareTime(session - state.input.from, moment);
+  if (moment !== 'after') {
+    for (let k = 0; k < periodCount; k++) recordShares(recorder, time, slotOf[heldColumns[k]!]!, units[k]!);
+    return;
+  }
+  for (let slot = 0; slot < state.isHeld.length; slot++)
+    recordShares(recorder, time, slot, state.isHeld[slot] === 1 ? units[state.places[slot]!]! : 0);
+}
+
 /** Adds the shares of a spun-off security to those that its weight is expected to give. */
-export function expectShares(state: BookState, { slot, units: added }: SpunOffSecurity): void {
+export function expectShares(state: BookState, session: number, { slot, units: added }: SpunOffSecurity): void {
   const { isHeld, units, places, expectedShares } = state;
   const heldUnits = expectedShares[slot]! || (isHeld[slot] === 1 ? units[places[slot]!]! : 0);
   expectedShares[slot] = heldUnits + added;
+  if (state.shareRecorder !== null)
+    recordShares(state.shareRecorder, toShareTime(session - state.input.from, 'close'), slot, heldUnits + added);
 }
 
 /**

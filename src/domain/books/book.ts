@@ -4,6 +4,7 @@ import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
+import type { ShareRecord } from './share-record.js';
 import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { HoldingCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
@@ -204,8 +205,8 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Ratio of the exact to the rounded divisor at a close, [T]; absent if the divisor is not rounded. */
   readonly exactDivisor?: Float64Array;
-  /** True if index shares are rounded on any date. */
-  readonly hasWholeShares?: true;
+  /** Index shares; absent if units are not shares, and for a book that is simulated for its levels. */
+  readonly shares?: ShareRecord;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**

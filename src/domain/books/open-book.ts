@@ -12,6 +12,7 @@ import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
+import { createShareRecorder, recordShares, toShareTime } from './share-record.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
 import {
@@ -65,6 +66,7 @@ export function openBook(input: BookInput): BookState {
     waiting: [],
     ...allocateSlotArrays(H),
     shareCounts: openCounts(input, columns),
+    shareRecorder: holdsShares(growth) ? createShareRecorder(input, H) : null,
     count: 0,
     periodCount: 0,
     isOneRun: false,
@@ -177,6 +179,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     heldColumns[k] = columns[slot]!;
     places[slot] = k;
     units[k] = end.units[k]!;
+    if (state.shareRecorder !== null) recordShares(state.shareRecorder, toShareTime(0, 'after'), slot, end.units[k]!);
     weights[slot] = end.weights[k]!;
     isHeld[slot] = 1;
     everHeld[slot] = 1;

@@ -8,12 +8,14 @@ import {
   beginHoldingPeriod,
   createBookEnd,
   listPending,
+  recordHoldings,
   writeRow,
   type BookState,
   type TransferRecorder,
 } from './book-state.js';
 import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
+import { finishShareRecord } from './share-record.js';
 import { listAdoptedChanges } from './security-counts.js';
 
 /** Number of sessions between two checks for cancellation. */
@@ -38,6 +40,7 @@ export function simulateBook(input: BookInput): Book {
     findGaps(state, session, targets);
     closeSession(state, session, targets);
     if (state.hasNewShares) roundNewShares(state, session);
+    if (state.begins[position] === 1) recordHoldings(state, session, 'after');
     roundDivisor(state, session);
     if (session === input.followedFrom) pendingSecurities = startFollowing(state, session);
     state.counts[position] = state.count;
@@ -88,13 +91,12 @@ export function simulateBook(input: BookInput): Book {
   };
 }
 
-/** Returns the adopted share-count changes, and whether index shares are rounded. */
-function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
-  const { input } = state;
+/** Returns the adopted share-count changes and the index shares. */
+function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'shares'> {
   const shareChanges = listAdoptedChanges(state);
   return {
     ...(shareChanges === undefined ? {} : { shareChanges }),
-    ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
+    ...(state.shareRecorder === null ? {} : { shares: finishShareRecord(state.shareRecorder) }),
   };
 }
 

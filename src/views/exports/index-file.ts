@@ -1,5 +1,7 @@
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
+import { SHARE_WIDTH } from '#domain/backtest/run-file/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { toShareTime, type ShareMoment } from '#domain/books/share-record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -48,7 +50,8 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
     const after = { ...close, divisor: run.divisor[position]!, shares: computeSharesAfter(run, position) };
     return appendCash(after, computeCashAfter(run, position), columns);
   }
-  const { shares, divisor, cash } = openIndexAt(run, position, market); // Cash of an index without an overlay earns no interest.
+  const { divisor, cash, shares: opened } = openIndexAt(run, position, market); // Cash of an index without an overlay earns no interest.
+  const shares = run.sharesAt === undefined ? opened : listSharesAtClose(opened, run.sharesAt(position, 'close'));
   const file = { ...close, shares, divisor, cash };
   return appendCash({ ...file, price: computeValuationPrices(run, position, file) }, cash, columns);
 }
@@ -91,6 +94,8 @@ interface RunReader {
   readonly effects: readonly RunEffect[];
   /** Changes of share counts that the index applied between its reviews. */
   readonly counts: readonly CountChange[];
+  /** Returns the stored index shares at a moment, [H]; undefined if the run stores none. */
+  readonly sharesAt: ((position: number, moment: ShareMoment) => Float64Array) | undefined;
   /** True if dividends leave index shares unchanged. */
   readonly sharesAreKept: boolean;
   readonly variant: ReturnVariant;
@@ -112,8 +117,22 @@ function readRun(columns: RunColumns): RunReader {
     exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
     effects: listRunEffects(columns),
     counts: listCountChanges(columns),
+    sharesAt: createStoredShares(columns),
     sharesAreKept,
     variant,
+  };
+}
+
+/** Returns a function that reads the index shares of a run. Returns undefined if the run stores none. */
+function createStoredShares(columns: RunColumns): RunReader['sharesAt'] {
+  if (!columns.has('indexShares')) return undefined;
+  const rows = columns.f64('indexShares');
+  return (position, moment) => {
+    const shares = new Float64Array(columns.header.names.length);
+    const until = toShareTime(position, moment);
+    for (let row = 0; row < rows.length && rows[row + 1]! <= until; row += SHARE_WIDTH)
+      if (rows[row]! >= 0) shares[rows[row]!] = rows[row + 2]!;
+    return shares;
   };
 }
 
@@ -174,6 +193,7 @@ const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunC
 
 /** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
+  if (run.sharesAt !== undefined) return run.sharesAt(position, 'after');
   const { header } = run.columns;
   const marketValue = computeMarketValueAt(run, position);
   const [price, fx] = [readPricesAt(run, position), readRatesAt(run, position)];
@@ -182,6 +202,11 @@ function computeSharesAfter(run: RunReader, position: number): Float64Array {
     const shares = weight === 0 ? 0 : (weight * marketValue) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
+}
+
+/** Returns the stored index shares at a close. Securities that were spun off on the session are not stored yet. */
+function listSharesAtClose(opened: Float64Array, stored: Float64Array): Float64Array {
+  return stored.map((shares, i) => shares || opened[i]!);
 }
 
 /** Maximum relative rounding error of index shares computed from weights. */
@@ -232,7 +257,10 @@ function openIndexAt(run: RunReader, row: number, market: MarketData | null): Ca
     shares[name] = held;
     price[name] = 0;
   }
-  const exactDivisor = (run.divisor[row - 1]! * after) / previousValue;
+  run.sharesAt?.(row, 'opening').forEach((stored, name) => {
+    if (stored !== 0 && !children.has(name)) shares[name] = stored;
+  });
+  const exactDivisor = after === previousValue ? run.divisor[row - 1]! : (run.divisor[row - 1]! * after) / previousValue;
   const divisor = roundValue(exactDivisor, after === previousValue ? undefined : rounding.divisor);
   return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }

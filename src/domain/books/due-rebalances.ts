@@ -59,7 +59,17 @@ export function listDueRebalances(
     calendar,
   );
   const begin = placeRebalance({ date, session: date, ...days }, sm, first);
-  return [begin, ...listDueAfter(document, sm, { first, after: first, last })];
+  return [begin, ...listReviewsOfStart(document, sm, first), ...listDueAfter(document, sm, { first, after: first, last })];
+}
+
+/** Returns the other reviews of an index that are scheduled from its base date to its first session. */
+function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
+  const span = { calendar: sm.calendar, baseDay: parseValidDay(document.base_date) };
+  return listReviews(document).flatMap(({ id, document: { rebalance } }) => {
+    if (id === DEFAULT_REVIEW) return [];
+    const date = listRebalanceDates({ rebalance, ...span, from: span.baseDay, to: sm.sessions[first]! }).at(-1);
+    return date === undefined ? [] : [{ ...placeRebalance(date, sm, first), session: first, review: id }];
+  });
 }
 
 export interface DueSpan {

@@ -59,7 +59,11 @@ export function listDueRebalances(
     calendar,
   );
   const begin = placeRebalance({ date, session: date, ...days }, sm, first);
-  return [begin, ...listReviewsOfStart(document, sm, first), ...listDueAfter(document, sm, { first, after: first, last })];
+  return [
+    begin,
+    ...listReviewsOfStart(document, sm, first),
+    ...listDueAfter(document, sm, { first, after: first, last }),
+  ];
 }
 
 /** Returns the other reviews of an index that are scheduled from its base date to its first session. */

@@ -53,9 +53,7 @@ export function findIncumbents(
   { indexId, known }: { readonly indexId: string; readonly known: readonly Composition[] },
   session: number,
 ): Int32Array | null {
-  const composition = known.findLast(
-    (one) => one.session < session || (isReview(one) && one.decision <= session),
-  );
+  const composition = known.findLast((one) => one.session < session || (isReview(one) && one.decision <= session));
   return composition === undefined ? null : restoreOnSession(composer, { indexId, composition }, session).columns;
 }
 
@@ -79,7 +77,10 @@ function listSessionsWithSuccessors(
 /** Returns the securities into which others convert by actions of one session, as known on a later session. */
 function listSuccessors(terms: EventTerms, session: number, known: number): [number, number][] {
   const { sm } = terms;
-  const conversions = [...(listEvents(terms, session)?.conversions ?? [])].map(([from, to]): [number, number] => [from, to]);
+  const conversions = [...(listEvents(terms, session)?.conversions ?? [])].map(([from, to]): [number, number] => [
+    from,
+    to,
+  ]);
   const staleMax = readPriceSessions(findTreatment(terms.treatment, sm.sessions[known]!));
   for (const { session: at, column, action } of sm.actions.related) {
     const related = sm.columnOf(action.related!);
@@ -105,5 +106,9 @@ function replaceConstituents(
     columns.forEach((column, k) => (collected[staying.indexOf(findLastSuccessor(column))]! += values[k]!));
     return collected;
   };
-  return { columns: staying, weights: collect(weights), ...(uncapped === undefined ? {} : { uncapped: collect(uncapped) }) };
+  return {
+    columns: staying,
+    weights: collect(weights),
+    ...(uncapped === undefined ? {} : { uncapped: collect(uncapped) }),
+  };
 }

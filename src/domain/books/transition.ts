@@ -147,7 +147,14 @@ function mixPortfolios(like: Composition, due: DueRebalance, transition: Transit
   const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
   const { columns, weights, value, fixedShares } = mixPair(applied, fraction);
-  const { basket: _basket, fixedShares: _shares, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
+  const {
+    basket: _basket,
+    fixedShares: _shares,
+    transition: _transition,
+    worth: _worth,
+    counts: ofLike,
+    ...rest
+  } = like;
   const raw = uncapped === applied ? weights : alignToColumns(mixPair(uncapped, fraction), { columns });
   return {
     ...rest,

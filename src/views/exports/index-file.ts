@@ -260,7 +260,8 @@ function openIndexAt(run: RunReader, row: number, market: MarketData | null): Ca
   run.sharesAt?.(row, 'opening').forEach((stored, name) => {
     if (stored !== 0 && !children.has(name)) shares[name] = stored;
   });
-  const exactDivisor = after === previousValue ? run.divisor[row - 1]! : (run.divisor[row - 1]! * after) / previousValue;
+  const exactDivisor =
+    after === previousValue ? run.divisor[row - 1]! : (run.divisor[row - 1]! * after) / previousValue;
   const divisor = roundValue(exactDivisor, after === previousValue ? undefined : rounding.divisor);
   return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }

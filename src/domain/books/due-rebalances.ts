@@ -1,4 +1,5 @@
 import type { EventCause } from '../schedule/rebalance-causes.js';
+import { changesMembers } from '../documents/events-spec.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
@@ -68,6 +69,8 @@ export function listDueRebalances(
 
 /** Returns the other reviews of an index that are scheduled from its base date to its first session. */
 function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
+  // Changes of constituents between reviews are searched from the first rebalance on.
+  if (changesMembers(document.events)) return [];
   const span = { calendar: sm.calendar, baseDay: parseValidDay(document.base_date) };
   return listReviews(document).flatMap(({ id, document: { rebalance } }) => {
     if (id === DEFAULT_REVIEW) return [];

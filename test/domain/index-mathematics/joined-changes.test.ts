@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, listShareChanges, type IndexCase, listWeekdays } from './index-case.js';
+import { expectNear, runIndexCase, listShareChanges, type IndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const repeatPrice = (price: number): number[] => DAYS.map(() => price);

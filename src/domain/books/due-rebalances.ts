@@ -71,10 +71,14 @@ export function listDueRebalances(
 function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
   // Changes of constituents between reviews are searched from the first rebalance on.
   if (changesMembers(document.events)) return [];
-  const span = { calendar: sm.calendar, baseDay: parseValidDay(document.base_date) };
+  const { calendar } = sm;
+  const from = parseValidDay(document.base_date);
+  // Every schedule begins with its base day. From the session before it on, only the dates of the schedule remain.
+  const baseDay = calendar.sessions[findFirstAtLeast(calendar.sessions, from) - 1];
+  if (baseDay === undefined) return [];
   return listReviews(document).flatMap(({ id, document: { rebalance } }) => {
     if (id === DEFAULT_REVIEW) return [];
-    const date = listRebalanceDates({ rebalance, ...span, from: span.baseDay, to: sm.sessions[first]! }).at(-1);
+    const date = listRebalanceDates({ rebalance, calendar, baseDay, from, to: sm.sessions[first]! }).at(-1);
     return date === undefined ? [] : [{ ...placeRebalance(date, sm, first), session: first, review: id }];
   });
 }

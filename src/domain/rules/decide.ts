@@ -295,7 +295,9 @@ function createBasket(
 ): Pick<RuleDecided, 'basket' | 'fixedShares'> {
   return {
     basket: values.reduce((sum, value) => sum + value, 0),
-    ...(shares === undefined ? {} : { fixedShares: Float64Array.from(columns, (column) => shares[survivors.indexOf(column)]!) }),
+    ...(shares === undefined
+      ? {}
+      : { fixedShares: Float64Array.from(columns, (column) => shares[survivors.indexOf(column)]!) }),
   };
 }
 

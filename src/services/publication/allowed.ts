@@ -43,14 +43,12 @@ function assertPublishedUnchanged(
 }
 
 /** Describes the closes that differ, and how many of them differ in a level by more than rounding. */
-function describeCloses(
-  disagreements: readonly Disagreement[],
-  { closes, entriesInForce }: ComparedCloses,
-): string {
+function describeCloses(disagreements: readonly Disagreement[], { closes, entriesInForce }: ComparedCloses): string {
   const { length } = disagreements;
   const { date } = disagreements[0]!;
   const { levels_changed: changed } = measureDisagreements(disagreements, closes, entriesInForce);
-  const closesText = length === 1 ? `1 published close, that of ${date}` : `${length} published closes, the first on ${date}`;
+  const closesText =
+    length === 1 ? `1 published close, that of ${date}` : `${length} published closes, the first on ${date}`;
   return changed === length ? closesText : `${closesText}; of which ${changed} in a level by more than rounding`;
 }
 

@@ -96,9 +96,7 @@ const ROUNDING = 1e-12;
 
 /** Returns true if two numbers are equal, or differ only by rounding errors. */
 const isSameNumber = (run: number | null, published: number | null): boolean =>
-  run === null || published === null
-    ? run === published
-    : Math.abs(run - published) <= ROUNDING * Math.abs(published);
+  run === null || published === null ? run === published : Math.abs(run - published) <= ROUNDING * Math.abs(published);
 
 const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);

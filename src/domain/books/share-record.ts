@@ -1,5 +1,4 @@
 import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
-import type { BookInput } from './book.js';
 
 /** Moments of a session at which index shares change. */
 export const SHARE_MOMENTS = {
@@ -36,7 +35,10 @@ export interface ShareRecorder {
 }
 
 /** Returns a recorder of index shares. Returns null for a book that is not an index, or of which only levels are used. */
-export function createShareRecorder({ fills, isBrief }: BookInput, slotCount: number): ShareRecorder | null {
+export function createShareRecorder(
+  { fills, isBrief }: { readonly fills: string; readonly isBrief?: boolean },
+  slotCount: number,
+): ShareRecorder | null {
   if (fills !== 'all' || isBrief === true) return null;
   return {
     time: createGrowingIntegers(),

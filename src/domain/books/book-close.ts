@@ -6,7 +6,6 @@ import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from '.
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
   appendSlot,
-  beginHoldingPeriod,
   dropSecurity,
   holdSecurity,
   isHeldColumn,
@@ -15,6 +14,7 @@ import {
   writeRow,
   type BookState,
 } from './book-state.js';
+import { beginHoldingPeriod } from './holding-period.js';
 import { assertAffordable } from './book-limits.js';
 import { adoptCounts, convertCounts } from './share-changes.js';
 import { spreadSides, type Sides } from './proceeds.js';

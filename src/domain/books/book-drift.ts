@@ -9,11 +9,7 @@ import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { listEvents, computeExitFactor, convertPrice } from './book-events.js';
 import {
-  beginHoldingPeriod,
   clearRow,
-  clearSecurities,
-  expectShares,
-  recordHoldings,
   holdSecurity,
   isHeldColumn,
   NO_COLUMNS,
@@ -23,6 +19,7 @@ import {
   type BookState,
   type SpunOffSecurity,
 } from './book-state.js';
+import { beginHoldingPeriod, clearSecurities, expectShares, recordHoldings } from './holding-period.js';
 import { assertWorth } from './book-limits.js';
 import { computeBookValue, setUnits } from './book-growth.js';
 import { growShares, openSession, reinvestCash, roundShareFactors } from './book-income.js';

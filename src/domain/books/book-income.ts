@@ -6,7 +6,8 @@ import { holdsShares } from '../index-mathematics/growth-terms.js';
 import { computeOpening, readEffect } from '../index-mathematics/session-effects.js';
 import { readPanelRow } from '../market/session-market.js';
 import { setUnits } from './book-growth.js';
-import { findSlot, recordHoldings, type BookState } from './book-state.js';
+import { findSlot, type BookState } from './book-state.js';
+import { recordHoldings } from './holding-period.js';
 import type { CountFactors } from './security-counts.js';
 
 /** Change of a holding by an adjustment of the previous close. */

@@ -2,9 +2,8 @@ import type { DatedRounding } from '../documents/dated-rounding.js';
 import type { DatedTreatment } from '../documents/treatment.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
-import type { ShareRecord } from './share-record.js';
+import type { LevelsAtClose, ReinvestedLevels, ShareRecord } from './share-record.js';
 import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { HoldingCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
@@ -122,12 +121,6 @@ export interface BookEnd extends PendingSecurities {
   readonly waiting: readonly number[];
 }
 
-/** Levels of a book with index shares at a close. */
-export interface LevelsAtClose extends Readonly<Record<ReturnVariant, number>> {
-  /** Growth by reinvested dividends since the first session, before and after tax. */
-  readonly reinvested: Readonly<Record<'total' | 'net', number>>;
-}
-
 /** State of a book at a close, from which a portfolio with equal weights starts. */
 export interface FollowedClose extends PendingSecurities {
   /** Levels and divisor, and holdings with index shares; absent if units of the book are not shares. */
@@ -166,10 +159,7 @@ export interface StoredFollower extends FollowerEnd {
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/**
- * End state of a book that was simulated only for its levels. Orders are by column; their sessions are relative to the
- * book's first session.
- */
+/** End state of a book that was simulated only for its levels. Orders are by column, relative to its first session. */
 export interface LevelsOnlyEnd {
   readonly end: BookEnd;
   readonly orders: readonly UnfilledOrder[];
@@ -235,14 +225,6 @@ export interface Book {
   readonly overlay?: BookOverlay;
   /** Original book, if this book is mapped to another calendar. */
   readonly onOwnSessions?: Book;
-}
-
-/** Levels and dividend points of an index, [T] each. */
-export interface ReinvestedLevels {
-  readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
-  /** Ordinary dividends in points of the price return, before and after tax. */
-  readonly points: Float64Array;
-  readonly netPoints: Float64Array;
 }
 
 /** Returns the growth by prices of the holdings of a book, [T]. */

@@ -75,10 +75,8 @@ export function openBook(input: BookInput): BookState {
     periodCash: 1,
     path: 1,
     carry: 1,
-    holdsBasket: false,
     reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
     exactDivisor: allocateExactDivisor(input),
-    hasNewShares: false,
     transfers: createTransferRecorder(),
     ...allocateIncome(input),
     periods: 0,
@@ -101,7 +99,14 @@ const createTransferRecorder = (): TransferRecorder => ({
   kept: createGrowingFloats(),
 });
 
-const createInitialState = () => ({ missing: NO_COLUMNS, children: [], droppedChildren: NO_COLUMNS, today: undefined });
+const createInitialState = () => ({
+  hasNewShares: false,
+  holdsBasket: false,
+  missing: NO_COLUMNS,
+  children: [],
+  droppedChildren: NO_COLUMNS,
+  today: undefined,
+});
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];

@@ -1,4 +1,19 @@
 import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
+import type { ReturnVariant } from '../market/market-data.js';
+
+/** Levels of a book with index shares at a close. */
+export interface LevelsAtClose extends Readonly<Record<ReturnVariant, number>> {
+  /** Growth by reinvested dividends since the first session, before and after tax. */
+  readonly reinvested: Readonly<Record<'total' | 'net', number>>;
+}
+
+/** Levels and dividend points of an index, [T] each. */
+export interface ReinvestedLevels {
+  readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
+  /** Ordinary dividends in points of the price return, before and after tax. */
+  readonly points: Float64Array;
+  readonly netPoints: Float64Array;
+}
 
 /** Moments of a session at which index shares change. */
 export const SHARE_MOMENTS = {

@@ -4,15 +4,8 @@ import type { Book, BookInput, FollowedClose } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
 import { driftToClose } from './book-drift.js';
-import {
-  beginHoldingPeriod,
-  createBookEnd,
-  listPending,
-  recordHoldings,
-  writeRow,
-  type BookState,
-  type TransferRecorder,
-} from './book-state.js';
+import { createBookEnd, listPending, writeRow, type BookState, type TransferRecorder } from './book-state.js';
+import { beginHoldingPeriod, recordHoldings } from './holding-period.js';
 import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
 import { finishShareRecord } from './share-record.js';
@@ -32,7 +25,7 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
-  let pendingSecurities: FollowedClose | null = null;
+  let pending: FollowedClose | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const position = session - from;
     if (position > 0) driftToClose(state, session);
@@ -42,7 +35,7 @@ export function simulateBook(input: BookInput): Book {
     if (state.hasNewShares) roundNewShares(state, session);
     if (state.begins[position] === 1) recordHoldings(state, session, 'after');
     roundDivisor(state, session);
-    if (session === input.followedFrom) pendingSecurities = startFollowing(state, session);
+    if (session === input.followedFrom) pending = startFollowing(state, session);
     state.counts[position] = state.count;
     if (tick && position % TICK_SESSIONS === 0) tick(position / (to - from + 1));
   }
@@ -64,7 +57,6 @@ export function simulateBook(input: BookInput): Book {
     orders,
   } = state;
   if (input.isBrief || input.isSparse) writeRow(state, to);
-  const end = createBookEnd(state, to);
   return {
     sm,
     from,
@@ -82,8 +74,8 @@ export function simulateBook(input: BookInput): Book {
     gaps,
     silent,
     weights,
-    end,
-    pending: pendingSecurities,
+    end: createBookEnd(state, to),
+    pending,
     path: paths,
     unfilled: orders,
     ...listGrowthFields(state),

@@ -1,7 +1,6 @@
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
-import { SHARE_WIDTH } from '#domain/backtest/run-file/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { toShareTime, type ShareMoment } from '#domain/books/share-record.js';
+import type { ShareMoment } from '#domain/books/share-record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -13,6 +12,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { listRunEffects, type RunEffect } from '../run-effects.js';
+import { createStoredShares, readPricesAt, readRatesAt } from './stored-index.js';
 
 /**
  * Index shares and prices on a session. Market value / divisor is the level. Cash, if there is any, is the last entry.
@@ -120,19 +120,6 @@ function readRun(columns: RunColumns): RunReader {
     sharesAt: createStoredShares(columns),
     sharesAreKept,
     variant,
-  };
-}
-
-/** Returns a function that reads the index shares of a run. Returns undefined if the run stores none. */
-function createStoredShares(columns: RunColumns): RunReader['sharesAt'] {
-  if (!columns.has('indexShares')) return undefined;
-  const rows = columns.f64('indexShares');
-  return (position, moment) => {
-    const shares = new Float64Array(columns.header.names.length);
-    const until = toShareTime(position, moment);
-    for (let row = 0; row < rows.length && rows[row + 1]! <= until; row += SHARE_WIDTH)
-      if (rows[row]! >= 0) shares[rows[row]!] = rows[row + 2]!;
-    return shares;
   };
 }
 
@@ -350,30 +337,3 @@ function computeSettlementPrices(
 
 /** Relative difference from the closes up to which securities are valued at their closes. */
 const PRICE_TOLERANCE = 1e-9;
-
-/** Returns the last closes on or before a session, on the share basis of the session. NaN if there is none. */
-function readPricesAt({ columns, effects }: RunReader, position: number): Float64Array {
-  const H = columns.header.names.length;
-  const price = new Float64Array(H).fill(Number.NaN);
-  const sessions = new Int32Array(H).fill(-1);
-  for (let t = position, missingCount = H; t >= 0 && missingCount > 0; t--) {
-    const closes = columns.f64('price', t * H, (t + 1) * H);
-    for (let i = 0; i < H; i++) {
-      if (sessions[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
-      price[i] = closes[i]!;
-      sessions[i] = t;
-      missingCount--;
-    }
-  }
-  for (const { name, at: t, effect } of effects)
-    if (t <= position && sessions[name]! >= 0 && t > sessions[name]!) price[name] = adjustClose(effect, price[name]!);
-  return price;
-}
-
-function readRatesAt({ columns }: RunReader, position: number): Float64Array {
-  const { names, foreign, dates } = columns.header;
-  const fx = new Float64Array(names.length).fill(1);
-  for (const [name, row] of Object.entries(foreign))
-    fx[Number(name)] = columns.f64('rates', row * dates + position, row * dates + position + 1)[0]!;
-  return fx;
-}

@@ -180,13 +180,14 @@ const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunC
 
 /** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
-  if (run.sharesAt !== undefined) return run.sharesAt(position, 'after');
+  const stored = run.sharesAt?.(position, 'after');
   const { header } = run.columns;
   const marketValue = computeMarketValueAt(run, position);
   const [price, fx] = [readPricesAt(run, position), readRatesAt(run, position)];
   const { shares: decimals } = findRunSettings(header, run.days[position]! + 1).rounding;
   return readWeightsAfter(run, position).map((weight, i) => {
-    const shares = weight === 0 ? 0 : (weight * marketValue) / (price[i]! * fx[i]!);
+    if (weight === 0 || stored?.[i]) return weight === 0 ? 0 : stored![i]!;
+    const shares = (weight * marketValue) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
 }

@@ -32,6 +32,7 @@ const UNTIMED_ROUNDS = 6;
 const BATCHES = 300;
 const LIMIT = 0.02;
 const SETTINGS = {
+  otelDisabled: false,
   otlpHeaders: '',
   otlpServiceName: 'divisor',
   otlpResource: '',

@@ -60,6 +60,8 @@ export interface TaxSide {
   readonly pieces: readonly TaxPiece[];
   /** 1 if the side requires L >= 0, -1 if it requires L <= 0, 0 without a requirement. */
   readonly longSign: -1 | 0 | 1;
+  /** Functions of the gains that must be at most 0. */
+  readonly limits?: readonly TaxPiece[];
 }
 
 /** Linear piece of the tax: short S + long L + constant. */
@@ -104,6 +106,18 @@ export function computeTax(sides: readonly TaxSide[], short: number, long: numbe
     leastTax = Math.min(leastTax, tax);
   }
   return leastTax;
+}
+
+/** Returns the amount by which gains exceed the limits of the tax, on the side that they are on. */
+export function computeTaxExcess(sides: readonly TaxSide[], short: number, long: number): number {
+  let least = Infinity;
+  for (const { limits = [], longSign } of sides) {
+    if (longSign * long < 0) continue;
+    let excess = 0;
+    for (const limit of limits) excess = Math.max(excess, limit.short * short + limit.long * long + limit.constant);
+    least = Math.min(least, excess);
+  }
+  return least;
 }
 
 /** Writes the factor exposures B'x to `out` and returns it. */

@@ -1,6 +1,16 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
 import { computeDualBound, type TradeRanges } from './dual-bound.js';
 import { applyTrades } from './after-trades.js';
+import {
+  createRootRanges,
+  divideRanges,
+  evaluateRegion,
+  isFixed,
+  writeProof,
+  type Branch,
+  type BranchCut,
+  type BranchProof,
+} from './branch-proof.js';
 import { chooseLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
 import { listRelaxedRows, type Multipliers } from './relaxation.js';
@@ -16,56 +26,76 @@ const GAP_TOLERANCE = 1e-12;
 /**
  * Searches the permitted trades on one side of the tax. It branches on ranges of net trades and starts with the lowest
  * bound.
- * @returns the best trades found and a lower bound on the objective of all permitted trades
+ * @returns the best trades found, and a proof of a lower bound on the objective of all permitted trades; undefined if
+ *   the proof would be too large
  */
 export function searchBranches(
   program: AccountProgram,
   sideAt: number,
   incumbent: Candidate,
   limit: number,
-): { readonly candidate: Candidate; readonly bound: number; readonly nodes: number } {
+): { readonly candidate: Candidate; readonly proof: BranchProof | undefined; readonly nodes: number } {
   const side = program.sides[sideAt]!;
   let candidate = incumbent;
   let nodeCount = 0;
   /**
-   * Lowest bound among branches that remain unproved. Each security has a single net trade there, but the number of
-   * combinations of lots is too large to try all.
+   * Lowest bound among regions that are not divided further: their trades are too many to try all, or any fraction may
+   * trade.
    */
   let unprovedBound = Infinity;
   const root = solveBound(program, side, createRootRanges(program));
-  const openNodes: Node[] = root === undefined ? [] : [root];
+  if (root === undefined) return { candidate, proof: undefined, nodes: 0 };
+  const openNodes: Node[] = [root];
   while (openNodes.length > 0 && nodeCount < limit) {
     const node = openNodes.shift()!;
     nodeCount++;
-    if (node.bound > candidate.merit - GAP_TOLERANCE)
-      return { candidate, bound: Math.min(node.bound, unprovedBound), nodes: nodeCount };
+    if (node.bound > candidate.merit - GAP_TOLERANCE) {
+      openNodes.unshift(node);
+      break;
+    }
     for (const net of [node.net, node.suggested]) {
       const roundedTrades = net.slice();
       roundTrades(program, roundedTrades, node);
       const ownCandidate = createCandidate(program, createTrades(program, roundedTrades, node.prices));
       if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     }
-    const split = splitRange(program, node);
-    if (split === undefined) {
-      const lots = chooseLots(program, node.suggested);
-      const ownCandidate = lots && createCandidate(program, lots);
-      if (ownCandidate === undefined) unprovedBound = Math.min(unprovedBound, node.bound);
-      else if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
+    const cut = splitRange(program, node);
+    if (cut === undefined) {
+      const evaluated = evaluateRegion(program, node.branch.ranges);
+      const lots = evaluated === undefined ? chooseLots(program, node.suggested) : undefined;
+      const ownCandidate = evaluated ?? (lots && createCandidate(program, lots));
+      node.branch.isEvaluated = evaluated !== undefined;
+      if (evaluated === undefined) unprovedBound = Math.min(unprovedBound, node.bound);
+      if (ownCandidate !== undefined && ownCandidate.merit < candidate.merit) candidate = ownCandidate;
       continue;
     }
-    for (const ranges of split) {
+    const [low, high] = divideRanges(node.branch.ranges, cut);
+    const addPart = (ranges: TradeRanges): Branch => {
       const child = solveBound(program, side, ranges);
-      if (child === undefined || child.bound > candidate.merit - GAP_TOLERANCE) continue;
-      const branch = { ...child, bound: Math.max(child.bound, node.bound) };
-      const position = openNodes.findIndex(({ bound }) => bound > branch.bound);
-      openNodes.splice(position < 0 ? openNodes.length : position, 0, branch);
-    }
+      // The multipliers of the whole prove at least its bound for each part.
+      if (child === undefined || child.bound < node.bound) {
+        const branch: Branch = { ranges, multipliers: node.branch.multipliers, isEvaluated: false, split: null };
+        if (child !== undefined) openNode({ ...child, branch, bound: node.bound });
+        return branch;
+      }
+      if (child.bound <= candidate.merit - GAP_TOLERANCE) openNode(child);
+      return child.branch;
+    };
+    node.branch.split = { cut, parts: [addPart(low), addPart(high)] };
   }
-  return { candidate, bound: Math.min(openNodes[0]?.bound ?? candidate.merit, unprovedBound), nodes: nodeCount };
+
+  function openNode(node: Node): void {
+    const position = openNodes.findIndex(({ bound }) => bound > node.bound);
+    openNodes.splice(position < 0 ? openNodes.length : position, 0, node);
+  }
+
+  const openBound = openNodes[0]?.bound ?? Infinity;
+  const bound = Math.min(openBound, candidate.merit, unprovedBound);
+  return { candidate, proof: writeProof(program, side, root.branch, bound), nodes: nodeCount };
 }
 
 interface Node {
-  readonly ranges: TradeRanges;
+  readonly branch: Branch;
   readonly bound: number;
   readonly net: Float64Array;
   readonly suggested: Float64Array;
@@ -73,35 +103,19 @@ interface Node {
   readonly multipliers: Multipliers;
 }
 
-function createRootRanges(program: AccountProgram): TradeRanges {
-  const { n, heldWeights, lower, upper, buyLimit, unit } = program;
-  const roundToLots = (trade: number, step: number): number =>
-    step > 0 ? Math.floor(trade / step + 1e-9) * step : trade;
-  return {
-    least: Float64Array.from({ length: n }, (_, i) =>
-      Math.max(-computeLotSize(program, i), lower[i]! - heldWeights[i]!),
-    ),
-    most: Float64Array.from({ length: n }, (_, i) =>
-      roundToLots(Math.min(buyLimit[i]!, upper[i]! - heldWeights[i]!), unit[i]!),
-    ),
-  };
-}
-
 /** Minimum width of a range that is still split if any fraction may trade. */
 const WIDTH_MIN = 1e-7;
 
 /**
- * Splits the range in which the convex solution and the minimiser of the bound differ most. Returns undefined if no
- * range can be split.
+ * Returns where to split the range in which the convex solution and the minimiser of the bound differ most. Returns
+ * undefined if no range can be split.
  */
-function splitRange(
-  { n, unit }: AccountProgram,
-  { ranges, net, suggested }: Node,
-): [TradeRanges, TradeRanges] | undefined {
+function splitRange(program: AccountProgram, { branch: { ranges }, net, suggested }: Node): BranchCut | undefined {
+  const { n, unit } = program;
   let [position, most] = [-1, -1];
   for (let i = 0; i < n; i++) {
     const width = ranges.most[i]! - ranges.least[i]!;
-    if (width < Math.max(unit[i]! * 0.5, WIDTH_MIN)) continue;
+    if (unit[i]! > 0 ? isFixed(program, ranges, i) : width < WIDTH_MIN) continue;
     const difference = Math.abs(net[i]! - suggested[i]!) + 1e-6 * width;
     if (difference > most) [position, most] = [i, difference];
   }
@@ -110,23 +124,17 @@ function splitRange(
   const [low, high] = [ranges.least[position]!, ranges.most[position]!];
   let middle = (net[position]! + suggested[position]!) / 2;
   if (low < 0 && high > 0) middle = step > 0 && suggested[position]! > 0 ? -step / 2 : 0;
-  const left = { least: ranges.least, most: ranges.most.slice() };
-  const right = { least: ranges.least.slice(), most: ranges.most };
   if (step > 0) {
     const cut = Math.min(
       Math.max(Math.floor(middle / step), Math.ceil(low / step - 1e-9)),
       Math.floor(high / step + 1e-9) - 1,
     );
-    left.most[position] = cut * step;
-    right.least[position] = (cut + 1) * step;
-    if (left.most[position]! < low) left.most[position] = low; // A position of a fraction of a share may be sold as a whole.
-  } else {
-    const width = high - low;
-    const cut = low < 0 && high > 0 ? 0 : Math.min(Math.max(middle, low + 0.1 * width), high - 0.1 * width);
-    left.most[position] = cut;
-    right.least[position] = cut;
+    // A position of a fraction of a share may be sold as a whole.
+    return { security: position, below: Math.max(low, cut * step), above: (cut + 1) * step };
   }
-  return [left, right];
+  const width = high - low;
+  const cut = low < 0 && high > 0 ? 0 : Math.min(Math.max(middle, low + 0.1 * width), high - 0.1 * width);
+  return { security: position, below: cut, above: cut };
 }
 
 /**
@@ -137,7 +145,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
   const topPrices = findTopPrices(side, program.taxWeight);
-  const { reduced, spent } = fixTrades(program, ranges, topPrices);
+  const { reduced } = fixTrades(program, ranges, topPrices);
   const directions = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
@@ -158,25 +166,20 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
     trades,
     rows: listRelaxedRows(restrictedProgram, side),
   });
-  const freeRanges = { least: ranges.least.slice(), most: ranges.most.slice() };
-  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) freeRanges.least[i] = freeRanges.most[i] = 0;
-  const { bound, trades: suggested } = computeDualBound(restrictedProgram, side, answer.multipliers, freeRanges);
+  // The bound is that of the program: the lots of a fixed trade are chosen at the prices of the multipliers.
+  const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers, ranges);
   if (bound === Infinity) return undefined;
   const net = Float64Array.from(answer.weights, (weight, i) => weight - heldWeights[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
   const { multipliers } = answer;
   return {
-    ranges,
-    bound: bound + spent,
+    branch: { ranges, multipliers, isEvaluated: false, split: null },
+    bound,
     net,
     suggested,
     multipliers,
     prices: computePricesAt(restrictedProgram, side, multipliers),
   };
-}
-
-function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: number): boolean {
-  return most[i]! - least[i]! < (unit[i]! > 0 ? unit[i]! * 0.5 : 1e-12);
 }
 
 /** Returns true for a trade below the minimum that does not sell the whole position. */

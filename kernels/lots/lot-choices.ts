@@ -27,7 +27,9 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   }
   let bestChoice: { merit: number; trades: AccountTrades } | undefined;
   const purchases = net.map((trade) => Math.max(0, trade));
-  const isUntaxed = program.rows.every(({ short, long }) => short === 0 && long === 0);
+  const isUntaxed =
+    program.rows.every(({ short, long }) => short === 0 && long === 0) &&
+    program.sides.every(({ limits = [] }) => limits.length === 0);
   let leastTax = Infinity;
   const takenChoices: LotChoice[] = [];
   const visit = (depth: number, short: number, long: number): void => {

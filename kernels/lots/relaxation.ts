@@ -19,7 +19,7 @@ export interface Relaxation {
   readonly program: AccountProgram;
   readonly side: TaxSide;
   readonly trades: RelaxedTrades;
-  /** Rows of the program, then the tax pieces, then the sign of L if the side restricts it. */
+  /** Rows of the program, then the tax pieces, then the sign of L if the side restricts it, then limits of the tax. */
   readonly rows: readonly RelaxedRow[];
 }
 
@@ -66,7 +66,7 @@ export interface SolutionOptions {
 
 /**
  * Returns the rows of the convex form of one side of the tax: the rows of the program, then the tax pieces, then the
- * sign of L.
+ * sign of L, then the limits of the tax.
  * @cost number of rows
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
@@ -88,5 +88,12 @@ export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram,
     ...(side.longSign === 0
       ? []
       : [{ ...hardRow, short: 0, long: -side.longSign, tax: 0, constant: -side.longSign * fixedLong } as const]),
+    ...(side.limits ?? []).map(({ short, long, constant }): RelaxedRow => ({
+      ...hardRow,
+      short,
+      long,
+      tax: 0,
+      constant: constant + short * fixedShort + long * fixedLong,
+    })),
   ];
 }

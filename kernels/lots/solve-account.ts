@@ -15,14 +15,14 @@ import {
 } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { settleOrder } from './settle-order.js';
+import {
+  findLeastBound,
+  GAP_ROUNDED,
+  shareCertificates,
+  transferCertificate,
+  type SideCertificate,
+} from './side-certificate.js';
 import { VIOLATION_MAX, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
-
-/** Multipliers of one side of the tax, and the lower bound that they prove. */
-export interface SideCertificate {
-  readonly side: number;
-  readonly multipliers: Multipliers;
-  readonly bound: number;
-}
 
 export interface AccountSolution {
   readonly status: 'optimal' | 'infeasible';
@@ -52,10 +52,6 @@ const ROUNDS_MAX = 4;
 const GAP_SHARE = 0.1;
 /** Gap, as a fraction of the account value, at which a solution counts as proved optimal. */
 const GAP_PROVED = 1e-10;
-/**
- * Gap that may be due to rounding to permitted trades; further rounds and the other side of the tax do not reduce it.
- */
-const GAP_ROUNDED = 1e-5;
 /** Amount both bought and sold of one security above which its direction is decided. */
 const MIXED_MIN = 1e-10;
 /** Smallest amount that counts as a net trade. */
@@ -102,21 +98,20 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   let { answer, at: certificateIndex } = selectBest(openSides);
   shareCertificates(program, certificates, answer.merit);
   let visitedNodes = 0;
-  const bounds = certificates.map(({ bound }) => bound);
-  if (nodes > 0 && answer.merit - Math.min(...bounds) > GAP_PROVED)
-    certificates.forEach(({ side }, position) => {
-      const searchResult = searchBranches(program, side, answer, nodes);
-      visitedNodes += searchResult.nodes;
-      bounds[position] = Math.max(bounds[position]!, searchResult.bound);
-      if (searchResult.candidate.merit < answer.merit) answer = searchResult.candidate;
+  if (nodes > 0 && answer.merit - findLeastBound(certificates) > GAP_PROVED)
+    certificates.forEach(({ side, bound }, position) => {
+      const { candidate, proof, nodes: visited } = searchBranches(program, side, answer, nodes);
+      visitedNodes += visited;
+      if (proof !== undefined && proof.bound > bound) certificates[position] = { ...certificates[position]!, proof };
+      if (candidate.merit < answer.merit) answer = candidate;
     });
   const { trades, figures } = answer;
   return {
     status: figures.worst > VIOLATION_MAX ? 'infeasible' : 'optimal',
     trades,
     figures,
-    certificates: certificates.map((certificate, position) => ({ ...certificate, bound: bounds[position]! })),
-    bound: Math.min(...bounds),
+    certificates,
+    bound: findLeastBound(certificates),
     certificateIndex,
     steps,
     nodes: visitedNodes,
@@ -144,45 +139,6 @@ function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; r
   }
   if (bestSide === undefined) throw new Error('No side of the tax has trades.');
   return bestSide;
-}
-
-/**
- * Replaces each certificate that leaves a gap by a certificate from the multipliers of another side, if that one has a
- * higher bound.
- */
-function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
-  for (const sideCertificate of certificates.slice())
-    certificates.forEach(({ side, bound }, position) => {
-      if (side === sideCertificate.side || merit - bound < GAP_ROUNDED) return;
-      const certificate = transferCertificate(program, sideCertificate, side);
-      if (certificate.bound > bound) certificates[position] = certificate;
-    });
-}
-
-/**
- * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains if the pieces
- * of the other side permit them.
- */
-function transferCertificate(program: AccountProgram, sideCertificate: SideCertificate, side: number): SideCertificate {
-  const from = program.sides[sideCertificate.side]!;
-  const to = program.sides[side]!;
-  const m = program.rows.length;
-  const prices = { short: 0, long: 0 };
-  from.pieces.forEach((piece, position) => {
-    prices.short += sideCertificate.multipliers.rows[m + position]! * piece.short;
-    prices.long += sideCertificate.multipliers.rows[m + position]! * piece.long;
-  });
-  if (from.longSign !== 0) prices.long -= from.longSign * sideCertificate.multipliers.rows[m + from.pieces.length]!;
-  const rows = new Float64Array(m + to.pieces.length + (to.longSign === 0 ? 0 : 1));
-  rows.set(sideCertificate.multipliers.rows.subarray(0, m));
-  const [high, low] = [to.pieces[0]!, to.pieces.at(-1)!];
-  const share = Math.min(1, Math.max(0, (prices.short / program.taxWeight - low.short) / (high.short - low.short)));
-  rows[m] = program.taxWeight * share;
-  rows[m + to.pieces.length - 1] = program.taxWeight * (1 - share);
-  const long = program.taxWeight * (share * high.long + (1 - share) * low.long);
-  if (to.longSign !== 0) rows[rows.length - 1] = Math.max(0, to.longSign * (long - prices.long));
-  const multipliers = { ...sideCertificate.multipliers, rows };
-  return { side, multipliers, bound: computeDualBound(program, to, multipliers).bound };
 }
 
 /** Returns the sides of the tax whose sign of long-term gains is attainable. */

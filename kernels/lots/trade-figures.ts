@@ -1,4 +1,4 @@
-import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
+import { computeFactorExposures, computeTax, computeTaxExcess, type AccountProgram } from './account-program.js';
 import { sortSales } from './relaxed-trades.js';
 import { HARD_PENALTY } from './interior-state.js';
 import type { GainPrices } from './relaxed-trades.js';
@@ -20,8 +20,8 @@ export interface TradeFigures {
   /** Violation of each row of the program. */
   readonly violations: Float64Array;
   /**
-   * Largest violation of rows without a penalty, weight bounds and the variance limit; the latter is measured as
-   * tracking error.
+   * Largest violation of rows without a penalty, weight bounds, limits of the tax and the variance limit; the latter is
+   * measured as tracking error.
    */
   readonly worst: number;
 }
@@ -68,6 +68,7 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
     else worst = Math.max(worst, violation);
     return violation;
   });
+  worst = Math.max(worst, computeTaxExcess(sides, short, long));
   for (let i = 0; i < n; i++) worst = Math.max(worst, program.lower[i]! - weights[i]!, weights[i]! - program.upper[i]!);
   return { objective, variance, short, long, cost, tax, weights, violations, worst };
 }

@@ -1,4 +1,4 @@
-import type { AccountProgram } from './account-program.js';
+import { computeTaxExcess, type AccountProgram } from './account-program.js';
 import type { Multipliers } from './relaxation.js';
 import type { GainPrices } from './relaxed-trades.js';
 import {
@@ -12,6 +12,8 @@ import {
 
 /** Smallest price of a violation while violations are allowed. */
 const PRICE_MIN = 1e-3;
+/** Smallest price of a tax above its limit, relative to the tax. */
+const LIMIT_PRICE = 1;
 
 /** Prices and multipliers of the convex solution. */
 export interface MeritPrices {
@@ -98,6 +100,7 @@ export function createMerit(
       // If the variance limit does not bind, the risk aversion of the objective sets the smallest price.
       state.variancePrice = strength * Math.max(multipliers.variance, aversion);
       for (let r = 0; r < values.length; r++) rowPrices[r] = strength * Math.max(multipliers.rows[r]!, PRICE_MIN);
+      state.taxPrice = strength * Math.max(LIMIT_PRICE, ...multipliers.rows.subarray(values.length));
     },
     objective() {
       evaluatedTrade.security = -1;
@@ -114,6 +117,7 @@ export function createMerit(
             values[r]! + row.short * short + row.long * long + row.cost * cost,
           );
       });
+      largestViolation = Math.max(largestViolation, computeTaxExcess(program.sides, short, long));
       for (let i = 0; i < n; i++) largestViolation = Math.max(largestViolation, measureExcess(state, i, 0));
       return largestViolation <= VIOLATION_MAX;
     },

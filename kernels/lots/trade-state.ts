@@ -1,4 +1,4 @@
-import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
+import { computeFactorExposures, computeTax, computeTaxExcess, type AccountProgram } from './account-program.js';
 import { HARD_PENALTY } from './interior-state.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
@@ -22,6 +22,8 @@ export interface TradeState {
   /** Prices of violations of the rows, if violations are allowed. */
   readonly rowPrices: Float64Array;
   variancePrice: number;
+  /** Price of a tax above its limit, if violations are allowed. */
+  taxPrice: number;
   /** True if violations are not allowed. */
   isStrict: boolean;
   variance: number;
@@ -49,6 +51,7 @@ export function createTradeState(program: AccountProgram, net: Float64Array, pri
     values: new Float64Array(rows.length),
     rowPrices: new Float64Array(rows.length),
     variancePrice: 0,
+    taxPrice: 0,
     isStrict: true,
     variance: sumSquares(exposures),
     cost: 0,
@@ -117,6 +120,9 @@ export function computeObjective(state: TradeState, i: number, change: number, j
     if (isStrict) violated += Math.sqrt(v) - Math.sqrt(varianceLimit);
     else objective += variancePrice * (v - varianceLimit);
   }
+  const taxExcess = computeTaxExcess(sides, s, l);
+  if (isStrict) violated += taxExcess;
+  else objective += state.taxPrice * taxExcess;
   for (let r = 0; r < values.length; r++) {
     const row = rows[r]!;
     let value = values[r]! + row.short * s + row.long * l + row.cost * costTotal;

@@ -9,28 +9,27 @@ export const AWS_SETTINGS = {
   awsKeyId: declareAwsSetting('AWS_ACCESS_KEY_ID', 'Access key of the bucket.', { isSecret: true }),
   awsSecret: declareAwsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of the access key.', { isSecret: true }),
   awsSession: declareAwsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
-  awsRegion: declareAwsSetting(
-    'AWS_REGION',
-    'Region of the bucket. Default: the region of the profile, or us-east-1.',
-    {
-      elsewhere: 'AWS_DEFAULT_REGION',
-    },
-  ),
+  awsRegion: declareAwsSetting('AWS_REGION', 'Region of the bucket.', {
+    elsewhere: 'AWS_DEFAULT_REGION',
+    otherwiseHelp: 'that of the profile, or us-east-1',
+  }),
   awsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
   awsTokenFile: declareAwsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
   awsRole: declareAwsSetting('AWS_ROLE_ARN', 'Role that is assumed with the web identity token.'),
-  awsSessionName: declareAwsSetting('AWS_ROLE_SESSION_NAME', 'Session name for the assumed role. Default: divisor.'),
-  awsStsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: the endpoint of AWS.', {
-    elsewhere: 'AWS_ENDPOINT_URL',
+  awsSessionName: declareAwsSetting('AWS_ROLE_SESSION_NAME', 'Session name for the assumed role.', {
+    otherwiseHelp: 'divisor',
   }),
-  awsProfile: declareAwsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
-  awsCredentialsFile: declareAwsSetting(
-    'AWS_SHARED_CREDENTIALS_FILE',
-    'File of credentials. Default: ~/.aws/credentials.',
-  ),
-  awsConfigFile: declareAwsSetting('AWS_CONFIG_FILE', 'File of profiles. Default: ~/.aws/config.'),
+  awsStsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS.', {
+    elsewhere: 'AWS_ENDPOINT_URL',
+    otherwiseHelp: 'that of AWS',
+  }),
+  awsProfile: declareAwsSetting('AWS_PROFILE', 'Profile with the keys and region.', { otherwiseHelp: 'default' }),
+  awsCredentialsFile: declareAwsSetting('AWS_SHARED_CREDENTIALS_FILE', 'File of credentials.', {
+    otherwiseHelp: '~/.aws/credentials',
+  }),
+  awsConfigFile: declareAwsSetting('AWS_CONFIG_FILE', 'File of profiles.', { otherwiseHelp: '~/.aws/config' }),
   awsContainerPath: declareAwsSetting(
     'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI',
     'Path of the credentials of an ECS container.',
@@ -56,6 +55,7 @@ export const AWS_SETTINGS = {
   awsMachineOff: declareAwsSetting(
     'AWS_EC2_METADATA_DISABLED',
     'true turns off requests for credentials to the instance metadata service.',
+    { otherwiseHelp: 'false' },
   ),
   awsMachine: declareAwsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };

@@ -17,7 +17,7 @@ export const CALENDARS_HELP = `divisor calendars list [--folder FOLDER]
 divisor calendars check REFERENCE [--corrections FILE] [--confidence high,...] [--from YYYY-MM-DD] [--to YYYY-MM-DD] [--folder FOLDER]
 divisor calendars index [--folder FOLDER]
 
-list   Lists every accepted code with its name, time zone and coverage.
+list   Lists every accepted code with its name, time zone, coverage and sources.
 check  Compares the calendars with a folder of reference files over the days that both cover, and prints the differences by calendar
        and year. - marks a session that only the reference has, and + marks a session that only the calendar has. The exit status is 1
        if there are differences. A reference is JSON with code and sessions, JSON with code, range, weekmask, holidays and
@@ -64,15 +64,18 @@ function parseArguments(argv: readonly string[]) {
 function listCalendars(calendars: ExchangeCalendars): number {
   const rows = calendars
     .list()
-    .map(({ code, name, tz, coverage }) => [
+    .map(({ code, name, tz, coverage, sources = [] }) => [
       code,
       name,
       tz,
       formatDay(coverage.from),
       formatDay(coverage.publishedTo),
       formatDay(coverage.to),
+      sources.join('; '),
     ]);
-  process.stdout.write(formatTable([['code', 'name', 'time zone', 'from', 'published to', 'to'], ...rows], 0));
+  process.stdout.write(
+    formatTable([['code', 'name', 'time zone', 'from', 'published to', 'to', 'sources'], ...rows], 0),
+  );
   return 0;
 }
 

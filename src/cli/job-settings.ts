@@ -7,10 +7,23 @@ import { databaseUrl, declareSetting, createWholeNumber } from './setting-schema
 /** Largest value of a setting that counts jobs. */
 const JOBS_MAX = 10_000_000;
 
-const retryText = z.string().superRefine((text, context) => {
-  const policies = parseRetryPolicies(text);
-  if (typeof policies === 'string') context.addIssue({ code: 'custom', message: policies });
-});
+const DEFAULT_TEXT = Object.entries(RETRY_DEFAULTS)
+  .map(([member, value]) => `${member}=${value}`)
+  .join(',');
+
+/** Text of a policy with every member that applies to all kinds: later entries replace earlier ones. */
+const retryText = z
+  .string()
+  .superRefine((text, context) => {
+    const policies = parseRetryPolicies(text);
+    if (typeof policies === 'string') context.addIssue({ code: 'custom', message: policies });
+  })
+  .transform((text) => {
+    const entries = [DEFAULT_TEXT, text].flatMap((list) => list.split(',')).map((entry) => entry.trim().split('='));
+    return [...new Map(entries.filter(([member]) => member !== '') as [string, string][])]
+      .map(([member, value]) => `${member}=${value}`)
+      .join(',');
+  });
 
 /** Settings of the job queue and of its database connection. */
 export const JOB_SETTINGS = {
@@ -41,9 +54,7 @@ export const JOB_SETTINGS = {
     flag: 'job-retries',
     variable: 'DIVISOR_JOB_RETRIES',
     otherwise: () => '',
-    otherwiseHelp: Object.entries(RETRY_DEFAULTS)
-      .map(([member, value]) => `${member}=${value}`)
-      .join(','),
+    otherwiseHelp: DEFAULT_TEXT,
     help: 'Retry policy: the number of crashes, losses and returns to the queue before a job fails, the seconds between retries, and the seconds after which retries stop. member=value applies to all kinds, kind.member=value to one; separate by commas.',
     schema: retryText,
   }),

@@ -11,7 +11,8 @@ export const NODES_HELP = `divisor nodes [--database URL] [--json]
 Lists the processes that use a database. For each process, it shows the role, the running jobs,
 the jobs of other nodes to which it contributes, the time since its last heartbeat, and the
 difference of its clock from the clock of the database. A difference of more than 2 s is a fault.
-With more than 30 s, a process cannot start.
+With more than 30 s, a process cannot start. One process removes the orphaned results of the
+results storage; the column orphans shows which.
 
   --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
   --json      One JSON object per line.
@@ -32,6 +33,7 @@ const TITLES = [
   'stale',
   'schema',
   'clock',
+  'orphans',
   'lacks',
   'jobs',
   'helps',
@@ -57,6 +59,7 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
     String(entry.stale),
     String(entry.protocol),
     formatClockOffset(entry),
+    entry.removes_orphans === true ? 'removes' : '-',
     entry.lacks.join(' ') || '-',
     entry.jobs.join(' ') || '-',
     entry.helps.join(' ') || '-',

@@ -109,7 +109,7 @@ export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
 export const declareAwsSetting = (
   variable: string,
   help: string,
-  { isSecret = false, ...also }: Pick<Setting<z.ZodType>, 'isSecret' | 'elsewhere'> = {},
+  { isSecret = false, ...also }: Pick<Setting<z.ZodType>, 'isSecret' | 'elsewhere' | 'otherwiseHelp'> = {},
 ) =>
   declareSetting({
     ...also,
@@ -124,19 +124,27 @@ export const declareAwsSetting = (
 /** Format of a signing secret in the Standard Webhooks specification. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
-/** Formats a value so that it is safe to display. */
-export function formatValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
+/**
+ * Formats the value in force so that it is safe to display. An absent value is shown as the default that applies, or as
+ * `none`. A value that is no text, such as a switch, is shown as it was given.
+ */
+export function formatValue(
+  { isSecret, mayHoldSecret, otherwiseHelp = 'none' }: Setting<z.ZodType>,
+  value: unknown,
+  givenText: string,
+): string {
   if (isSecret === true) return maskSecret(value);
-  if (value === undefined) return 'none';
-  const texts = Array.isArray(value)
-    ? value.map((item) => (typeof item === 'object' ? JSON.stringify(item) : item))
-    : [value];
-  const text = texts.map(String).join(', ') || 'none';
+  if (value === undefined || value === '') return otherwiseHelp;
+  if (Array.isArray(value) && value.length === 0) return 'none'; // lists have their dependent defaults already
+  const isText = Array.isArray(value)
+    ? value.every((item) => typeof item === 'string')
+    : typeof value === 'string' || typeof value === 'number';
+  const text = isText ? [value].flat().map(String).join(', ') : givenText || otherwiseHelp;
   return mayHoldSecret === true ? removeUrlPassword(text) : maskUrlPasswords(text);
 }
 
 function maskSecret(value: unknown): string {
-  const count = Array.isArray(value) ? value.length : Number(value !== undefined);
+  const count = Array.isArray(value) ? value.length : Number(value !== undefined && value !== '');
   return count === 0 ? 'none' : `${count} (not shown)`;
 }
 

@@ -227,6 +227,9 @@ export interface EffectiveSettings {
   /** Settings and where their values come from, in the order of declaration. A secret is shown as a count. */
   readonly rows: readonly {
     readonly name: SettingName;
+    readonly flag: string | undefined;
+    readonly variable: string;
+    /** Value in force, also of a default, as its flag would state it. */
     readonly value: string;
     readonly source: string;
     readonly help: string;
@@ -242,6 +245,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   const flags = readFlags(argv);
   const values: Partial<Record<SettingName, unknown>> = {};
   const sources: Partial<Record<SettingName, string>> = {};
+  const givenTexts: Partial<Record<SettingName, string>> = {};
   for (const [name, setting] of listSettings()) {
     const { text, source } = readSettingText(setting, flags, environment);
     const result = setting.schema.safeParse(text);
@@ -251,6 +255,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     }
     values[name] = result.data;
     sources[name] = source;
+    givenTexts[name] = text;
   }
   // Each value was already parsed by its own schema.
   const settings = addDependentDefaults(values as Settings, sources.workers !== 'default');
@@ -260,7 +265,9 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.smtpUrl} needs --smtp-from.`);
   const rows = listSettings().map(([name, setting]) => ({
     name,
-    value: formatValue(setting, settings[name]),
+    flag: setting.flag,
+    variable: setting.variable,
+    value: formatValue(setting, settings[name], givenTexts[name]!).replace(/^home\b/, settings.home),
     source: sources[name]!,
     help: setting.help,
   }));

@@ -54,6 +54,20 @@ export const AccountBacktestView = defineObject(() => ({
         identifier: z.string().nullable().meta({ description: 'Security; null for costs and taxes.' }),
         shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
         amount: defineMoney('Cash received; negative if paid.'),
+        lot: z
+          .strictObject({
+            acquired: z.string().meta({ description: 'Start of the holding period.' }),
+            cost: z.number().meta({ description: 'Basis per share.' }),
+            gain: defineMoney('Realised gain that is taxed; 0 if the loss is disallowed.'),
+            disallowed_loss: defineMoney('Loss added to the basis of the replacement.'),
+            term: z.enum(['short', 'long']).meta({ description: 'Holding period of the lot.' }),
+          })
+          .nullable()
+          .optional()
+          .meta({
+            description:
+              'Lot of a sale, or of a corporate action with a gain, and the gain realised; otherwise null. Absent in results of earlier versions.',
+          }),
       }),
     )
     .meta({ description: 'Every movement of cash.' }),
@@ -66,9 +80,13 @@ export const AccountBacktestView = defineObject(() => ({
         dividends: defineMoney('Dividends.'),
         carried: defineMoney('Losses carried forward from the previous year.'),
         tax: defineMoney('Tax, paid on the first session of the next year.'),
+        is_paid: z.boolean().optional().meta({
+          description:
+            'False for the year of the last session, whose figures are those so far. Absent in results of earlier versions.',
+        }),
       }),
     )
-    .meta({ description: 'Tax years that have ended.' }),
+    .meta({ description: 'Tax years, including that of the last session.' }),
   lots: z
     .array(
       z.strictObject({
@@ -76,6 +94,9 @@ export const AccountBacktestView = defineObject(() => ({
         shares: z.number().meta({ description: 'Shares of the lot.' }),
         cost: z.number().meta({ description: 'Basis per share.' }),
         acquired: z.string().meta({ description: 'Start of the holding period.' }),
+        bought: z.string().optional().meta({
+          description: 'Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.',
+        }),
       }),
     )
     .meta({ description: 'Lots on the last session.' }),

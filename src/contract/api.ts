@@ -15,7 +15,7 @@ import { healthRoutes } from './health.js';
 import { mcpRoutes } from './mcp.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices/routes.js';
-import { jobRoutes } from './jobs.js';
+import { jobRoutes } from './job-routes.js';
 import { optimiseRoutes } from './optimise.js';
 import { publicationRoutes } from './publication.js';
 import { principalRoutes } from './principal.js';

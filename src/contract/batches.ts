@@ -19,10 +19,12 @@ export const BatchTrade = defineObject(() => ({
   price: z.number().meta({ description: 'Price per share in the currency of the index.' }),
   value: z.number().meta({ description: 'Shares times price.' }),
   lot: z.int().optional().meta({ description: 'Position of the sold lot in the account.' }),
-  acquired: z.string().optional().meta({ description: 'Day on which the lot was bought.' }),
+  acquired: z.string().optional().meta({ description: '`acquired` of the lot.' }),
   cost: z.number().optional().meta({ description: 'Cost basis per share.' }),
-  gain: z.number().optional().meta({ description: 'Realised gain that is taxed.' }),
-  disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
+  gain: z.number().optional().meta({ description: 'Realised gain that is taxed; 0 if the loss is disallowed.' }),
+  disallowed_loss: z.number().optional().meta({
+    description: 'Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales.',
+  }),
   term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
 })).meta({ id: 'BatchTrade' });
 
@@ -30,10 +32,42 @@ export const BatchLot = defineObject(() => ({
   lot: z.int().nullable().meta({ description: 'Position of the lot in the account; null for a purchase.' }),
   identifier: z.string(),
   shares: z.number().meta({ description: 'Number of shares.' }),
-  cost: z.number().meta({ description: 'Cost basis per share, without disallowed losses.' }),
-  acquired: z.string().meta({ description: 'Day of the purchase.' }),
+  cost: z.number().meta({ description: 'Cost basis per share, including disallowed losses.' }),
+  acquired: z
+    .string()
+    .meta({ description: 'Day of the purchase. With `bought`, the day before the holding period begins.' }),
+  bought: z.string().optional().meta({
+    description: 'Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.',
+  }),
   unrealised_gain: z.number().meta({ description: 'Value less cost.' }),
 })).meta({ id: 'BatchLot' });
+
+const multipliers = () => ({
+  exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
+  variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
+  rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
+});
+
+export const BatchBranches = defineObject(() => ({
+  steps: z
+    .array(
+      z.union([
+        z.strictObject({
+          security: z.int().meta({ description: 'Position of the security in the account.' }),
+          below: z.number().meta({ description: 'Largest net trade of the first part, as a weight.' }),
+          above: z.number().meta({ description: 'Smallest net trade of the second part.' }),
+        }),
+        z.strictObject({ multipliers: z.int().meta({ description: 'Position of the multipliers of the region.' }) }),
+        z.strictObject({
+          evaluated: z.boolean().meta({ description: 'All lots for the only net trades of the region were tried.' }),
+        }),
+      ]),
+    )
+    .meta({
+      description: 'Divisions of the permitted trades, and how the bound of each region is proved, first parts first.',
+    }),
+  multipliers: z.array(z.strictObject(multipliers())).meta({ description: 'Multipliers of regions.' }),
+})).meta({ id: 'BatchBranches' });
 
 export const BatchCertificate = defineObject(() => ({
   objective: z.number().meta({ description: 'Objective of the trades, as a fraction of the value.' }),
@@ -50,6 +84,10 @@ export const BatchCertificate = defineObject(() => ({
         exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
         variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
         rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
+        branches: BatchBranches.nullable().optional().meta({
+          description:
+            'Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions.',
+        }),
       }),
     )
     .meta({ description: 'Proofs for net long-term gains and for net long-term losses.' }),
@@ -75,6 +113,16 @@ export const BatchAccount = z
     costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual tracking error after the trades.' }),
     tracking_error_before: z.number().optional().meta({ description: 'Annual tracking error before the trades.' }),
+    short_gain: z.number().optional().meta({ description: 'Taxed short-term gains of the trades.' }),
+    long_gain: z.number().optional().meta({ description: 'Taxed long-term gains of the trades.' }),
+    disallowed_loss: z.number().optional().meta({
+      description:
+        'Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions.',
+    }),
+    disallowed_elsewhere: z.number().optional().meta({
+      description:
+        'Part of the disallowed losses that is added to shares of `recent` purchases that are not lots of the account.',
+    }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Tax saved compared with selling the oldest lots first.' }),
     conflicts: z.array(z.string()).optional().meta({
@@ -83,7 +131,7 @@ export const BatchAccount = z
     }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
-        'Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient.',
+        'Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for `tax.budget` and `tax.limit`. Null for rules without an amount, and if no amount is sufficient.',
     }),
     conflict_exclusions: z.record(z.string(), z.number()).optional().meta({
       description: 'Weight of each excluded security that must remain if all other rules are satisfied.',

@@ -22,6 +22,9 @@ export const CalendarOption = defineObject(() => ({
       id: 'CalendarCoverage',
       description: 'Days for which the calendar has sessions, as YYYY-MM-DD. Nothing is extrapolated beyond them.',
     }),
+  sources: z
+    .array(z.string())
+    .meta({ description: 'Sources with which the sessions agree, except for the differences that README.md lists.' }),
 })).meta({ id: 'CalendarOption' });
 
 export const CalendarList = defineObject(() => ({

@@ -12,7 +12,7 @@ export const CorporateAction = defineObject(() => ({
     description:
       'Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.',
   }),
-  value: z.number().meta({ description: VALUE_MEANING }),
+  value: z.number().nullable().meta({ description: VALUE_MEANING }),
   ex_date: z.string(),
   pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
   status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),

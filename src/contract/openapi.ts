@@ -99,7 +99,7 @@ const DESCRIPTION = `Bodies are JSON in UTF-8. Dates are \`YYYY-MM-DD\`; return-
 Every response that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
 ids and query, the named resource, the body, its state, availability of data, then the work itself.
 
-GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
+GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304), except for bodies with members beyond the document, such as the problems of a strategy; PUT, PATCH and DELETE honour \`If-Match\` (412).
 HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Writes of documents that have versions take a note in \`X-Change-Note\`. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
 
 const HEADERS = {
@@ -259,7 +259,7 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [400, ['MALFORMED_REQUEST']],
   [401, ['UNAUTHENTICATED']],
   [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ID', 'QUOTA_EXCEEDED', 'READ_ONLY', 'FORBIDDEN_ORIGIN']],
-  [404, ['ROUTE_NOT_FOUND']],
+  [404, ['ROUTE_NOT_FOUND', 'DOCUMENT_UNREADABLE']],
   [405, ['METHOD_NOT_ALLOWED']],
   [406, ['NOT_ACCEPTABLE']],
   [422, ['VALIDATION_FAILED', 'QUERY_LIMIT']],
@@ -278,8 +278,9 @@ const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
  */
 export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
-  const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
-  const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
+  // a response without a form in JSON is sent whatever `Accept` says
+  const isNegotiated = route.success.schema !== undefined;
+  const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !isNegotiated);
   const sharedCodes = SHARED_ERRORS.flatMap(([status, codes]) => (isImpossible(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [

@@ -5,6 +5,7 @@ import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { DerivationPayload } from '#domain/documents/index-document.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
@@ -132,6 +133,7 @@ export const OptimiseRequest = defineObject(() => ({
     .max(500)
     .default([])
     .meta({ description: 'Constraints. Without constraints, the portfolio is long-only and fully invested.' }),
+  relax: DerivationPayload.shape.relax,
 })).meta({ id: 'OptimiseRequest' });
 
 export const OptimisationRunRequest = defineObject(() => ({

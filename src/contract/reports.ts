@@ -57,6 +57,10 @@ export const RenderResult = defineObject(() => ({
     description: 'Time of the rendering, ISO-8601 UTC with offset. It is not a date of the content.',
   }),
   pages: z.int().min(1),
+  file_name: z.string().optional().meta({
+    description:
+      'Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings.',
+  }),
 })).meta({ id: 'RenderResult' });
 export type RenderResult = z.infer<typeof RenderResult>;
 

@@ -4,7 +4,7 @@ import { RISK_REFERENCES } from '#domain/analytics/rolling-risk.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/schema/shape.js';
-import { compositionErrors, TableFrame } from './common.js';
+import { compositionErrors, Finding, TableFrame } from './common.js';
 import { defineRoutes } from './route.js';
 import { runState, runQuery } from './run-state.js';
 
@@ -20,6 +20,9 @@ export const RollingRiskView = defineObject(() => ({
     .enum(RISK_REFERENCES)
     .meta({ description: 'Reference of the comparison: the tracked index, or a benchmark.' }),
   benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null if the index is the reference.' }),
+  findings: z.array(Finding).meta({
+    description: '`WINDOW_CUT`: the benchmark lacks dates of the run.',
+  }),
   risk: TableFrame.meta({
     description:
       'Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.',

@@ -1,6 +1,7 @@
 import { DataType, tableFromIPC, type Table, type Vector } from 'apache-arrow';
 import type { ContentRows } from '#market/sources/content-rows.js';
-import type { Cell } from '#market/formats/cells.js';
+import { Instant, type Cell } from '#market/formats/cells.js';
+import { assertTimeZone, createDayReader, isUtc } from '#market/formats/time-zones.js';
 import type { Problems } from '#market/tables/problems.js';
 
 /**
@@ -40,12 +41,19 @@ function parseTable(bytes: Uint8Array, problems: Problems): Table | undefined {
 /** Number of milliseconds per day. */
 const DAY_MS = 86_400_000;
 
-/** Returns a function that reads the cells of a column; a date of any unit becomes a day. */
+/**
+ * Returns a function that reads the cells of a column. A date of any unit becomes the day in its time zone; an instant in
+ * UTC stays one.
+ */
 function createCellReader(column: Vector): (row: number) => Cell {
   const values = column.memoize();
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
+  const zone = DataType.isTimestamp(column.type) ? (column.type.timezone ?? '') : '';
+  if (zone !== '') assertTimeZone(zone, 'date');
+  const readDay = createDayReader(zone || 'UTC');
   return (row) => {
     const timestamp: unknown = values.get(row);
-    return timestamp === null ? null : new Date(Math.floor(Number(timestamp) / DAY_MS) * DAY_MS);
+    if (timestamp === null) return null;
+    return zone !== '' && isUtc(zone) ? new Instant(Number(timestamp)) : new Date(readDay(Number(timestamp)) * DAY_MS);
   };
 }

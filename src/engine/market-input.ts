@@ -28,8 +28,8 @@ export async function readMarket(input: Api.MarketInput): Promise<ReadMarket> {
   const problems = createProblems();
   const content = await readContent(input, problems);
   if (content === undefined || problems.errors > 0) throw refuseWithFindings('market', problems.findings());
-  warnOfMarket(content, problems);
   const { adjustment = 'none', currency = null } = input;
+  warnOfMarket(content, adjustment, problems);
   const { hash: contentHash } = await digestContent(content);
   return {
     market: { ...content, datasetId: DATASET_ID, contentHash, adjustment, currency },

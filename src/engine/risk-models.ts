@@ -11,7 +11,7 @@ import { readModelBody } from '#domain/risk/imported/read-model-body.js';
 import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { RiskModelRequest, toServedDiagnostics } from '#domain/risk/risk-model-document.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import { assertHasDates, assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
@@ -110,7 +110,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       });
       return {
         ...toApi(modelId, storedModel),
-        diagnostics,
+        diagnostics: toServedDiagnostics(diagnostics),
         ...(model.factorModel === null ? {} : { factor_model: model.factorModel }),
         excluded: model.excluded,
         observed_start: observedStart,
@@ -149,11 +149,11 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
           observations: 0,
           average_correlation: packedModel.newest.averageCorrelation,
           condition_number: packedModel.newest.conditionNumber,
-          intensity: null,
+          intensity: 0,
           positive_semi_definite: true,
           repaired: dates.at(-1)!.repaired,
           smallest_eigenvalue: packedModel.newest.smallestEigenvalue,
-          target: null,
+          target: 'none',
         },
         excluded: {},
         observed_start: first,

@@ -91,6 +91,11 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Strong ETag without quotes. A GET whose `If-None-Match` contains it gets status 304 without a body. */
   readonly etag?: string;
+  /**
+   * ETag of the stored document, for `If-Match`, if the body has members that are not of this document. A conditional
+   * GET is then answered in full, because the members may have changed.
+   */
+  readonly documentEtag?: string;
 }
 
 export type Handler<R extends Route> = (request: RouteRequest<R>) => Reply | Promise<Reply>;

@@ -11,20 +11,35 @@ interface MediaRange {
  * @throws Refusal NOT_ACCEPTABLE if no type matches
  */
 export function negotiate<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T {
-  if (accept === undefined || accept.trim() === '') return offeredTypes[0]!;
+  const acceptedType = findAccepted(accept, offeredTypes);
+  if (acceptedType !== undefined) return acceptedType;
+  throw new Refusal(
+    'NOT_ACCEPTABLE',
+    `Accept ${accept!.slice(0, 200)} does not match the available types: ${offeredTypes.join(', ')}.`,
+    {
+      accepted: [...offeredTypes],
+    },
+  );
+}
+
+/**
+ * Returns the media type of a response; empty if none is offered. A response without a form in JSON is sent whatever
+ * `Accept` says. @throws Refusal NOT_ACCEPTABLE
+ */
+export function selectMedia(accept: string | undefined, offeredTypes: readonly string[], hasJson: boolean): string {
+  if (offeredTypes.length === 0) return '';
+  return hasJson ? negotiate(accept, offeredTypes) : (findAccepted(accept, offeredTypes) ?? offeredTypes[0]!);
+}
+
+/** Returns the same type as `negotiate`; undefined if no type matches. */
+function findAccepted<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T | undefined {
+  if (accept === undefined || accept.trim() === '') return offeredTypes[0];
   const ranges = accept.split(',').map(readRange);
   const ratedTypes = offeredTypes.map((type) => ({ type, quality: computeQuality(type, ranges) }));
   const best = ratedTypes.reduce((bestSoFar, candidate) =>
     candidate.quality > bestSoFar.quality ? candidate : bestSoFar,
   );
-  if (best.quality > 0) return best.type;
-  throw new Refusal(
-    'NOT_ACCEPTABLE',
-    `Accept ${accept.slice(0, 200)} does not match the available types: ${offeredTypes.join(', ')}.`,
-    {
-      accepted: [...offeredTypes],
-    },
-  );
+  return best.quality > 0 ? best.type : undefined;
 }
 
 function readRange(text: string): MediaRange {

@@ -16,7 +16,7 @@ import type { Authenticate } from './authentication.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, openUpload } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { negotiate } from './negotiate.js';
+import { selectMedia } from './negotiate.js';
 import { assertReach } from './route-access.js';
 import { createQueryReader, type QueryReader } from './query.js';
 
@@ -107,7 +107,7 @@ export function createOperation(
     const { format } = query;
     const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = namedFormat ?? (offeredTypes.length === 0 ? '' : negotiate(accept, offeredTypes));
+    const media = namedFormat ?? selectMedia(accept, offeredTypes, route.success.schema !== undefined);
     const reach = currentReach();
     const request = new ParsedRequest(
       exchange,

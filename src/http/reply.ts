@@ -44,10 +44,11 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Respon
   const isRead = context.method === 'GET' || context.method === 'HEAD';
   const status = reply.status ?? context.status;
   if (reply.headers !== undefined) for (const [name, value] of Object.entries(reply.headers)) headers.set(name, value);
-  if (reply.etag !== undefined) {
-    headers.set('ETag', `"${reply.etag}"`);
+  const etag = reply.etag ?? reply.documentEtag;
+  if (etag !== undefined) {
+    headers.set('ETag', `"${etag}"`);
     headers.set('Cache-Control', 'no-cache');
-    if (isRead && status === 200 && namesEtag(context.ifNoneMatch, reply.etag)) {
+    if (isRead && status === 200 && reply.etag !== undefined && namesEtag(context.ifNoneMatch, reply.etag)) {
       cancelStream(reply.stream);
       return { status: 304, headers, body: null };
     }

@@ -1,4 +1,5 @@
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
+import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { listAttempts } from './attempts.js';
@@ -149,6 +150,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     not_before: null,
     ...body,
   };
+  if (record.status === 'failed') record.error = readStoredError(record);
   const isRecord =
     record.job_id === id &&
     isOneOf(JOB_KINDS, record.kind) &&
@@ -174,6 +176,20 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;
 };
+
+/** Returns the error of a failed job. Early versions stored a text, or a message without a code. */
+function readStoredError({ error, message }: Partial<Record<keyof JobRecord, unknown>>): ErrorDetail {
+  const stored: Partial<Record<keyof ErrorDetail, unknown>> =
+    typeof error === 'object' && error !== null ? error : { message: error };
+  const text = [stored.message, message].find((candidate) => typeof candidate === 'string' && candidate !== '');
+  return {
+    code: 'UNCLASSIFIED_FAILURE',
+    detail: null,
+    ...stored,
+    ...(typeof stored.code !== 'string' && { code: 'UNCLASSIFIED_FAILURE' }),
+    message: text ?? 'The job failed.',
+  } as ErrorDetail; // a stored code may be one of a later version
+}
 
 /**
  * Returns true if the document of a job is pending or running. For use in transactions, which must read all data that

@@ -21,7 +21,7 @@ import type { DatabaseIdentity } from './access/store-id.js';
 import { assertStore, claimStore, type StoreClaim } from './ownership/claim-store.js';
 import { createFolderCalls } from './access/folder-calls.js';
 import { watchStore } from './ownership/watch-store.js';
-import { createOwnedArtifacts } from './ownership/owned-artifacts.js';
+import { createOwnedArtifacts, mayRemoveOrphans } from './ownership/owned-artifacts.js';
 import { noOwnership, openOwnership } from './ownership/store-ownership.js';
 import { watchArtifacts } from './ownership/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
@@ -42,6 +42,8 @@ export interface Store {
    * Documents in the database, with the parts that the job queue needs. It is undefined if the documents are in files.
    */
   readonly shared: DatabaseDocuments | undefined;
+  /** Returns true if this process removes the orphaned results of the artifact store. */
+  removesOrphans(): boolean;
   close(): Promise<void>;
 }
 
@@ -164,6 +166,7 @@ export async function openStore({
     artifacts,
     freeSpace,
     shared: cluster && addVersions(cluster, versionLimits),
+    removesOrphans: () => openedPlace?.removesOrphans() ?? true,
     async close() {
       collector?.stop();
       openedPlace?.close();
@@ -222,6 +225,7 @@ async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
 /** Shared artifact store, as long as it belongs to the database. */
 interface SharedStore {
   readonly artifacts: ArtifactStore;
+  removesOrphans(): boolean;
   close(): void;
 }
 
@@ -246,6 +250,7 @@ async function openArtifactStore(
       : await openOwnership(documents, place, { identity, onLost: onPlaceLost });
     return {
       artifacts: createOwnedArtifacts(watchArtifacts(artifacts, watch), ownership),
+      removesOrphans: () => mayRemoveOrphans(ownership),
       close() {
         watch.close();
         ownership.close();

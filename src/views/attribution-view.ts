@@ -3,6 +3,7 @@ import { linkContributions, type AttributionInput } from '#domain/analytics/attr
 import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
+import { formatPartId } from '#domain/overlays/overlay-type.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { readWindow, createWindowSpan, type RequestedWindow, type RunWindow } from './run-window.js';
@@ -44,9 +45,7 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
   const sumValues = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
   return {
     index_id: header.run_id,
-    contributions: contributions.toSorted(
-      (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
-    ),
+    contributions: contributions.toSorted(compareContributions),
     contributions_sum: sumValues(linkedAttribution.contributions.subarray(0, names.length)),
     overlay_parts_sum: isOverlay ? sumValues(linkedAttribution.contributions.subarray(names.length)) : null,
     overlay_parts: !isOverlay
@@ -68,6 +67,27 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     end: formatDayTimestamp(days[to]!),
   };
 }
+
+/**
+ * Returns an attribution in the form of the API, whose contributions sum to the return: parts of an overlay are among
+ * them, without a weight or a return.
+ */
+export function addPartContributions(view: AttributionView): AttributionView {
+  const { overlay_parts: parts } = view;
+  if (parts === null) return view;
+  const rows = parts.map(({ index_id: id, part, contribution }) => ({
+    asset_id: formatPartId(id, part),
+    average_weight: 0,
+    contribution,
+    total_return: 0,
+  }));
+  return { ...view, contributions: [...view.contributions, ...rows].toSorted(compareContributions) };
+}
+
+type Contribution = AttributionView['contributions'][number];
+
+const compareContributions = (a: Contribution, b: Contribution): number =>
+  b.contribution - a.contribution || compareText(a.asset_id, b.asset_id);
 
 /**
  * Returns weights and contributions: first those of the securities, then those of the overlay parts. Overlay parts have

@@ -1,4 +1,4 @@
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimateCommonPeriods } from '#domain/calendars/periods-per-year.js';
 import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
 import {
   computeBacktestMetrics,
@@ -8,6 +8,7 @@ import {
   computeReturns,
 } from '#domain/analytics/series.js';
 import { computeBenchmarkStatistics } from '#domain/analytics/return-statistics.js';
+import { warnOfCutBenchmark } from '#domain/backtest/cut-window.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -15,6 +16,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { findDifferingReturns } from './differing-returns.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { isConstant } from '#domain/numbers/constant.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { writeDatedCsv } from './csv-table.js';
 import {
@@ -94,9 +96,7 @@ export function compareRuns(
     findings: [
       ...findDifferingReturns(series, 'ids'),
       ...findDifferingCurrencies(series),
-      ...(benchmark === null || days.length === commonDays.length
-        ? []
-        : [describeCutWindow(benchmark, { ofRuns: commonDays, days })]),
+      ...(benchmark === null ? [] : warnOfCutBenchmark(benchmark.id, days, commonDays)),
     ],
     entries: series.map((comparedLevels, k) => ({
       name: comparedLevels.name ?? comparedLevels.id,
@@ -105,20 +105,9 @@ export function compareRuns(
       variant: comparedLevels.variant,
       currency: comparedLevels.currency,
       // A benchmark can have fewer levels than a year has sessions, so the sessions of the first run count for it.
-      periodsPerYear: estimateSharedPeriods(days, series[k < runs.length ? k : 0]!.days),
+      periodsPerYear: estimateCommonPeriods(days, series[k < runs.length ? k : 0]!.days),
     })),
   };
-}
-
-/**
- * Returns the number of common returns per year. It is smaller than the number of sessions per year if a series has
- * sessions that are not common, because a common return then covers several sessions.
- * @param ownDays days of one series, which contain the common days
- */
-function estimateSharedPeriods(days: Int32Array, ownDays: Int32Array): number {
-  const ownCount = findLastAtMost(ownDays, days.at(-1)!) - findFirstAtLeast(ownDays, days[0]!);
-  const periods = estimatePeriodsPerYear(ownDays);
-  return ownCount === days.length - 1 ? periods : (periods * (days.length - 1)) / ownCount;
 }
 
 function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
@@ -132,19 +121,6 @@ function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
       message: `The levels are in different currencies: ${seriesText}.`,
     },
   ];
-}
-
-function describeCutWindow(
-  benchmark: ComparedLevels,
-  { ofRuns: commonDays, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
-): Finding {
-  const describeSpan = (spanDays: Int32Array) => `${formatDay(spanDays[0]!)} to ${formatDay(spanDays.at(-1)!)}`;
-  return {
-    severity: 'warning',
-    code: 'WINDOW_CUT',
-    path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${commonDays.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(commonDays)}.`,
-  };
 }
 
 function formatSpan({ id, days }: ComparedLevels): string {
@@ -168,7 +144,9 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
     const meanReturn = computeMean(returns);
     const centredReturns = returns.map((value) => value - meanReturn);
     const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
-    return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
+    return isConstant(length / Math.sqrt(Math.max(1, returns.length - 1)))
+      ? null
+      : centredReturns.map((value) => value / length);
   });
   return scaledReturns.map((a, i) =>
     scaledReturns.map((b, j) => {
@@ -179,9 +157,6 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
     }),
   );
 }
-
-/** Spread below which returns count as constant. Smaller spreads come from rounding. */
-const SPREAD_MIN = 1e-14;
 
 /**
  * Returns the days that both ascending lists contain. If these are all days of the first list, returns that list
@@ -244,7 +219,6 @@ interface ComparedEntry {
   readonly metrics: BacktestMetrics;
   /** Level of the benchmark. Null if there is no benchmark, and for the benchmark itself. */
   readonly benchmark: Float64Array | null;
-  readonly periods: number;
 }
 
 const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
@@ -266,8 +240,8 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
   volatility: createNumberMember(({ metrics }) => metrics.volatility),
   sharpe_ratio: createNumberMember(({ metrics }) => metrics.sharpe_ratio),
   max_drawdown: createNumberMember(({ metrics }) => metrics.max_drawdown),
-  benchmark_statistics: createValueMember(({ entry: { level }, benchmark, periods }) =>
-    benchmark === null || level.length < 3 ? null : computeBenchmarkStatistics(level, benchmark, periods),
+  benchmark_statistics: createValueMember(({ entry: { level, periodsPerYear }, benchmark }) =>
+    benchmark === null || level.length < 3 ? null : computeBenchmarkStatistics(level, benchmark, periodsPerYear),
   ),
 });
 
@@ -281,7 +255,6 @@ const COMPARISON = createJsonObject<
   index_ids: createValueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = encodeDays(days);
-    const periods = estimatePeriodsPerYear(days);
     // A benchmark comes after the runs and has no state.
     const benchmark = entries[states.length]?.level ?? null;
     json.raw('[');
@@ -293,7 +266,6 @@ const COMPARISON = createJsonObject<
         state: states[k] ?? NO_RUN,
         metrics: computeBacktestMetrics(entry.level, null, entry.periodsPerYear),
         benchmark: entry.level === benchmark ? null : benchmark,
-        periods,
       });
     });
     json.raw(']');

@@ -262,7 +262,7 @@ export function toDerivedPreview(
       before: toFigures(preview.before),
       after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
-      constraints: selectTightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
+      constraints: selectListed(sides).map((side) => toPreviewConstraint(side, relaxed)),
       exceeded: listExceededLimits(sides),
     },
     findings: preview.findings,
@@ -306,6 +306,12 @@ function toPreviewConstraint(
     unit: origin.unit,
     relaxed_by: findRelaxation(side, relaxed),
   };
+}
+
+/** Returns every binding constraint, and the tightest one of each row and side. */
+function selectListed(sides: readonly RowSide[]): RowSide[] {
+  const tightest = new Set(selectTightest(sides));
+  return sides.filter((side) => side.isBinding || tightest.has(side));
 }
 
 /** Returns one entry per row and side. If a row consists of several constraints, its entry is the tightest of them. */

@@ -1,4 +1,4 @@
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimateCommonPeriods, estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { PerformanceView } from '#contract/analytics/performance.js';
 import type { RunMetrics } from '#contract/analytics/runs.js';
 import type { SeriesPayload } from '#contract/common.js';
@@ -9,10 +9,13 @@ import {
 } from '#domain/analytics/return-statistics.js';
 import { computeMonthlyReturns } from '#domain/analytics/rolling.js';
 import { computeAnnualReturns, computeBacktestMetrics, computeDrawdown, rebase } from '#domain/analytics/series.js';
+import { warnOfCutBenchmark } from '#domain/backtest/cut-window.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
+import type { WithFindings } from './preview.js';
 import { createIndexLevels } from './levels-view.js';
 import { roundOnDay } from './rounded.js';
 import { createWindowSpan, type RequestedWindow } from './run-window.js';
@@ -35,7 +38,7 @@ export interface PerformanceQuery extends RequestedWindow {
 export function createPerformanceView(
   columns: RunColumns,
   { of, variant, ...window }: PerformanceQuery,
-): PerformanceView {
+): WithFindings<PerformanceView> {
   const { header } = columns;
   const allDays = columns.i32('days');
   const { from, to } = createWindowSpan(allDays, window);
@@ -80,6 +83,7 @@ export function createPerformanceView(
       sessions: (recovery ?? dates.length - 1) - peak,
     })),
     annual_returns: Object.fromEntries(computeAnnualReturns(days, level).map(([year, value]) => [String(year), value])),
+    findings: warnWithin(columns, days),
     monthly_returns: Object.fromEntries(
       computeMonthlyReturns(days, level).map(({ year, month, value }) => [
         `${year}-${String(month).padStart(2, '0')}`,
@@ -143,6 +147,11 @@ function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedD
     : { days: sharedDays.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
 }
 
+function warnWithin(columns: RunColumns, days: Int32Array): Finding[] {
+  const sharedDates = findSharedWithBenchmark(columns, days);
+  return sharedDates === null ? [] : warnOfCutBenchmark(columns.header.benchmark!.id, sharedDates.days, days);
+}
+
 /**
  * Returns the figures relative to the benchmark; null if there are fewer than three common dates.
  * @param measured days of the window and levels on these days, [T] each
@@ -156,6 +165,6 @@ function computeBenchmarkFigures(
   return computeBenchmarkStatistics(
     Float64Array.from(sharedDates.days, (day) => level[findLastAtMost(days, day)]!),
     sharedDates.benchmark,
-    estimatePeriodsPerYear(sharedDates.days),
+    estimateCommonPeriods(sharedDates.days, days),
   );
 }

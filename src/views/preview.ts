@@ -103,7 +103,8 @@ export function toOverlayPreview(
     total_weight: weights.reduce((total, weight) => total + weight, 0),
     cap: null,
     cap_redistributed: 0,
-    steps: null,
+    // an overlay has no rules: its holdings are a universe
+    steps: [{ position: 0, remaining: assets.length, excluded: [], rule_id: null, rule_type: null }],
     solve: null,
     overlay: { type: document.overlay.type, index_ids: [...listSources(document)], ...(exposure ? { exposure } : {}) },
     findings: [],

@@ -100,7 +100,8 @@ function createRow(
   return {
     date,
     cause,
-    review: isReviewed(cause) ? (snapshot?.reviews?.join(', ') ?? null) : null,
+    review: isReviewed(cause) ? (snapshot?.reviews?.[0] ?? null) : null,
+    reviews: isReviewed(cause) && snapshot?.reviews ? [...snapshot.reviews] : null,
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: listFills(snapshot, decisions?.identifiers ?? []),

@@ -3,7 +3,8 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createGrowthTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
@@ -14,7 +15,7 @@ import { computeDailyReturns } from '#domain/risk/daily-returns.js';
 import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { findReturnSpan, createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
-import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { Estimator, StoredDiagnostics, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
@@ -96,7 +97,7 @@ function describeEstimate(
       repaired: diagnostics.isRepaired,
       smallest_eigenvalue: diagnostics.smallestEigenvalue,
       target: request.estimator === 'shrinkage' ? request.target : null,
-    } satisfies RiskDiagnosticsPayload,
+    } satisfies StoredDiagnostics,
     factorModel: factors && createFactorModelPayload(factors),
     excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
     observedStart: formatDay(span.first),
@@ -179,13 +180,14 @@ export function createSecurityDays(
   const columns = market.identifiers.flatMap((identifier, column) =>
     selectedIdentifiers.has(identifier) ? [column] : [],
   );
-  const narrowedMarket = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
+  const valuedMarket = { ...market, actions: market.actions.map((action) => addSpinOffValue(market, action)) };
+  const narrowedMarket = narrowMarket(valuedMarket, { columns, from, to, keeps: READS[estimator] });
   return alignMarket({ market: narrowedMarket, calendar: createDaysCalendar(narrowedMarket.dates), calendars });
 }
 
 function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
   return universe.kind === 'run'
-    ? createGrowthTerms(universe.treatment, universe.currency, variant)
+    ? createReturnTerms(universe.treatment, universe.currency, variant)
     : createPlainTerms(variant);
 }
 

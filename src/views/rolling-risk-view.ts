@@ -1,6 +1,7 @@
 import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { WithoutRunState } from '#contract/run-state.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { createJsonObject, createTextMember, createValueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
@@ -15,6 +16,7 @@ export interface RollingRiskInput {
   /** Days of the run, [T]. */
   readonly days: Int32Array;
   readonly risk: RollingRisk;
+  readonly findings: readonly Finding[];
 }
 
 const listColumnsAgainst = (against: RiskReference) =>
@@ -40,6 +42,7 @@ const ROLLING_RISK = createJsonObject<WithoutRunState<RollingRiskView>, RollingR
   half_life: createValueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
   against: createTextMember(({ against }) => against),
   benchmark_id: createValueMember(({ benchmarkId }) => benchmarkId),
+  findings: createWrittenMember((json, { findings }) => json.value(findings)),
   risk: createWrittenMember((json, { memory, against, days, risk }) => {
     const hiddenCount = Math.max(0, findFirstDate(memory) - risk.from);
     writeDatedTable(json, {

@@ -1,6 +1,7 @@
 import type { RebalanceSnapshot } from '#contract/analytics/record.js';
 import type { StaleFillPayload } from '#contract/analytics/prices.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
+import { sumMovedWeight } from '#domain/books/moved-weight.js';
 import { formatDay } from '#domain/time/days.js';
 import {
   createJsonObject,
@@ -45,7 +46,7 @@ export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   capped: createValueMember(({ snapshot, identifiers }) =>
     Array.from(snapshot.capped, (column) => identifiers[column]!),
   ),
-  redistributed: createNumberMember(({ snapshot }) => snapshot.redistributed),
+  redistributed: createNumberMember(({ snapshot }) => computeRedistributed(snapshot)),
   stale_fills: {
     write: (json, { snapshot: { staleFills }, identifiers }) => writeStaleFills(json, identifiers, staleFills),
     // Version 0.1.0 did not detect stale fills.
@@ -54,9 +55,8 @@ export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   announced: createValueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
   target_weights: {
     ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
-      const { weights, columns, targets, targetColumns } = source.snapshot;
-      const isUnchanged = targets !== null && columns.length === targetColumns?.length && areEqual(weights, targets);
-      writeMap(json, source, targetColumns ?? columns, isUnchanged ? null : targets);
+      const { columns, targets, targetColumns } = source.snapshot;
+      writeMap(json, source, targetColumns ?? columns, hasDrifted(source.snapshot) ? targets : null);
     }),
     older: () => null,
   },
@@ -88,6 +88,14 @@ export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   },
   cause: { ...createValueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
 });
+
+/** Returns true if the applied weights are the decided ones at the prices of the effective close. */
+const hasDrifted = ({ weights, columns, targets, targetColumns }: Snapshot): boolean =>
+  targets !== null && !(columns.length === targetColumns?.length && areEqual(weights, targets));
+
+/** Returns the weight that the cap moved, from the weights of the snapshot. The stored one is of the decided weights. */
+const computeRedistributed = (snapshot: Snapshot): number =>
+  hasDrifted(snapshot) ? sumMovedWeight(snapshot.uncapped, snapshot.weights) : snapshot.redistributed;
 
 interface FillSource {
   readonly identifier: string;

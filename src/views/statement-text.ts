@@ -30,7 +30,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       ],
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
-    ['Review', [`Constituents are reviewed ${review.frequency}. Next effective dates: ${list(review.upcoming)}.`]],
+    ['Review', [formatReview(review)]],
     ['Changes of the methodology', listChangeLines(statement)],
     [
       'Published closes',
@@ -54,6 +54,19 @@ export function formatStatement(statement: BenchmarkStatement): string {
   ];
   const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${date.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
   return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
+}
+
+/** Phrases for frequencies that are not adverbs. */
+const FREQUENCY_PHRASES: Readonly<Record<string, string>> = {
+  semi_annual: 'semi-annually',
+  annual: 'annually',
+  custom: 'on chosen dates',
+};
+
+function formatReview({ frequency, upcoming }: BenchmarkStatement['review']): string {
+  if (frequency === 'none') return 'Constituents are not reviewed.';
+  const phrase = FREQUENCY_PHRASES[frequency] ?? frequency;
+  return `Constituents are reviewed ${phrase}. Next effective dates: ${list(upcoming)}.`;
 }
 
 type Judgement = BenchmarkStatement['discretion']['judgements'][number];

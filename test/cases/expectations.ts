@@ -86,7 +86,7 @@ function findUnmetText(
 
 /** The patterns are written for Python, whose group `(?-i:` regards case. */
 const toRegex = (pattern: string) =>
-  new RegExp(pattern.replaceAll('(?-i:', '(?:'), pattern.includes('(?-i:') ? 'u' : 'iu');
+  new RegExp(pattern.replaceAll('(?-i:', '(?:'), pattern.includes('(?-i:') ? '' : 'i');
 
 /** Texts of the findings and errors of an answer: objects with a message, or lines of a command. */
 function listFindings({ json, text }: Answer): string[] {
@@ -133,7 +133,8 @@ function pick(json: unknown, at: string): unknown {
   return value;
 }
 
-function pickRow({ index, columns, data }: Table, key: string): Record<string, unknown> | undefined {
+function pickRow({ index, columns, data }: Partial<Table>, key: string): Record<string, unknown> | undefined {
+  if (columns === undefined || data === undefined) return undefined; // an error
   const byIndex = index?.indexOf(key) ?? -1;
   const row = byIndex >= 0 ? data[byIndex] : data.find(([first]) => first === key);
   return row && Object.fromEntries(columns.map((column, i) => [column, row[i]]));

@@ -33,10 +33,12 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('divisor calendars', () => {
-  test('lists every code with its coverage', async () => {
+  test('lists every code with its coverage and sources', async () => {
     const { status, out } = await runHere(['calendars', 'list']);
     expect(status).toBe(0);
-    expect(out).toMatch(/^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31$/m);
+    expect(out).toMatch(
+      /^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31 +exchange_calendars .*$/m,
+    );
     expect(out.trim().split('\n').length).toBeGreaterThan(100);
   });
 
@@ -76,6 +78,32 @@ describe('divisor calendars', () => {
     expect(correctedOutcome.out).toContain('XNYS  2025  +01-02\n');
     const earlyOutcome = await runHere(['calendars', 'check', folder, '--to', '2024-12-31']);
     expect(earlyOutcome.status).toBe(0);
+  });
+
+  test.each([
+    [{ code: 'XNYS', sessions: ['2024-01-02', '2024-01-03T00:00:00Z'] }, 'sessions[1] is "2024-01-03T00:00:00Z"'],
+    [
+      { code: 'XNYS', range: ['2024-01-01', '2024-01-31'], weekmask: [{ from: null, mask: '11111' }], holidays: [] },
+      'weekmask[0].mask is "11111"',
+    ],
+    [{ code: 'XNYS', range: ['2024-01-01', '2024-01-31'], holidays: ['2024-01-01'] }, 'weekmask is missing'],
+    [{ code: 'XNYS', dates: [] }, 'it must contain code and sessions, or code, range, weekmask'],
+  ])('names the first faulty entry of a reference: %j', async (reference, place) => {
+    const faulty = mkdtempSync(join(folder, 'faulty-'));
+    writeFileSync(join(faulty, 'XNYS.json'), JSON.stringify(reference));
+    const { status, err } = await runHere(['calendars', 'check', faulty]);
+    expect([status, err]).toEqual([64, expect.stringContaining(`XNYS.json is not a reference of sessions: ${place}`)]);
+    expect(err).not.toMatch(/expected tuple|"path"/);
+  });
+
+  test('names the line of a CSV reference without a date, and the faulty entry of corrections', async () => {
+    const faulty = mkdtempSync(join(folder, 'faulty-'));
+    writeFileSync(join(faulty, 'XNYS.csv'), 'date\n2024-01-02\n02.01.2024\n');
+    expect((await runHere(['calendars', 'check', faulty])).err).toContain('date in line 3 is "02.01.2024"');
+    const corrections = join(faulty, 'corrections.txt');
+    writeFileSync(corrections, JSON.stringify({ XNYS: [{ close: ['soon'], open: [], confidence: 'high' }] }));
+    const { err } = await runHere(['calendars', 'check', folder, '--corrections', corrections]);
+    expect(err).toContain('XNYS[0].close[0] is "soon"');
   });
 
   test('reports wrong arguments and unreadable files', async () => {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
@@ -49,12 +50,48 @@ const KEPT_PATHS = [
   '/analytics/EVEN/published/keys',
 ];
 
+/** Bodies of stored documents of every family, by their address. */
+const STORED: Readonly<Record<string, object>> = {
+  '/data/watchlists/banks': { name: 'Banks', identifiers: ['JIJN'] },
+  '/strategies/follow': { id: 'follow', name: 'Follow', index_id: 'EVEN' },
+  '/optimise/constraint-sets/free': { id: 'free', name: 'Free', constraints: [] },
+  '/reports/templates/PLAIN': { template_id: 'PLAIN', name: 'Plain', blocks: [{ kind: 'text', text: 'Words.' }] },
+  '/procedures/cessation': { name: 'Cessation', kind: 'cessation', text: 'After six months.', indices: ['EVEN'] },
+  '/plugins/near-high': PLUGIN_EXAMPLES['near-high'],
+  '/schedules/close': {
+    name: 'Close',
+    enabled: false,
+    indices: ['EVEN'],
+    calendar: 'XNYS',
+    at: '18:30',
+    starts_on: '2024-06-28',
+    steps: [{ type: 'run' }],
+  },
+  '/clients/ACME': { name: 'Acme', entitlements: [{ indices: ['EVEN'] }], targets: [] },
+  '/calendars/XTKS/closures': { changes: [{ date: '2023-07-03', session: 'closed', reason: 'Storm' }] },
+};
+
+/** Every answer that a copy must keep, byte for byte. */
+const ALL_PATHS = [...KEPT_PATHS, ...Object.keys(STORED), '/data/watchlists/banks/versions', '/audit', '/jobs'];
+
+/** Returns status, ETag and body of every answer, by its path. */
+async function readAnswers(url: string): Promise<Record<string, readonly unknown[]>> {
+  const answers: Record<string, readonly unknown[]> = {};
+  for (const path of ALL_PATHS) {
+    const response = await fetch(`${url}${path}`);
+    answers[path] = [response.status, response.headers.get('etag'), await response.text()];
+  }
+  return answers;
+}
+
 /** Creates the stored state behind `KEPT_PATHS` on a service that has already computed levels. */
 async function createHistory(url: string): Promise<void> {
   await ask(url, 'POST', '/analytics/EVEN/publish', {});
   await runJob(url, '/data/stores/market/refresh', { until: '2024-07-05' });
   await ask(url, 'PUT', '/indices/EVEN', { ...INDEX, name: 'Even again' });
   await runJob(url, '/analytics/EVEN/backtest', { transaction_cost_bps: 5 });
+  for (const [path, body] of Object.entries(STORED))
+    expect(await ask(url, 'PUT', path, body), path).not.toHaveProperty('error');
 }
 
 async function listHistories(url: string): Promise<string[]> {
@@ -121,13 +158,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const embeddedService = await startServiceHere(home);
     const expected = await createLevels(embeddedService.url);
     await createHistory(embeddedService.url);
-    const readAnswers = async (url: string) => {
-      const answers = [];
-      for (const path of [...KEPT_PATHS, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
-      return answers;
-    };
     const before = await readAnswers(embeddedService.url);
-    for (const [i, answer] of before.entries()) expect(answer, KEPT_PATHS[i]).not.toHaveProperty('error');
+    for (const [path, [status]] of Object.entries(before)) expect(status, path).toBe(200);
     const [newest, first] = (await ask(embeddedService.url, 'GET', '/analytics/EVEN/runs'))['runs'] as {
       run_id: string;
     }[];

@@ -7,6 +7,7 @@ import { readSettings, formatSettingsHelp, SETTINGS } from '#cli/settings.js';
 import { UsageError } from '#cli/usage-error.js';
 import { removePasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
+import { runHere } from './process.js';
 
 const createRow = (argv: string[], environment: Record<string, string>, name: string) =>
   readSettings(argv, environment).rows.find((row) => row.name === name);
@@ -63,6 +64,27 @@ test('allowed sources are shown as they apply: the home, never the working folde
     value: 'db1',
     source: '--database-hosts',
   });
+});
+
+test('an absent value is shown as the default in force, a switch as its flag would state it', () => {
+  const valueOf = (name: string, argv: string[] = []) => createRow(['--home', '/srv/x', ...argv], {}, name)?.value;
+  expect(
+    ['backups', 'documentVersionsKept', 'readOnly', 'approvals', 'secretKey'].map((name) => valueOf(name)),
+  ).toEqual(['/srv/x/backups', 'all', 'off', 'none', 'none']);
+  expect(valueOf('approvals', ['--approvals', 'publish=2:ada'])).toBe('publish=2:ada');
+  const retries = 'crashes=3,losses=20,releases=1000,backoff=1,backoff-max=60,deadline=0';
+  expect(valueOf('jobRetries')).toBe(retries);
+  expect(valueOf('jobRetries', ['--job-retries', 'losses=5, sweep.crashes=1'])).toBe(
+    `${retries.replace('losses=20', 'losses=5')},sweep.crashes=1`,
+  );
+});
+
+test('divisor config names each setting by its flag and its variable', async () => {
+  const { out } = await runHere(['config', '--port', '9000'], {});
+  const line = (variable: string) => out.split('\n').find((text) => text.split(/ {2,}/).includes(variable));
+  expect(line('PORT')).toMatch(/^--port +PORT +9000 +--port /);
+  expect(line('DIVISOR_TRASH_HOURS')).toMatch(/^--trash-hours +DIVISOR_TRASH_HOURS +24 +default /);
+  expect(line('AWS_PROFILE')).toMatch(/^ +AWS_PROFILE +default +default /);
 });
 
 test.each(['db1:0', 'db1:65536', 'db1:x', 'db 1', 'postgresql://db1'])('the database host %s is refused', (text) => {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { solveOutcome } from '#domain/personal/solve-accounts.js';
+import { solveOutcome, type SolvedResult } from '#domain/personal/solve-accounts.js';
 import { AS_OF, createLot, createSmallBatch } from '../domain/personal/small-batch.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
@@ -14,11 +14,15 @@ const accounts = ['one', 'two', 'three'].map((account_id, i) => ({
 }));
 const results = accounts.map((account, i) => solveOutcome(commonBatch, account, `accounts[${i}]`));
 
-async function runVerifyBatch(sentAccounts: readonly unknown[] | string, storedResults: readonly unknown[]) {
+async function runVerifyBatch(
+  sentAccounts: readonly unknown[] | string,
+  storedResults: readonly unknown[],
+  batch = commonBatch,
+) {
   const folder = await createTemporaryFolder();
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
-  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...commonBatch, as_of: AS_OF }, toPlain));
+  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...batch, as_of: AS_OF }, toPlain));
   const formatLines = (values: readonly unknown[]): string =>
     values.map((value) => `${JSON.stringify(value)}\n`).join('');
   const [first, second] = [
@@ -87,5 +91,47 @@ describe('divisor verify-batch', () => {
   test('reports figures that do not follow from the trades', async () => {
     const [status, out] = await runVerifyBatch(accounts, [{ ...results[0], tax: 12 }, results[1], results[2]]);
     expect([status, out]).toEqual([1, expect.stringContaining('one: tax: ')]);
+  });
+
+  describe.each([
+    ['fractions', false, 0],
+    ['whole shares', true, 0],
+    ['whole shares after a search', true, 200],
+  ])('with %s', (_, whole_shares, search_nodes) => {
+    const batch = createSmallBatch([0.5, 0.3, 0.2], { whole_shares, search_nodes, objective: { cash_maximum: 0.02 } });
+    const solved = accounts.map((account, i) => solveOutcome(batch, account, `accounts[${i}]`) as SolvedResult);
+    const [first, ...others] = solved;
+    const certificate = first!.certificate;
+
+    test('verifies the bound and the gap, which is not negative', async () => {
+      expect((await runVerifyBatch(accounts, solved, batch))[0]).toBe(0);
+      for (const { certificate: own } of solved) expect(own.gap).toBeGreaterThanOrEqual(-1e-12);
+    });
+
+    test.each([
+      ['bound', { ...certificate, bound: certificate.bound + 1e-6 }, 'bound: '],
+      ['bound', { ...certificate, bound: certificate.bound - 1e-6 }, 'bound: '],
+      ['gap', { ...certificate, gap: certificate.gap + 1e-6 }, 'gap: '],
+      ['gap', { ...certificate, gap: null }, 'gap: '],
+      [
+        'bound of a side',
+        { ...certificate, sides: certificate.sides.map((side) => ({ ...side, bound: side.bound + 1e-6 })) },
+        'the multipliers prove',
+      ],
+    ])('reports an altered %s', async (_name, altered, fault) => {
+      const [status, out] = await runVerifyBatch(accounts, [{ ...first, certificate: altered }, ...others], batch);
+      expect([status, out]).toEqual([1, expect.stringContaining(fault)]);
+    });
+  });
+
+  test('reports a disallowed loss that the wash sale rule does not have, and a term', async () => {
+    const [result] = results as SolvedResult[];
+    const trades = result!.trades.map((trade, i) =>
+      i === 0 ? { ...trade, gain: trade.gain! - 50, disallowed_loss: 50, term: 'short' } : trade,
+    );
+    const [status, out] = await runVerifyBatch(accounts, [{ ...result, trades }, results[1], results[2]]);
+    expect(status).toBe(1);
+    for (const fault of ['gain of lot', 'disallowed loss of lot', 'term of lot'])
+      expect(out).toContain(`one: ${fault}`);
   });
 });

@@ -120,6 +120,18 @@ print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["row
     expect(output).toBe(3);
   });
 
+  test('warns of the findings of a stored definition, and returns them', async () => {
+    const output = await runScript(`
+import warnings
+held = {"id": "NINE", "name": "Nine", "calendar": "XNYS", "base_date": "2020-01-02", "currency": "EUR", "pipeline": {"weighting": {"type": "EqualWeight"}}}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    stored = d.put_index(held)
+codes = [finding["code"] for finding in stored.findings if finding["severity"] != "info"]
+print(json.dumps([stored["id"], codes, [str(warning.message).split(" ")[0] for warning in caught]]))`);
+    expect(output).toEqual(['NINE', ['FX_MISSING'], ['FX_MISSING']]);
+  });
+
   test('raises refusals with their code and every finding', async () => {
     const output = await runScript(`
 try:

@@ -90,6 +90,30 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.close();
   });
 
+  test('parts that were opened while the service was away appear when it is back', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    await page.route('**/console/indices/**', (route) =>
+      route.request().isNavigationRequest() ? route.abort('connectionrefused') : route.continue(),
+    );
+    const pin = {
+      id: 'away',
+      address: '/console/indices/CORE',
+      part: 'Drawdown',
+      page: 'CORE',
+      width: 3,
+    };
+    await page.addInitScript(`localStorage.setItem('divisor.dashboard', ${JSON.stringify(JSON.stringify([pin]))})`);
+    const failedRequest = page.waitForEvent('requestfailed');
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    expect((await failedRequest).url()).toContain('/console/indices/CORE');
+    await page.locator('.dashboard-pin h2', { hasText: 'Drawdown' }).waitFor();
+    expect(await page.getByText('replaceState').count()).toBe(0);
+    await page.unroute('**/console/indices/**');
+    await page.locator('iframe[aria-busy=false]').waitFor();
+    await page.frameLocator('iframe').locator('[data-way=end] canvas').first().waitFor();
+    await page.close();
+  });
+
   test('a printout has all rows of a part that scrolls, and the drawing of a chart', async () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     const parts = [

@@ -91,7 +91,7 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     const result = (await service.waitForJob(body.job_id)).result as RenderResult;
     const { body: overview } = await service.ask<{ readonly end: string }>('GET', '/analytics/CORE/overview');
     const { headers } = await service.download(`/reports/renders/${result.render_id}`);
-    expect(headers.get('content-disposition')).toContain(`"CORE-and-1-more-FACTSHEET-A4-${overview.end}.pdf"`);
+    expect(headers.get('content-disposition')).toContain(`"FACTSHEET-A4-CORE-and-1-more-${overview.end}.pdf"`);
     await follow(page, `/console/reports?render=${result.render_id}`);
     await page.getByRole('heading', { name: `Factsheet of CORE and BROAD, ${overview.end}`, level: 1 }).waitFor();
     await page.getByText(`Page 1 of ${result.pages}`, { exact: true }).waitFor();

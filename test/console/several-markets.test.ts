@@ -184,7 +184,7 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
 
   test('an index that refers to another one shows the dates and the names of its store', async () => {
     const { page, service } = desk;
-    const terms = { source_index_id: 'CORE', objective: 'min_variance', constraints: [] };
+    const terms = { source_index_id: 'CORE', objective: { type: 'min_variance' }, constraints: [] };
     const optimised = {
       id: 'OPTIMISED',
       name: 'Optimised',

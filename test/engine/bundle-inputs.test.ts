@@ -128,7 +128,7 @@ describe('on a synthetic market', () => {
 
   const leastDocument = {
     ...rules,
-    derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
+    derivation: { source_index_id: 'PARENT', objective: { type: 'min_variance' }, risk_model: 'own' },
   };
 
   /** Repeats the checks with a model that is stored in parts. So its matrix is in several files. */

@@ -39,7 +39,7 @@ const bodies = [
     ...rules,
     id: 'LEAST',
     name: 'Least variance',
-    derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
+    derivation: { source_index_id: 'PARENT', objective: { type: 'min_variance' }, risk_model: 'own' },
   },
 ] as unknown as readonly Body[];
 const estimate = { identifiers: list, end: '2022-01-31', estimator: 'gerber' } as const;

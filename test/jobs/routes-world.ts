@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { jobRoutes } from '#contract/jobs.js';
+import { jobRoutes } from '#contract/job-routes.js';
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';

@@ -12,8 +12,12 @@ export interface CuttingProxy {
   readonly url: string;
   /** Closes the connection at the next message that contains this text. */
   cutNext(text: string, cut: Cut): void;
-  /** Number of messages at which a connection has been closed. */
+  /** Closes all connections once the server has sent this number of further bytes. */
+  cutAfter(bytes: number): void;
+  /** Number of messages or bytes at which connections have been closed. */
   readonly cutCount: number;
+  /** Number of bytes that the server has sent. */
+  readonly sentBytes: number;
   close(): Promise<void>;
 }
 
@@ -23,6 +27,8 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let plan: { readonly text: string; readonly cut: Cut } | undefined;
   let cutCount = 0;
+  let sentBytes = 0;
+  let bytesMax = Infinity;
 
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -46,6 +52,14 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
+      sentBytes += bytes.length;
+      if (sentBytes >= bytesMax) {
+        client.write(bytes.subarray(0, bytes.length - (sentBytes - bytesMax)));
+        bytesMax = Infinity;
+        cutCount++;
+        for (const socket of sockets) socket.destroy();
+        return;
+      }
       if (!isDeaf) client.write(bytes);
       else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement has ended
     });
@@ -57,6 +71,10 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
   return {
     url: address.href,
     cutNext: (text, cut) => void (plan = { text, cut }),
+    cutAfter: (bytes) => void (bytesMax = sentBytes + bytes),
+    get sentBytes() {
+      return sentBytes;
+    },
     get cutCount() {
       return cutCount;
     },

@@ -155,7 +155,7 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
       { id: 'turn', type: 'Turnover', params: { limit } },
     ];
     await service.ok('PUT', '/indices/VT', documents.capped);
-    const derivedIndex = { id: 'VT-LOW', name: 'Low variance', objective: 'min_variance', constraints };
+    const derivedIndex = { id: 'VT-LOW', name: 'Low variance', objective: { type: 'min_variance' }, constraints };
     await service.ok('POST', '/indices/VT/optimise', derivedIndex);
     const job = await service.job<{ findings: RelaxedFinding[] }>('/analytics/VT-LOW/backtest', {});
     expect(job.error).toBeNull();

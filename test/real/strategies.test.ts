@@ -272,7 +272,8 @@ describe('strategies over HTTP', () => {
       });
     expect((await send('PUT', '"nothing"')).status).toBe(412);
     const unchangedAnswer = await fetch(new URL('/strategies/S2', service.url), { headers: { 'if-none-match': etag } });
-    expect(unchangedAnswer.status).toBe(304);
+    // its problems and its run may change without the document
+    expect([unchangedAnswer.status, unchangedAnswer.headers.get('etag')]).toEqual([200, etag]);
     expect((await send('PUT', etag)).status).toBe(200);
     expect((await send('DELETE', etag)).status).toBe(412);
     expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);

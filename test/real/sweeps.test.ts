@@ -195,7 +195,7 @@ describe('sweeps over HTTP', () => {
     expect(match.chosen).toEqual([{ variant: 2, splits: 3 }]);
     expect([match.left_before, match.left_after, match.paths.length]).toEqual([2, 0, 1]);
     expect(match.groups.at(-1)!.end).toBe(result.rows[0]!.end);
-    expect(result.verdict!.at(-1)).toMatch(/^Chosen by volatility over 3 splits, the best shows .* out of sample\.$/);
+    expect(result.verdict!.at(-2)).toMatch(/^Chosen by volatility over 3 splits, the best shows .* out of sample\.$/);
 
     const shortSweep = await service.job<SweepView>('/analytics/sweeps', {
       ...body,

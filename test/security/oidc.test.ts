@@ -99,6 +99,35 @@ describe('a token of the provider', () => {
     expect(await requestStatus(confusedToken)).toBe(401);
   });
 
+  test.each([
+    ['an unknown critical extension', { crit: ['exp-policy'], 'exp-policy': 'strict' }],
+    ['a critical extension that is absent', { crit: ['exp-policy'] }],
+    ['an empty list of critical extensions', { crit: [] }],
+    ['critical extensions that are no list', { crit: 'b64' }],
+    ['an unencoded payload', { crit: ['b64'], b64: false }],
+    ['an algorithm that is no text', { alg: 5 }],
+    ['a key id that is no text', { kid: 5 }],
+  ])('with %s is invalid, and no failure of the provider', async (_, change) => {
+    const failures: unknown[] = [];
+    const terms = {
+      issuer: provider.issuer,
+      audience: 'divisor',
+      grants: [],
+      onFailure: (cause: unknown) => failures.push(cause),
+    };
+    const tokens = createTokens(terms);
+    const [head = '', ...rest] = (await provider.token(ada)).split('.');
+    const header = { ...(JSON.parse(Buffer.from(head, 'base64url').toString()) as object), ...change };
+    const changed = [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.');
+    await expect(tokens.verify(changed)).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+      message: 'The token is not valid here.',
+    });
+    expect(failures).toEqual([]);
+    const answer = await service.ask('GET', '/indices', undefined, { authorization: `Bearer ${changed}` });
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHENTICATED' } } });
+  });
+
   test('of new keys is accepted after their publication, and a token of the old keys is not', async () => {
     const other = await startProvider('console');
     try {

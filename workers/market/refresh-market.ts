@@ -4,7 +4,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type CachedDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { findContentWarnings } from '#market/content/doubtful-content.js';
+import { findContentWarnings, findNewContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSeries } from '#market/content/series-rows.js';
@@ -38,6 +38,8 @@ export const refreshMarket: Task<'refresh-market'> = async (
     content.actions === storedMarket.actions &&
     content.universes === storedMarket.universes &&
     content.series === storedMarket.series;
+  const isSameContent = isHistoryKept && isSameObjects && content.dates.length === storedMarket.dates.length;
+  const newWarnings = isSameContent ? [] : findNewContentWarnings(storedMarket, content, terms);
   const { hash, digests } = await digestContent(
     content,
     readCachedDigests({ storedHandle, fresh, before: storedMarket, source, content }, { isHistoryKept, isSameObjects }),
@@ -67,7 +69,7 @@ export const refreshMarket: Task<'refresh-market'> = async (
     digests,
     ...(taken === undefined ? {} : { taken }),
   };
-  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings };
+  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings, newWarnings };
 };
 
 interface Versions {

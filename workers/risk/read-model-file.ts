@@ -12,7 +12,8 @@ import {
   type ModelTable,
   type ModelTables,
 } from '#domain/risk/imported/model-tables.js';
-import { CsvFault, readCsv, readTextCells } from '#market/sources/csv.js';
+import { readCsv, readTextCells } from '#market/sources/csv.js';
+import { CsvFault } from '#market/sources/csv-records.js';
 import { formatReason } from '#market/tables/fault-reason.js';
 import { formatCellPath } from '#market/tables/problems.js';
 import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';

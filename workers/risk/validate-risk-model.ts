@@ -2,7 +2,7 @@ import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createReturnTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
@@ -66,7 +66,7 @@ function createWindow(
     sm,
     growth: computeGrowth(
       sm,
-      terms === null ? createPlainTerms(returns) : createGrowthTerms(terms.treatment, terms.currency, returns),
+      terms === null ? createPlainTerms(returns) : createReturnTerms(terms.treatment, terms.currency, returns),
     ),
     datapoints: createDatapoints(sm, terms),
     from: start === null ? 0 : findFirstAtLeast(sm.sessions, parseValidDay(start)),

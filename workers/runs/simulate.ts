@@ -27,7 +27,7 @@ import { summariseSimulation } from '#domain/simulation/summarise.js';
 import { createSimulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
-import { listHoldingsByName, findHoldingPositions } from '../views/holding-risk.js';
+import { listHoldingsByName, findHoldingPositions, sumAbsent } from '../views/holding-risk.js';
 import { openNumerics, runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -124,7 +124,13 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
   const weights = findHoldingPositions(sm, run.weights);
   const { factors } = request;
   return runOnEngine((engine) =>
-    computeFactorRisk(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
+    computeFactorRisk(engine, window, {
+      weights,
+      benchmark: new Map(),
+      absent: sumAbsent(sm, run.weights),
+      model: 'statistical',
+      factors,
+    }),
   );
 }
 

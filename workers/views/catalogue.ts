@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunViewName } from '#jobs/tasks/views.js';
 import { formatActionsCsv } from '#views/actions/actions-view.js';
 import { createAssetView } from '#views/asset-view.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { addPartContributions, createAttributionView } from '#views/attribution-view.js';
 import { createClosesView } from '#views/closes-view.js';
 import { estimateComparisonBytes, formatComparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createExposuresFile } from '#views/exposures/exposures-file.js';
@@ -37,7 +37,10 @@ import { showWeights } from './weights.js';
  * docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
-  attribution: { show: (query) => computeRunView(query, (run) => createAttributionView(run, createWindow(query))) },
+  attribution: {
+    show: (query) =>
+      computeRunView(query, (run) => addPartContributions(createAttributionView(run, createWindow(query)))),
+  },
   asset: { show: (query) => computeRunView(query, (run) => createAssetView(run, query.identifier)) },
   summary: { show: (query) => computeRunView(query, createSummaryView) },
   overview: {

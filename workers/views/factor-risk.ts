@@ -18,6 +18,7 @@ import {
   readHoldings,
   readRiskWindow,
   listUncovered,
+  sumAbsent,
   formatWindowDates,
   type RunHoldings,
 } from './holding-risk.js';
@@ -79,7 +80,13 @@ function estimateFactors(
   const risk = computeFactorRisk(
     engine,
     { ...window, datapoints: createHoldingDatapoints(window, runHoldings.header) },
-    { weights: findHoldingPositions(sm, weights), benchmark: getPositions(sm, compared), model, factors },
+    {
+      weights: findHoldingPositions(sm, weights),
+      benchmark: getPositions(sm, compared),
+      absent: sumAbsent(sm, computeActiveByName(weights, compared)),
+      model,
+      factors,
+    },
   );
   return {
     ...risk,
@@ -137,7 +144,7 @@ const LISTED_NAMES_MAX = 5;
 function createLackFindings(modelId: string, names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
   const remainderText = names.length > LISTED_NAMES_MAX ? ` and ${names.length - LISTED_NAMES_MAX} more` : '';
-  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, LISTED_NAMES_MAX).join(', ')}${remainderText}: they are excluded.`;
+  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, LISTED_NAMES_MAX).join(', ')}${remainderText}: the other weights are scaled to the full weight.`;
   const listedNames = names.toSorted(compareText).slice(0, LISTED_NAMES_MAX);
   return [
     {

@@ -12,6 +12,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { describeExclusion } from '#domain/risk/excluded-securities.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { computeActiveByName } from '#domain/risk/model-shares.js';
 import { computeRisk, computeRisks, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -78,6 +79,13 @@ export function formatWindowDates({ first, last }: RunHoldings): {
 /** Returns the non-zero weights by security. */
 export function listHoldingsByName(names: readonly string[], weights: Float64Array): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (weights[i] !== 0 ? [[name, weights[i]!]] : [])));
+}
+
+/** Returns the sum of the magnitudes of the weights of securities that a market does not have. */
+export function sumAbsent(sm: SessionMarket, weights: ReadonlyMap<string, number>): number {
+  let total = 0;
+  for (const [name, weight] of weights) if (sm.columnOf(name) < 0) total += Math.abs(weight);
+  return total;
 }
 
 /** Returns weights by column of a market. Omits securities that the market does not have. */
@@ -165,8 +173,11 @@ export function measureRisk(
   const positions = findHoldingPositions(sm, weights);
   const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(runHoldings) };
   const { risk: total, active } = benchmark
-    ? computeRisks(engine, window, positions, getPositions(sm, benchmark.weights))
-    : { risk: computeRisk(engine, window, positions), active: null };
+    ? computeRisks(engine, window, positions, getPositions(sm, benchmark.weights), {
+        risk: sumAbsent(sm, weights),
+        active: sumAbsent(sm, computeActiveByName(weights, benchmark.weights)),
+      })
+    : { risk: computeRisk(engine, window, positions, sumAbsent(sm, weights)), active: null };
   const risk: HeldRisk = {
     payload: {
       volatility: total.volatility,

@@ -1,5 +1,6 @@
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimateCommonPeriods } from '#domain/calendars/periods-per-year.js';
 import { computeRollingRisk } from '#domain/analytics/rolling-risk.js';
+import { warnOfCutBenchmark } from '#domain/backtest/cut-window.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -29,20 +30,23 @@ export async function showRollingRisk(query: InputOfView<'rolling-risk'>): Promi
     ...(benchmark === null && against === 'benchmark' ? createBenchmarkLevels(run) : createIndexLevels(run)),
   }));
   const { names } = levelHistory.header;
-  const { benchmarkId, days, level, reference } =
+  const { benchmarkId, runDays, days, level, reference } =
     benchmark === null
       ? levelHistory
       : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(levelHistory, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
-  const risk = computeRollingRisk(level, reference, memory, estimatePeriodsPerYear(days));
+  const risk = computeRollingRisk(level, reference, memory, estimateCommonPeriods(days, runDays));
+  const findings = benchmarkId === null || days.length === 0 ? [] : warnOfCutBenchmark(benchmarkId, days, runDays);
   return {
     bytes: ROW_BYTES * days.length,
-    write: (json) => writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk }),
+    write: (json) => writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk, findings }),
   };
 }
 
 /** Levels of a run and of its reference, on their common dates, [T] each. */
 interface Levels {
+  /** Dates of the run. */
+  readonly runDays: Int32Array;
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly reference: Float64Array;
@@ -50,16 +54,16 @@ interface Levels {
 
 function createIndexLevels(run: RunColumns): Levels {
   const { days, level, index } = readRunLevels(run);
-  return { days, level, reference: index };
+  return { runDays: days, days, level, reference: index };
 }
 
 /** Returns the levels on the dates that the benchmark shares with the run. */
 function createBenchmarkLevels(run: RunColumns): Levels {
-  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
+  if (!run.has('benchmarkDays')) return { runDays: NO_DAYS, days: NO_DAYS, level: NO_VALUES, reference: NO_VALUES };
   const { days: all, level } = readRunLevels(run);
   const days = run.i32('benchmarkDays').slice();
   const benchmarkLevel = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
-  return { days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };
+  return { runDays: all, days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };
 }
 
 /** Returns the levels on the dates that a named benchmark shares with the run. */
@@ -73,6 +77,7 @@ async function readNamedLevels(
   const valueByDay = new Map(Array.from(datedLevels.days, (day, t) => [day, datedLevels.values[t]!]));
   const commonDays = days.filter((day) => valueByDay.has(day));
   return {
+    runDays: days,
     days: commonDays,
     level: Float64Array.from(commonDays, (day) => level[findLastAtMost(days, day)]!),
     reference: Float64Array.from(commonDays, (day) => valueByDay.get(day)!),
@@ -80,3 +85,4 @@ async function readNamedLevels(
 }
 
 const NO_VALUES = new Float64Array(0);
+const NO_DAYS = new Int32Array(0);

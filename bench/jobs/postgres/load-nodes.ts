@@ -60,6 +60,7 @@ async function openQueue(node: string, slots: { heavy: number; light: number }, 
     market: null,
     lacks: [],
     clock_offset_ms: 0,
+    removes_orphans: false,
   };
   const clock = systemClock;
   return createPostgresQueue({

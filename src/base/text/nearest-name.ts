@@ -42,6 +42,25 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
   return undefined;
 }
 
+/** Minimum number of letters of a contraction. */
+const CONTRACTION_MIN = 4;
+
+/**
+ * Returns the only candidate from which up to half of the letters can be omitted to obtain a name, as MKT_CAP from
+ * MARKET_CAP. Returns undefined if there are none or several.
+ */
+function findContraction(written: string, candidates: Iterable<string>): string | undefined {
+  const word = simplify(written);
+  if (word.length < CONTRACTION_MIN || word.length > LENGTH_MAX) return undefined;
+  const isContraction = (name: string): boolean => {
+    let matched = 0;
+    for (const letter of name) if (letter === word[matched]) matched++;
+    return name[0] === word[0] && matched === word.length && 2 * word.length >= name.length;
+  };
+  const results = [...candidates].filter((candidate) => isContraction(simplify(candidate)));
+  return results.length === 1 ? results[0] : undefined;
+}
+
 /** Splits a name into words at capitals and separators. */
 function splitWords(name: string): readonly string[] {
   return name
@@ -55,7 +74,10 @@ function splitWords(name: string): readonly string[] {
  * text if no candidate is near.
  */
 export function suggestName(written: string, candidates: Iterable<string>): string {
-  const name = findNearestName(written, candidates) ?? findAbbreviation(written, candidates);
+  const name =
+    findNearestName(written, candidates) ??
+    findAbbreviation(written, candidates) ??
+    findContraction(written, candidates);
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
 

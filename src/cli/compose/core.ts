@@ -158,7 +158,7 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
     ...terms,
     version,
     pausedKinds: work.pausedKinds,
-    jobs: addStoreOfCall(jobs),
+    jobs: addStoreOfCall(jobs, active),
     states: createRunStates({ documents, artifacts, calendars, markets: active, stores, engineVersion: version }),
     metrics,
     ...messages,
@@ -291,6 +291,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             market: input.market(),
             lacks: input.lacks(),
             clock_offset_ms: Math.round(shared.clock.offsetMs()),
+            removes_orphans: store.removesOrphans(),
             process: readProcessIdentity(),
           }),
         });

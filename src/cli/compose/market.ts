@@ -9,6 +9,7 @@ import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createCallMarkets } from '#market/serving/call-market.js';
 import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import { readCalendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
 import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
@@ -100,7 +101,8 @@ export function composeMarket(core: MarketInput): MarketComponents {
     : createLocalActivations(active, getBuildVersion());
   const versions = openDataVersions(core, markets, timestamp);
   const databases = listDatabases(core, locations);
-  const calendarsInUse = () => readCalendarsInUse(documents);
+  const calendarsInUse: CalendarsInUse = (datasetId, isActive = active.served()?.identity.datasetId === datasetId) =>
+    readCalendarsInUse(documents, { datasetId, isActive });
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse, timestamp });
   const stores = createStoreMarkets({
     documents,

@@ -9,14 +9,18 @@ interface StorePayload {
   readonly on_store?: string | undefined;
 }
 
-/** Wraps the submission of jobs so that a job runs on the store of the call that submits it. */
-export function addStoreOfCall(jobs: JobSystem): JobSystem {
+/**
+ * Wraps the submission of jobs. A job runs on the store of the call that submits it; default: the store that is active
+ * then, whatever store is active when the job starts.
+ */
+export function addStoreOfCall(jobs: JobSystem, active: Pick<Markets, 'served'>): JobSystem {
   return {
     ...jobs,
     async submit(submission) {
       const storeId = getCallMarket()?.identity.datasetId;
-      if (storeId === undefined) return jobs.submit(submission);
       const { payload, request } = submission;
+      if (storeId === undefined)
+        return jobs.submit({ ...submission, payload: { ...addActiveStore(active), ...payload } });
       const requestOnStore =
         typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
       return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: requestOnStore });
@@ -24,7 +28,15 @@ export function addStoreOfCall(jobs: JobSystem): JobSystem {
   };
 }
 
-/** Wraps job kinds so that each attempt reads the market of its store. Without a store, it reads the active market. */
+function addActiveStore(active: Pick<Markets, 'served'>): StorePayload {
+  const storeId = active.served()?.identity.datasetId;
+  return storeId === undefined ? {} : { on_store: storeId };
+}
+
+/**
+ * Wraps job kinds so that each attempt reads the market of its store. A job of an
+ * earlier release may have no store; it reads the active market.
+ */
 export function wrapForStores(
   kinds: JobHandlers,
   { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },

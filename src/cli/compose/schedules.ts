@@ -7,6 +7,7 @@ import { followDayChanges } from '#services/daily-plans/day-changes.js';
 import { createDays } from '#services/daily-plans/days.js';
 import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
 import { createDayRunner } from '#services/daily-plans/runner.js';
+import { findIndexMarket } from '#services/daily-plans/plan-markets.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays } from '#services/daily-plans/stored-days.js';
 import type { Keys } from '#services/operations/keys.js';
@@ -34,7 +35,12 @@ export function composeSchedules(core: Core, { role, removals, resources, keys, 
   const publication = composePublication(core, runs);
   const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
-  const schedules = createSchedules({ documents, calendars, now });
+  const schedules = createSchedules({
+    documents,
+    calendars,
+    now,
+    findMarket: (index) => findIndexMarket(core, index),
+  });
   const storedDays = createStoredDays({ documents, now, isShared });
   const delivery = composeDelivery(core, removals);
   const performers = createPerformers({

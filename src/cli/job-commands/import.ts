@@ -1,3 +1,4 @@
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import {
   DivisorError,
   type DataStore,
@@ -17,6 +18,7 @@ import { formatMembers } from './fields.js';
 import {
   listAssumedChoices,
   listAssumptions,
+  countProblems,
   formatFindings,
   formatFinding,
   requestInspection,
@@ -178,10 +180,11 @@ function mergeMappingAnswers(
 
 /** Creates the error for rows with errors. No answer about the mapping can correct them. */
 const createUnreadableError = (findings: InspectResult['findings'], proposal: InspectResult) => {
-  const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
-  const message = [`${count} in the data.`, ...suggestIgnoreFlag(proposal), ...listRequiredQuestions(proposal)].join(
-    ' ',
-  );
+  const message = [
+    `${formatCount(countProblems(findings), 'error')} in the data.`,
+    ...suggestIgnoreFlag(proposal),
+    ...listRequiredQuestions(proposal),
+  ].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 

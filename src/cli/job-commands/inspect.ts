@@ -95,13 +95,17 @@ export function listAssumedChoices({ basis, unsure }: Assumptions): readonly str
 /** Puts a single punctuation mark in quotes. Otherwise it would look like punctuation of the sentence. */
 const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
+/** Returns the number of problems of findings. A finding may stand for several. */
+export const countProblems = (findings: InspectResult['findings']): number =>
+  findings.reduce((sum, { count }) => sum + (count ?? 1), 0);
+
 /** Formats the first findings, each with its file. */
 export function formatFindings(findings: InspectResult['findings']): string {
   const rows = findings
     .slice(0, LISTED_ROWS_MAX)
     .map(({ code, path, message, file }) => [code, file ?? '', path, message]);
-  const hiddenCount = findings.length - rows.length;
-  return `Findings${hiddenCount > 0 ? `, the first ${LISTED_ROWS_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
+  const count = countProblems(findings);
+  return `Findings${count > rows.length ? `, the first ${rows.length} lines of ${count} findings` : ''}\n${formatTable(rows)}`;
 }
 
 function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {

@@ -22,6 +22,13 @@ const SAMPLERS = [
 
 /** Settings of tracing. Their environment variables are those of OpenTelemetry. */
 export const TRACE_SETTINGS = {
+  otelDisabled: declareSetting({
+    variable: 'OTEL_SDK_DISABLED',
+    otherwise: () => 'false',
+    help: 'True turns tracing off, also with an address of a collector.',
+    // OpenTelemetry: only `true`, in any case, means true.
+    schema: z.string().transform((text) => text.toLowerCase() === 'true'),
+  }),
   otlpEndpoint: declareSetting({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     otherwise: () => '',
@@ -76,6 +83,7 @@ export const TRACE_SETTINGS = {
 };
 
 export interface TraceSettings {
+  readonly otelDisabled: boolean;
   readonly otlpEndpoint?: string | undefined;
   readonly otlpTracesEndpoint?: string | undefined;
   readonly otlpHeaders: string;
@@ -87,8 +95,12 @@ export interface TraceSettings {
 }
 
 /** Returns the address of the collector; undefined if tracing is off. */
-export const findCollector = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
-  otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
+export function findCollector({ otelDisabled, otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined {
+  if (otelDisabled) return undefined;
+  return (
+    otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`)
+  );
+}
 
 /** Parses `name=value` pairs. Valid percent-encoding is decoded. */
 export const parsePairs = (text: string): Readonly<Record<string, string>> =>

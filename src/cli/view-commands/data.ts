@@ -170,6 +170,7 @@ interface RefreshBody {
   readonly full: boolean;
   readonly until: string | null;
   readonly dry_run: boolean;
+  readonly load: true;
   readonly fail_on: FindingCode[];
 }
 
@@ -201,7 +202,7 @@ const ignoreAbsent = (failure: unknown): undefined => {
 const STARTS_MAX = 10;
 
 export const refresh: JobCommand<RefreshResult> = {
-  summary: 'Refresh the served data store from its source.',
+  summary: 'Refresh a data store from its source, active or not.',
   keepsServed: true,
   words: [STORE],
   flags: {
@@ -231,6 +232,7 @@ export const refresh: JobCommand<RefreshResult> = {
       full: flags.isSet('full') ?? false,
       until: flags.text('until') ?? null,
       dry_run: flags.isSet('dry-run') ?? false,
+      load: true,
       fail_on: [...parseFailingCodes(flags)],
     };
     for (let starts = 1; ; starts++) {

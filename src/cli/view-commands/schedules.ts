@@ -1,6 +1,7 @@
 import type { DivisorClient, ScheduleBody, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import type { CheckName } from '#domain/daily-plans/check-catalogue.js';
 import { readJsonFile, type FlagValues } from '../command-line.js';
+import { EXIT } from '../connection.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
@@ -61,6 +62,20 @@ const WAIT = {
   },
 } as const;
 
+/**
+ * Returns the exit status of a command that waits for a day: 0 if the day is done for every index or was skipped, 1 if
+ * the day or an index is blocked or the day was missed, 74 if it has not ended in this time. A command that does not
+ * wait only asks.
+ */
+function computeDayStatus({ state, held }: ScheduleDay, flags: FlagValues): number {
+  if (flags.number('wait') === undefined) return EXIT.done;
+  if (state === 'waiting' || state === 'running') return EXIT.late;
+  return state === 'blocked' || state === 'missed' || held.length > 0 ? EXIT.jobFailed : EXIT.done;
+}
+
+const WAIT_NOTES =
+  'With --wait, the exit status is 0 if the day is done for every index, 1 if it or an index is blocked, and 74 if it has not ended.';
+
 const DAY_COLUMNS = ['date', 'state', 'step', 'is_late', 'held', 'finished_at', 'reason'];
 const toDayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly step?: string | null }) => ({
   ...day,
@@ -98,6 +113,7 @@ export const scheduleStatus = createViewCommand({
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
     ...WAIT,
   },
+  notes: WAIT_NOTES,
   examples: ['divisor schedule status close', 'divisor schedule status close --date 2024-12-31 --wait 60'],
   async ask(client, [schedule_id = ''], flags): Promise<ScheduleDay | DayListing> {
     const date = flags.text('date');
@@ -109,6 +125,7 @@ export const scheduleStatus = createViewCommand({
     if ('steps' in result) return listNotices(result);
     return result.next === null ? [] : [`next: ${result.next.date}, due ${result.next.due_at}`];
   },
+  exitStatus: (result, flags) => ('steps' in result ? computeDayStatus(result, flags) : EXIT.done),
 });
 
 const readDay = (
@@ -133,7 +150,9 @@ export const runSchedule = createViewCommand({
     },
     ...WAIT,
   },
+  notes: WAIT_NOTES,
   examples: ['divisor schedule run close 2024-12-31 --wait 60', 'divisor schedule run close 2024-12-31 --again export'],
+  exitStatus: computeDayStatus,
   async ask(client, [schedule_id = '', date = ''], flags) {
     const params = { schedule_id, date };
     const body = { again: listAgain(flags) as never, reason: flags.text('reason') ?? null }; // The service checks the names.

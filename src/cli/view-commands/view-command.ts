@@ -17,6 +17,8 @@ interface View<R> extends Grammar {
   notices?(result: R): readonly string[];
   /** Content of the file that `--out` names. If absent, it is the result as JSON. */
   readonly file?: NonNullable<JobCommand<R>['file']>;
+  /** Exit status of the command. If absent, it is `done`. */
+  readonly exitStatus?: NonNullable<JobCommand<R>['exitStatus']>;
   /** Members to show, in order. Default: all members with scalar values. */
   readonly columns?: readonly string[];
 }

@@ -141,9 +141,22 @@ export interface AccountBacktestView {
     readonly shares: number;
     /** Cash received; negative if paid. */
     readonly amount: number;
+    /** Lot of a sale, or of a corporate action with a gain, and the gain realised; otherwise null. Absent in results of earlier versions. */
+    readonly lot?: {
+      /** Start of the holding period. */
+      readonly acquired: string;
+      /** Basis per share. */
+      readonly cost: number;
+      /** Realised gain that is taxed; 0 if the loss is disallowed. */
+      readonly gain: number;
+      /** Loss added to the basis of the replacement. */
+      readonly disallowed_loss: number;
+      /** Holding period of the lot. */
+      readonly term: 'short' | 'long';
+    } | null | undefined;
   })[];
-  /** Tax years that have ended. */
-  readonly years: readonly {
+  /** Tax years, including that of the last session. */
+  readonly years: readonly ({
     /** Calendar year. */
     readonly year: number;
     /** Net short-term gains. */
@@ -156,9 +169,11 @@ export interface AccountBacktestView {
     readonly carried: number;
     /** Tax, paid on the first session of the next year. */
     readonly tax: number;
-  }[];
+    /** False for the year of the last session, whose figures are those so far. Absent in results of earlier versions. */
+    readonly is_paid?: boolean | undefined;
+  })[];
   /** Lots on the last session. */
-  readonly lots: readonly {
+  readonly lots: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
     /** Shares of the lot. */
@@ -167,7 +182,9 @@ export interface AccountBacktestView {
     readonly cost: number;
     /** Start of the holding period. */
     readonly acquired: string;
-  }[];
+    /** Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots. */
+    readonly bought?: string | undefined;
+  })[];
   /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed the result. */
@@ -207,8 +224,10 @@ export interface AccountDefaults {
     readonly weight?: number | undefined;
     /** Value of one unit of net loss carried forward; at most the long-term rate. */
     readonly loss_value?: number | undefined;
-    /** Maximum net gains of the year, less losses carried forward, in money. */
+    /** Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`. */
     readonly budget?: number | null | undefined;
+    /** Maximum tax of the year, in money. It must not exceed this limit after the trades. */
+    readonly limit?: number | null | undefined;
     /** Net gains realised this year before these trades, in money. */
     readonly realised?: {
       /** Short-term. */
@@ -226,8 +245,10 @@ export interface AccountLot {
   readonly shares: number;
   /** Cost basis per share, in the currency of the index. */
   readonly cost: number;
-  /** Day of the purchase. */
+  /** Day of the purchase. With `bought`, the day before the holding period begins. */
   readonly acquired: string;
+  /** Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares. */
+  readonly bought?: string | undefined;
 }
 
 export interface AccountTax {
@@ -256,8 +277,10 @@ export interface AccountTax {
   readonly weight?: number | undefined;
   /** Value of one unit of net loss carried forward; at most the long-term rate. */
   readonly loss_value?: number | undefined;
-  /** Maximum net gains of the year, less losses carried forward, in money. */
+  /** Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`. */
   readonly budget?: number | null | undefined;
+  /** Maximum tax of the year, in money. It must not exceed this limit after the trades. */
+  readonly limit?: number | null | undefined;
 }
 
 export interface ActionChoice {
@@ -432,9 +455,9 @@ export interface ActiveGroupBoundsRow {
 export interface ActiveRiskPayload {
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string;
-  /** Annualised standard deviation of return differences. */
+  /** Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities. */
   readonly tracking_error: number;
-  /** Fraction of the weights that the estimate covers. */
+  /** Fraction of the gross active weight with an estimate. */
   readonly covered_weight: number;
   /** Contributions of securities that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
@@ -734,13 +757,13 @@ export interface AttributionView {
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Securities, sorted by contribution (largest first) and identifier. */
+  /** Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0. */
   readonly contributions: readonly ContributionPayload[];
-  /** Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum. */
+  /** Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum. */
   readonly contributions_sum: number;
   /** Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts. */
   readonly overlay_parts_sum: number | null;
-  /** Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices. */
+  /** Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level divided by the first, less 1. */
   readonly total_return: number;
@@ -1124,13 +1147,21 @@ export interface BatchAccount {
   readonly tracking_error?: number | undefined;
   /** Annual tracking error before the trades. */
   readonly tracking_error_before?: number | undefined;
+  /** Taxed short-term gains of the trades. */
+  readonly short_gain?: number | undefined;
+  /** Taxed long-term gains of the trades. */
+  readonly long_gain?: number | undefined;
+  /** Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions. */
+  readonly disallowed_loss?: number | undefined;
+  /** Part of the disallowed losses that is added to shares of `recent` purchases that are not lots of the account. */
+  readonly disallowed_elsewhere?: number | undefined;
   /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
   /** Tax saved compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
   /** Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied. */
   readonly conflicts?: readonly string[] | undefined;
-  /** Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient. */
+  /** Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for `tax.budget` and `tax.limit`. Null for rules without an amount, and if no amount is sufficient. */
   readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
   /** Weight of each excluded security that must remain if all other rules are satisfied. */
   readonly conflict_exclusions?: Readonly<Record<string, number>> | undefined;
@@ -1151,6 +1182,33 @@ export interface BatchAccounts {
   readonly accounts: readonly BatchAccount[];
 }
 
+export interface BatchBranches {
+  /** Divisions of the permitted trades, and how the bound of each region is proved, first parts first. */
+  readonly steps: readonly ({
+    /** Position of the security in the account. */
+    readonly security: number;
+    /** Largest net trade of the first part, as a weight. */
+    readonly below: number;
+    /** Smallest net trade of the second part. */
+    readonly above: number;
+  } | {
+    /** Position of the multipliers of the region. */
+    readonly multipliers: number;
+  } | {
+    /** All lots for the only net trades of the region were tried. */
+    readonly evaluated: boolean;
+  })[];
+  /** Multipliers of regions. */
+  readonly multipliers: readonly {
+    /** Factor exposures of the tangent. */
+    readonly exposures: readonly number[];
+    /** Multiplier of the tracking error limit. */
+    readonly variance: number;
+    /** Multipliers of the rows and of the pieces of the tax. */
+    readonly rows: readonly number[];
+  }[];
+}
+
 export interface BatchCertificate {
   /** Objective of the trades, as a fraction of the value. */
   readonly objective: number;
@@ -1161,7 +1219,7 @@ export interface BatchCertificate {
   /** Largest violation of a hard constraint. */
   readonly primal_residual: number;
   /** Proofs for net long-term gains and for net long-term losses. */
-  readonly sides: readonly {
+  readonly sides: readonly ({
     /** 0 for the side of net long-term gains, 1 for the side of net long-term losses. */
     readonly side: number;
     /** Bound of this side. */
@@ -1172,7 +1230,9 @@ export interface BatchCertificate {
     readonly variance: number;
     /** Multipliers of the rows and of the pieces of the tax. */
     readonly rows: readonly number[];
-  }[];
+    /** Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions. */
+    readonly branches?: BatchBranches | null | undefined;
+  })[];
 }
 
 export interface BatchCollection {
@@ -1245,10 +1305,12 @@ export interface BatchLot {
   readonly identifier: string;
   /** Number of shares. */
   readonly shares: number;
-  /** Cost basis per share, without disallowed losses. */
+  /** Cost basis per share, including disallowed losses. */
   readonly cost: number;
-  /** Day of the purchase. */
+  /** Day of the purchase. With `bought`, the day before the holding period begins. */
   readonly acquired: string;
+  /** Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots. */
+  readonly bought?: string | undefined;
   /** Value less cost. */
   readonly unrealised_gain: number;
 }
@@ -1350,13 +1412,13 @@ export interface BatchTrade {
   readonly value: number;
   /** Position of the sold lot in the account. */
   readonly lot?: number | undefined;
-  /** Day on which the lot was bought. */
+  /** `acquired` of the lot. */
   readonly acquired?: string | undefined;
   /** Cost basis per share. */
   readonly cost?: number | undefined;
-  /** Realised gain that is taxed. */
+  /** Realised gain that is taxed; 0 if the loss is disallowed. */
   readonly gain?: number | undefined;
-  /** Loss added to the basis of the replacement. */
+  /** Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales. */
   readonly disallowed_loss?: number | undefined;
   /** Holding period of the lot. */
   readonly term?: 'short' | 'long' | undefined;
@@ -1819,6 +1881,8 @@ export interface CalendarOption {
   readonly tz: string;
   /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
+  /** Sources with which the sessions agree, except for the differences that README.md lists. */
+  readonly sources: readonly string[];
 }
 
 export interface CallbackTarget {
@@ -2452,7 +2516,7 @@ export interface CorporateAction {
   /** Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
   /** As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share. */
-  readonly value: number;
+  readonly value: number | null;
   /** First day without the entitlement. */
   readonly ex_date: string;
   /** Null: unknown. */
@@ -2812,7 +2876,7 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency: string | null;
   /** Mapping of the market; null if the tables need no mapping. */
   readonly mapping: Mapping | null;
@@ -2888,7 +2952,7 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency?: string | null | undefined;
   /** Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping. */
   readonly mapping?: MappingInput | null | undefined;
@@ -2903,7 +2967,7 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
+  /** Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency. */
   readonly currency?: string | null | undefined;
   /** Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
@@ -4409,7 +4473,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable error code for programs. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'DAMAGED_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'BAR_CORRECTED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** Message in one sentence. */
   readonly message: string;
   /** Path of the field, as the client wrote it. */
@@ -4440,7 +4504,7 @@ export interface Finding {
 }
 
 /** Code of a finding. */
-export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
+export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'DAMAGED_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'BAR_CORRECTED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
 
 /** Weights by identifier. Constituents without a weight are not held. */
 export interface FixedWeightParams {
@@ -4948,9 +5012,9 @@ export interface GroupBoundsParams {
   /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
-  readonly lower?: number | undefined;
+  readonly lower?: number | BoundPath | undefined;
   /** Largest weight of a group. Unit: fraction. */
-  readonly upper?: number | undefined;
+  readonly upper?: number | BoundPath | undefined;
   /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
   /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
@@ -5777,6 +5841,8 @@ export interface IndexSummary {
   readonly run_at: string | null;
   /** Labels of the document. */
   readonly tags: readonly string[];
+  /** Documents that the definition names and that are not stored any more, such as a part of a blend. */
+  readonly problems: readonly Finding[];
 }
 
 export interface InspectRequest {
@@ -6482,7 +6548,7 @@ export interface LinearConstraintRow {
 export interface LiquidityFilterParams {
   /** Minimum daily traded value. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Aggregate of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
@@ -6780,18 +6846,22 @@ export interface Mapping {
   readonly field: string | null;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns: Readonly<Record<string, string>>;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from: string | null;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format: string | null;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone: string | null;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal: '.' | ',';
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor: number;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6800,6 +6870,8 @@ export interface Mapping {
   readonly negative_prices: 'refuse' | 'absolute';
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from: 'adjusted_close' | 'column';
   /** Columns, files and sheets that are ignored. */
   readonly ignore: readonly string[];
 }
@@ -6816,18 +6888,22 @@ export interface MappingAnswers {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6836,6 +6912,8 @@ export interface MappingAnswers {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
@@ -6854,18 +6932,22 @@ export interface MappingChange {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6874,6 +6956,8 @@ export interface MappingChange {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -6890,18 +6974,22 @@ export interface MappingInput {
   readonly field?: string | null | undefined;
   /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
+  /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
   /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
-  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
+  /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored. */
   readonly date_format?: string | null | undefined;
+  /** Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show. */
+  readonly time_zone?: string | null | undefined;
   /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
   /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
   /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
+  /** Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9. */
+  readonly price_divisor?: number | undefined;
   /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** Treatment of a price of 0: refused, or read as a missing price. */
@@ -6910,13 +6998,15 @@ export interface MappingInput {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
+  /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
+  readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
 export interface MappingQuestion {
   /** Field of the mapping, or the adjustment, that the answer sets. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
   /** Value that is used without an answer. */
@@ -7428,7 +7518,7 @@ export interface OnePerIssuerParams {
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
@@ -7641,6 +7731,8 @@ export interface OptimiseRequest {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraints. Without constraints, the portfolio is long-only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
+  /** Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards. */
+  readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
 export interface OtherAdjustment {
@@ -7909,6 +8001,8 @@ export interface PerformanceView {
   readonly drawdowns: readonly DrawdownRow[];
   /** Return of each calendar year within the window. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the window. */
+  readonly findings: readonly Finding[];
   /** Return of each month (YYYY-MM) within the window. The returns compound to the total return. */
   readonly monthly_returns: Readonly<Record<string, number>>;
 }
@@ -8273,7 +8367,7 @@ export interface PreviewResponse {
   readonly steps: readonly PreviewStep[] | null;
   /** Optimisation; null for a rule-based index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null. */
+  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe. */
   readonly overlay?: PreviewOverlay | undefined;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -8296,7 +8390,7 @@ export interface PreviewSolve {
   readonly after: WeightFigures;
   /** Labels of binding constraints. */
   readonly binding: readonly string[];
-  /** Every constraint, binding or not. */
+  /** Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest. */
   readonly constraints: readonly PreviewConstraint[];
   /** Soft bounds that the solved weights violate. */
   readonly exceeded: readonly ExceededLimit[];
@@ -8868,8 +8962,10 @@ export interface RebalanceRow {
   readonly date: string;
   /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
+  /** Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
+  /** Reviews that decided the rebalance, in order. Null where `review` is null. */
+  readonly reviews: readonly string[] | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
@@ -8896,7 +8992,7 @@ export interface RebalanceRow {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
@@ -8917,7 +9013,7 @@ export interface RebalanceSnapshot {
   readonly cap: number | null;
   /** Securities held at the cap. */
   readonly capped: readonly string[];
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights. */
   readonly redistributed: number;
   /** Securities traded at the price of an earlier session, which is at most max_stale_sessions old. */
   readonly stale_fills: readonly StaleFillPayload[];
@@ -9020,8 +9116,10 @@ export interface RebalanceView {
   readonly date: string;
   /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
+  /** Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
+  /** Reviews that decided the rebalance, in order. Null where `review` is null. */
+  readonly reviews: readonly string[] | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
   /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
@@ -9048,7 +9146,7 @@ export interface RebalanceView {
   readonly cap: number | null;
   /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight that was redistributed from capped securities. */
+  /** Weight that was redistributed from capped securities when the weights were decided. */
   readonly redistributed: number;
   /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
@@ -9247,6 +9345,8 @@ export interface RefreshRequest {
   readonly full?: boolean | undefined;
   /** True reports the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
+  /** True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores. */
+  readonly load?: boolean | undefined;
   /** Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }
@@ -9360,7 +9460,7 @@ export interface RefreshResult {
   readonly rejected_total: number;
   /** True if nothing was stored or served. */
   readonly dry_run: boolean;
-  /** SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them. */
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; every data warning that the refresh causes, such as PRICE_JUMP; PARTIAL_DATE and GAP_LONG of the whole market also for the last dates before the refresh. */
   readonly findings: readonly Finding[];
 }
 
@@ -9370,7 +9470,7 @@ export interface RefreshStep {
   /** Data store. Default: the active store. */
   readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
-  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
+  readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'DAMAGED_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'BAR_CORRECTED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
 }
 
 /** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
@@ -9379,7 +9479,7 @@ export interface RefreshStepInput {
   /** Data store. Default: the active store. */
   readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
-  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
+  readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'NO_REPLACEMENT' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'DAMAGED_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'BAR_CORRECTED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
 }
 
 export interface RelativeMetricsPayload {
@@ -9524,6 +9624,8 @@ export interface RenderResult {
   readonly rendered_at: string;
   /** Number of pages. */
   readonly pages: number;
+  /** Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings. */
+  readonly file_name?: string | undefined;
 }
 
 /** Renders a report of each index as PDF and keeps it with the day for delivery. */
@@ -10043,7 +10145,7 @@ export interface RiskDecomposition {
   readonly exposures: Readonly<Record<string, number>>;
   /** Index or identifier of the comparison. */
   readonly benchmark: string;
-  /** Fraction of the gross active weight that the figures cover. */
+  /** Fraction of the gross active weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 
@@ -10056,16 +10158,16 @@ export interface RiskDiagnosticsPayload {
   readonly average_correlation: number;
   /** Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision. */
   readonly condition_number: number;
-  /** Weight of the target. 0 is the sample covariance; null if there is no target. */
-  readonly intensity: number | null;
+  /** Weight of the target. 0 is the sample covariance, or the covariance of a model without a target. */
+  readonly intensity: number;
   /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
   /** True if negative eigenvalues were clipped. */
   readonly repaired: boolean;
   /** Smallest eigenvalue of the matrix in the response. */
   readonly smallest_eigenvalue: number;
-  /** Structured target of the shrinkage. */
-  readonly target: 'constant_correlation' | 'scaled_identity' | null;
+  /** Target of the shrinkage; `none` for an imported model and for estimators that do not shrink. */
+  readonly target: 'constant_correlation' | 'scaled_identity' | 'none';
 }
 
 /** Settings of a risk model, as in an estimate request. */
@@ -10305,13 +10407,13 @@ export interface RiskModelView {
 export interface RiskParityObjective {
   /** Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
-  /** Reference column with the groups that have budgets. */
+  /** Reference column with the groups that have budgets. It is not read if every budget is that of an identifier. */
   readonly budget_field?: string | undefined;
   readonly type: 'risk_parity';
 }
 
 export interface RiskPayload {
-  /** Annualised standard deviation of returns. */
+  /** Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities. */
   readonly volatility: number;
   /** Fraction of the weights that the estimate covers. */
   readonly covered_weight: number;
@@ -10476,6 +10578,8 @@ export interface RollingRiskView {
   readonly against: 'index' | 'benchmark';
   /** Id of the benchmark; null if the index is the reference. */
   readonly benchmark_id: string | null;
+  /** `WINDOW_CUT`: the benchmark lacks dates of the run. */
+  readonly findings: readonly Finding[];
   /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates. */
   readonly risk: TableFrame;
 }
@@ -11205,8 +11309,11 @@ export interface SharingRequest {
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions: number;
 }
@@ -11214,8 +11321,11 @@ export interface ShockScenario {
 export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
-  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
-  readonly shocks: Readonly<Record<string, number>>;
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`. */
+  readonly shocks: Readonly<Record<string, number | {
+    /** Change of the rate in basis points. */
+    readonly bps: number;
+  }>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions?: number | undefined;
 }
@@ -12460,7 +12570,7 @@ export interface TotalRiskDecomposition {
   readonly volatility: number;
   /** Exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Fraction of the gross weight that the figures cover. */
+  /** Fraction of the gross weight with an estimate. The figures are scaled to the full weight. */
   readonly covered_weight: number;
 }
 
@@ -12912,7 +13022,7 @@ export interface View {
 
 /** Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions. */
 export interface VolatilityFilterParams {
-  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions. */
   readonly window?: number | undefined;
   /** Maximum volatility; null: no maximum. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;
@@ -13415,12 +13525,12 @@ export interface Operations {
   /** Returns the status of a job. After success, the response includes its result. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Cancels a job. */
   cancelJob: {
     request: { readonly params: { readonly job_id: string } };
-    answer: JobStatus;
+    answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Queues failed jobs again. */
   retryJobs: {

@@ -16,11 +16,13 @@ export const ContributionPayload = defineObject(() => ({
 export const AttributionView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
-  contributions: z
-    .array(ContributionPayload)
-    .meta({ description: 'Securities, sorted by contribution (largest first) and identifier.' }),
+  contributions: z.array(ContributionPayload).meta({
+    description:
+      'Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0.',
+  }),
   contributions_sum: z.number().meta({
-    description: 'Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.',
+    description:
+      'Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum.',
   }),
   overlay_parts_sum: z.number().nullable().meta({
     description:
@@ -39,7 +41,7 @@ export const AttributionView = defineObject(() => ({
     .nullable()
     .meta({
       description:
-        'Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.',
+        'Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices.',
     }),
   total_return: z.number(),
   periods: z.int(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { SeriesPayload } from '../common.js';
+import { Finding, SeriesPayload } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 import { defineFraction } from './fields.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
@@ -48,6 +48,9 @@ export const PerformanceView = defineObject(() => ({
     .meta({ description: 'The ten deepest drawdowns of the window, beginning with the deepest.' }),
   annual_returns: z.record(z.string(), z.number()).meta({
     description: 'Return of each calendar year within the window. The returns compound to the total return.',
+  }),
+  findings: z.array(Finding).meta({
+    description: '`WINDOW_CUT`: the benchmark lacks dates of the window.',
   }),
   monthly_returns: z.record(z.string(), z.number()).meta({
     description: 'Return of each month (YYYY-MM) within the window. The returns compound to the total return.',

@@ -15,7 +15,10 @@ const figures = {
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.',
+      'Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.',
+  }),
+  reviews: z.array(z.string()).nullable().meta({
+    description: 'Reviews that decided the rebalance, in order. Null where `review` is null.',
   }),
   phase: z.number().nullable().meta({
     description: 'Completed fraction of the rebalance after this close; null if the run does not store the fraction.',
@@ -51,7 +54,9 @@ const figures = {
     }),
   cap: z.number().nullable(),
   capped: z.int().meta({ description: 'Number of securities held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
+  redistributed: z
+    .number()
+    .meta({ description: 'Weight that was redistributed from capped securities when the weights were decided.' }),
   turnover: z.number().nullable().meta({
     description:
       'One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.',

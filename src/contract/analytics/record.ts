@@ -18,7 +18,10 @@ export const RebalanceSnapshot = defineObject(() => ({
   uncapped_weights: defineWeightMap('Weights before capping. They equal the weights if no cap was applied.'),
   cap: z.number().nullable().meta({ description: 'Effective maximum weight of a security, if there is one.' }),
   capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
+  redistributed: z.number().meta({
+    description:
+      'Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights.',
+  }),
   stale_fills: z.array(StaleFillPayload).meta({
     description: 'Securities traded at the price of an earlier session, which is at most max_stale_sessions old.',
   }),

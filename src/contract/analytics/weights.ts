@@ -48,14 +48,20 @@ const measuredFields = {
   ...riskWindow,
 };
 export const RiskPayload = defineObject(() => ({
-  volatility: z.number(),
+  volatility: z.number().meta({
+    description:
+      'Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.',
+  }),
   covered_weight: z.number(),
   ...measuredFields,
 })).meta({ id: 'RiskPayload' });
 export const ActiveRiskPayload = defineObject(() => ({
   benchmark: z.string(),
-  tracking_error: z.number(),
-  covered_weight: z.number(),
+  tracking_error: z.number().meta({
+    description:
+      'Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities.',
+  }),
+  covered_weight: z.number().meta({ description: 'Fraction of the gross active weight with an estimate.' }),
   contributions_not_held: z.record(z.string(), z.number()),
   ...measuredFields,
 })).meta({ id: 'ActiveRiskPayload' });
@@ -112,7 +118,9 @@ export const RiskDecomposition = defineObject(() => ({
   tracking_error: z.number(),
   exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
   benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
-  covered_weight: z.number().meta({ description: 'Fraction of the gross active weight that the figures cover.' }),
+  covered_weight: z.number().meta({
+    description: 'Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.',
+  }),
 })).meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = WithoutRunState<z.infer<typeof RiskDecomposition>>;
 
@@ -123,6 +131,8 @@ export const TotalRiskDecomposition = defineObject(() => ({
     .number()
     .meta({ description: 'Annualised forecast of the volatility: the root of the total variance.' }),
   exposures: z.record(z.string(), z.number()).meta({ description: 'Exposure to each factor.' }),
-  covered_weight: z.number().meta({ description: 'Fraction of the gross weight that the figures cover.' }),
+  covered_weight: z
+    .number()
+    .meta({ description: 'Fraction of the gross weight with an estimate. The figures are scaled to the full weight.' }),
 })).meta({ id: 'TotalRiskDecomposition' });
 export type TotalRiskDecomposition = WithoutRunState<z.infer<typeof TotalRiskDecomposition>>;

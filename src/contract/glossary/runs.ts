@@ -58,7 +58,6 @@ export const RUN_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
     'Weights held after each close, dates by security. Only the latest dates are returned.',
   target: 'Series of the definition; for a derived index, the series of its parent.',
   optimised: 'Series of the derived index; null for a rule-based index.',
-  'RiskDiagnosticsPayload.target': 'Structured target of the shrinkage.',
   side: 'Bought or sold.',
   'LimitRowSummary.side': 'Bound of the constraint: lower or upper.',
   'SolvedRow.side': 'Bound of the constraint: lower or upper; `eq` for an equality.',

@@ -32,6 +32,9 @@ export const IndexSummary = defineObject(() => ({
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
   run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),
   tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
+  problems: z.array(Finding).meta({
+    description: 'Documents that the definition names and that are not stored any more, such as a part of a blend.',
+  }),
 })).meta({ id: 'IndexSummary' });
 
 export const IndexCollection = defineObject(() => ({ indices: z.array(IndexSummary), ...skippedFields })).meta({

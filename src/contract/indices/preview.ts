@@ -98,7 +98,10 @@ export const PreviewSolve = defineObject(() => ({
   before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
   after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
   binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
-  constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
+  constraints: z.array(PreviewConstraint).meta({
+    description:
+      'Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.',
+  }),
   exceeded: z.array(ExceededLimit).meta({ description: 'Soft bounds that the solved weights violate.' }),
 })).meta({ id: 'PreviewSolve' });
 
@@ -161,7 +164,7 @@ export const PreviewResponse = defineObject(() => ({
   }),
   overlay: PreviewOverlay.optional().meta({
     description:
-      'State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.',
+      'State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.',
   }),
   limits: PreviewLimits.optional().meta({
     description: 'Rule that triggers rebalances of the index on a breach.',

@@ -21,6 +21,10 @@ export const RefreshRequest = defineObject(() => ({
     .boolean()
     .default(false)
     .meta({ description: 'True reports the changes of a refresh without storing or serving them.' }),
+  load: z.boolean().default(false).meta({
+    description:
+      'True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores.',
+  }),
   fail_on: z
     .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
     .default([])
@@ -117,7 +121,7 @@ export const RefreshResult = defineObject(() => ({
   dry_run: z.boolean().meta({ description: 'True if nothing was stored or served.' }),
   findings: z.array(Finding).meta({
     description:
-      'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them.',
+      'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; every data warning that the refresh causes, such as PRICE_JUMP; PARTIAL_DATE and GAP_LONG of the whole market also for the last dates before the refresh.',
   }),
 })).meta({ id: 'RefreshResult' });
 

@@ -83,11 +83,20 @@ export const storeRoutes = defineRoutes({
     scope: 'data',
     tag: 'stores',
     summary: 'Deletes a store. The folder of a managed store is also deleted.',
+    description:
+      'The active store cannot be deleted, nor a store that is being read. While closes of a published log can be computed again only from the store, it is deleted only by a purge (scope admin).',
     versioned: true,
     params: storeParams,
     query: purgeQuery,
     success: { status: 204, description: 'Deleted.' },
-    errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'PRECONDITION_FAILED',
+      'STORE_ACTIVE',
+      'STORE_PUBLISHED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
   },
   activateStore: {
     method: 'POST',
@@ -110,11 +119,18 @@ export const storeRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Refreshes a store from its source.',
     description:
-      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. The job is refresh:{store_id}, and its result is a RefreshResult.',
+      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. A folder or a database that is not active is only read with `load`. The job is refresh:{store_id}, and its result is a RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },
-    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NOTHING_TO_REFRESH',
+      'STORE_NOT_SERVED',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
   },
   syncData: {
     method: 'POST',
@@ -139,7 +155,14 @@ export const storeRoutes = defineRoutes({
       'The audit finds unexplained jumps, missing splits, changed units, repeated bars, stale tails, volume without a price, and dividends with the wrong size, duplicates, or dividends that adjusted prices do not show. Each data warning has its evidence and, if the data shows the correct value, a repair.',
     params: storeParams,
     success: { status: 200, description: 'The data warnings.', schema: DataAudit },
-    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
+    errors: [
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+      'OVERLOADED',
+      'NO_DATA_SOURCE',
+    ],
   },
   repairStore: {
     method: 'POST',
@@ -158,6 +181,7 @@ export const storeRoutes = defineRoutes({
       'STORE_LOADING',
       'STORE_REFRESHING',
       'OVERLOADED',
+      'NO_DATA_SOURCE',
     ],
   },
   inspectData: {
@@ -210,7 +234,7 @@ export const storeRoutes = defineRoutes({
       description: 'The store. It is served if activate is true.',
       schema: ImportResult,
     },
-    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
+    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED', 'NO_DATA_SOURCE'],
   },
   getImportTemplate: {
     method: 'GET',

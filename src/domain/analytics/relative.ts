@@ -1,4 +1,5 @@
-import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
+import { estimateCommonPeriods } from '../calendars/periods-per-year.js';
+import { isConstant } from '../numbers/constant.js';
 import { Refusal } from '../refusals/refusal.js';
 import { computeCovariance, computeDeviation, subtractSeries, rebase, computeReturns } from './series.js';
 
@@ -23,9 +24,6 @@ export interface RelativeMetrics {
   readonly trackingError: number;
 }
 
-/** Variance below which a benchmark counts as constant, so that relative metrics are undefined. */
-const VARIANCE_MIN = 1e-18;
-
 /**
  * Computes metrics of a series relative to a benchmark, from returns on the shared dates.
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
@@ -35,16 +33,17 @@ export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeri
   const { length } = sharedSeries.days;
   if (length < 2)
     throw new Refusal('NO_COMMON_DATES', `The series have ${length} common dates; at least two are needed.`);
-  return computeMetrics(sharedSeries);
+  return computeMetrics(sharedSeries, estimateCommonPeriods(sharedSeries.days, series.days, benchmark.days));
 }
 
 /** Computes relative metrics. Returns null with fewer than two shared dates. */
 export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
   const sharedSeries = selectSharedDates(series, benchmark);
-  return sharedSeries.days.length < 2 ? null : computeMetrics(sharedSeries);
+  const periodsPerYear = estimateCommonPeriods(sharedSeries.days, series.days, benchmark.days);
+  return sharedSeries.days.length < 2 ? null : computeMetrics(sharedSeries, periodsPerYear);
 }
 
-function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics {
+function computeMetrics({ days, first, second }: SharedSeries, periodsPerYear: number): RelativeMetrics {
   const returns = computeReturns(first);
   const benchmarkReturns = computeReturns(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;
@@ -59,22 +58,25 @@ function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics 
     excessReturn: totalReturn - benchmarkReturn,
     beta,
     correlation,
-    trackingError:
-      computeDeviation(subtractSeries(returns, benchmarkReturns)) * Math.sqrt(estimatePeriodsPerYear(days)),
+    trackingError: computeDeviation(subtractSeries(returns, benchmarkReturns)) * Math.sqrt(periodsPerYear),
   };
 }
 
 /**
  * Returns the active returns of a series: its returns less the returns of its parent on the shared dates, [n - 1] for n
  * dates.
- * @returns `since`: the start date of each return
+ * @returns `since`: the start date of each return; `periodsPerYear`: the number of such returns per year
  */
 export function computeActiveReturns(
   series: DatedSeries,
   parent: DatedSeries,
-): { readonly since: Int32Array; readonly values: Float64Array } {
+): { readonly since: Int32Array; readonly values: Float64Array; readonly periodsPerYear: number } {
   const { days, first, second } = selectSharedDates(series, parent);
-  return { since: days.subarray(0, -1), values: subtractSeries(computeReturns(first), computeReturns(second)) };
+  return {
+    since: days.subarray(0, -1),
+    values: subtractSeries(computeReturns(first), computeReturns(second)),
+    periodsPerYear: estimateCommonPeriods(days, series.days, parent.days),
+  };
 }
 
 /** Computes beta and Pearson correlation of returns with benchmark returns; both 0 if the benchmark is constant. */
@@ -83,12 +85,14 @@ export function computeComovement(
   other: Float64Array,
 ): { readonly beta: number; readonly correlation: number } {
   const variance = computeCovariance(other, other);
-  if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
+  if (isConstant(Math.sqrt(variance))) return { beta: 0, correlation: 0 };
   const covariance = computeCovariance(returns, other);
-  const product = Math.sqrt(computeCovariance(returns, returns) * variance);
+  const ownVariance = computeCovariance(returns, returns);
   return {
     beta: covariance / variance,
-    correlation: product > 0 ? Math.max(-1, Math.min(1, covariance / product)) : 0,
+    correlation: isConstant(Math.sqrt(ownVariance))
+      ? 0
+      : Math.max(-1, Math.min(1, covariance / Math.sqrt(ownVariance * variance))),
   };
 }
 

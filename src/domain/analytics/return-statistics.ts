@@ -1,4 +1,5 @@
 import { raiseToPower } from '#kernels/power.js';
+import { isConstant } from '../numbers/constant.js';
 import { LIMITS } from '../refusals/limits.js';
 import { computeDeviation, subtractSeries, computeDrawdown, computeMean, computeReturns } from './series.js';
 
@@ -34,20 +35,16 @@ export function computeReturnStatistics(
   const spread = Math.sqrt(computeMean(returns.map((value) => (value - middle) ** 2)));
   return {
     downside_volatility: downside,
-    sortino_ratio: downside === 0 ? null : (middle * periodsPerYear) / downside,
+    sortino_ratio: isConstant(downside / Math.sqrt(periodsPerYear)) ? null : (middle * periodsPerYear) / downside,
     cvar_95: 0 - computeMean(sortedReturns.subarray(0, Math.ceil(TAIL_FRACTION * returns.length))),
-    skewness:
-      spread < SPREAD_MIN
-        ? null
-        : computeMean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
+    skewness: isConstant(spread)
+      ? null
+      : computeMean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
     hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
     best_return: sortedReturns.at(-1)!,
     worst_return: sortedReturns[0]!,
   };
 }
-
-/** Deviation below which a spread is rounding noise. */
-const SPREAD_MIN = 1e-15;
 
 /** Level relative to a benchmark on the same dates. */
 export interface BenchmarkStatistics {
@@ -89,7 +86,7 @@ export function computeBenchmarkStatistics(
     benchmark_return: benchmarkReturn,
     excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
     tracking_error: spread * year,
-    information_ratio: spread < SPREAD_MIN ? null : (computeMean(activeReturns) / spread) * year,
+    information_ratio: isConstant(spread) ? null : (computeMean(activeReturns) / spread) * year,
     up_capture: computeCaptureRatio(returns, benchmarkReturns, (value) => value > 0),
     down_capture: computeCaptureRatio(returns, benchmarkReturns, (value) => value < 0),
   };

@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { toCivilDate, toDay } from '../time/days.js';
+import { isConstant } from '../numbers/constant.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Computes the period returns of a level series, [n] for n + 1 levels. */
@@ -82,9 +83,6 @@ export interface BacktestMetrics {
   readonly volatility: number;
 }
 
-/** Volatility below which a ratio of return to volatility is rounding noise. */
-const VOLATILITY_MIN = 1e-15;
-
 /**
  * Computes metrics of a level series and the index it tracks on the same dates. The Sharpe ratio is the arithmetic mean
  * return over the volatility, with risk-free rate 0.
@@ -97,11 +95,12 @@ export function computeBacktestMetrics(
 ): BacktestMetrics {
   const returns = computeReturns(level);
   const total = level.at(-1)! / level[0]! - 1;
-  const volatility = computeDeviation(returns) * Math.sqrt(periodsPerYear);
+  const deviation = computeDeviation(returns);
+  const volatility = deviation * Math.sqrt(periodsPerYear);
   return {
     annualised_return: raiseToPower(1 + total, periodsPerYear / returns.length) - 1,
     max_drawdown: computeDrawdown(level).reduce((lowest, value) => Math.min(lowest, value), 0),
-    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (computeMean(returns) * periodsPerYear) / volatility,
+    sharpe_ratio: isConstant(deviation) ? 0 : (computeMean(returns) * periodsPerYear) / volatility,
     total_return: total,
     tracking_difference: index && total - (index.at(-1)! / index[0]! - 1),
     tracking_error:

@@ -1,5 +1,4 @@
 import type { Day } from '../time/days.js';
-import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { computeActiveReturns, type DatedSeries } from './relative.js';
 import { computeDeviation } from './series.js';
@@ -50,7 +49,7 @@ export function computeTrackingForecast(
   parent: DatedSeries,
   rebalances: readonly ForecastRebalance[],
 ): TrackingForecast | null {
-  const { since, values } = computeActiveReturns(level, parent);
+  const { since, values, periodsPerYear } = computeActiveReturns(level, parent);
   const days = Int32Array.from(rebalances, ({ day }) => day);
   const byRebalance = rebalances.map((): number[] => []);
   values.forEach((value, t) => byRebalance[findLastAtMost(days, since[t]!)]?.push(value));
@@ -61,7 +60,7 @@ export function computeTrackingForecast(
   const forecasts = Float64Array.from(parts.flatMap((part) => part.active.map(() => part.forecast)));
   const observationCount = allActiveReturns.length;
   if (observationCount < 2) return null;
-  const year = Math.sqrt(estimatePeriodsPerYear(level.days));
+  const year = Math.sqrt(periodsPerYear);
   const annualise = (series: Float64Array): number => computeDeviation(series) * year;
   const half = Math.sqrt(2 / observationCount);
   return {

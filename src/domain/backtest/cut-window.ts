@@ -5,6 +5,25 @@ import type { Finding } from '../refusals/findings.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
+/**
+ * Warns if a benchmark lacks dates of a series that is compared with it. Figures relative to the benchmark use the
+ * common dates only.
+ * @param common dates of both, ascending, at least one
+ * @param days dates of the series in its window
+ */
+export function warnOfCutBenchmark(benchmarkId: string, common: Int32Array, days: Int32Array): Finding[] {
+  if (common.length === days.length) return [];
+  const describeSpan = (spanDays: Int32Array) => `${formatDay(spanDays[0]!)} to ${formatDay(spanDays.at(-1)!)}`;
+  return [
+    {
+      severity: 'warning',
+      code: 'WINDOW_CUT',
+      path: 'benchmark',
+      message: `The benchmark ${benchmarkId} has ${common.length} of the ${days.length} dates of the window. The comparison covers ${describeSpan(common)}; without the benchmark it would cover ${describeSpan(days)}.`,
+    },
+  ];
+}
+
 interface ServedWindow {
   readonly request: Pick<ResolvedRequest, 'start' | 'end'>;
   readonly document: Pick<IndexDocument, 'base_date'>;

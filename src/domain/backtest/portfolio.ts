@@ -1,7 +1,8 @@
 import { allocateRetainedFloats, allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
+import { findCarriedUnder, readCarriedClose } from '../index-mathematics/growth.js';
 import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
-import { toShortTerms } from '../index-mathematics/growth-terms.js';
+import { toShortTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { readSecurityCurrency, type Book, type BookEvent, type Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { listEvents, type EventTerms } from '../books/book-events.js';
@@ -26,7 +27,7 @@ export interface Positions {
 
 /** Returns the most recent positions of a portfolio, at most `rowsMax`. */
 export function selectLatestPositions(
-  { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
+  { portfolio, document, index }: Pick<TradedRun, 'portfolio' | 'document' | 'index'>,
   rowsMax: number,
 ): Positions {
   const { from, length, columns, weights, value, counts } = portfolio;
@@ -43,7 +44,8 @@ export function selectLatestPositions(
     session: new Int32Array(memory, 32 * count, count),
     slot: new Int32Array(memory, 36 * count, count),
   };
-  const readPrice = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
+  const growth = createIndexTerms(index.compositions);
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readSecurityCurrency(portfolio, document) });
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
@@ -75,9 +77,10 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
   const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
-  const readPrice = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
-  const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
+  const growth = createIndexTerms(index.compositions);
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readSecurityCurrency(portfolio, document) });
+  const terms = { sm, rates, treatment, outside, growth };
   const price = allocateRetainedFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
@@ -103,13 +106,14 @@ function computeLeavingWeight({ conversions, exits }: BookEvent, slot: number): 
 
 function computeLeavingPrice(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
-  const proceeds = listEvents(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
+  const proceeds =
+    listEvents(terms, session)?.exits.get(column)?.proceeds ?? readCarriedClose(sm, growth, session, column);
   const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }
 
-function createPriceReader({ sm }: Book, currency: string): (session: number, column: number) => number {
-  const rates = createExchangeRates(sm, currency);
-  if (!rates.isForeign) return sm.carriedClose;
-  return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
+function createPriceReader({ sm }: Book, growth: GrowthTerms): (session: number, column: number) => number {
+  const rates = createExchangeRates(sm, growth.currency);
+  const table = createEffectTable(sm, growth);
+  return (session, column) => findCarriedUnder(sm, table, session, column) * rates.rateAt(session, column);
 }

@@ -50,7 +50,7 @@ export function runBacktest(input: RunInput): Run {
   const staleFills = groupFillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
   const assumptions = [
-    ...listRunAssumptions(input, { ...compositions, document }, days),
+    ...listRunAssumptions(input, { ...compositions, document }, days, benchmark && benchmark.relative.days),
     ...reportStaleFills(stale),
     ...reportPartialLastSession(portfolio),
   ];

@@ -18,10 +18,14 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
   const listExits = ({ silent }: Book): Finding[] =>
     silent.map(({ session, column }) => {
       const [identifier, date] = [sm.identifiers[column]!, formatDay(sm.sessions[session]!)];
+      const age = sm.barAge(session, column);
       return {
         severity: 'warning',
         code: 'SILENT_DELISTING',
-        message: `${identifier} left on ${date}, because it had no price bar for ${sm.barAge(session, column)} sessions of its exchange and no corporate action ended it.`,
+        message:
+          age < Infinity
+            ? `${identifier} left on ${date}, because it had no price bar for ${age} sessions of its exchange and no corporate action ended it.`
+            : `${identifier}, which was spun off${describeSpinOff(sm, session, column)}, was written off on ${date}, because it had no first price by then.`,
         path: '',
         places: [identifier],
         first_date: date,
@@ -41,6 +45,14 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
     portfolioExits: listExits(portfolio),
     rights,
   };
+}
+
+/** Returns the parent and the ex-date of the latest spin-off of a security. */
+function describeSpinOff({ actions, identifiers }: Book['sm'], session: number, column: number): string {
+  const spinOff = actions.related.findLast(
+    ({ action, session: at }) => action.type === 'SPIN_OFF' && action.related === identifiers[column] && at <= session,
+  );
+  return spinOff === undefined ? '' : ` from ${spinOff.action.identifier} on ${formatDay(spinOff.action.exDay)}`;
 }
 
 /**
@@ -85,6 +97,7 @@ export function selectReportedFindings(
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
 const RECURRING_CODES: ReadonlySet<FindingCode> = new Set([
   'NO_WEIGHT_DATA',
+  'WEIGHTS_NOT_ONE',
   'RISK_FALLBACK_IDENTITY',
   'CHOICE_NOT_PROVEN',
   'LIMIT_NOT_KEPT',

@@ -129,7 +129,7 @@ export function createSeriesBenchmark(
   const span = { column, from, to };
   if (isClose) requireRatesAboveZero(sm, [column], { currency: createIndexTerms(index).currency, from, to });
   const { levels, level } = isClose
-    ? growLevels(sm, computeGrowth(sm, createIndexTerms(index)), span, begin.level)
+    ? growLevels(sm, computeGrowth(sm, { ...createIndexTerms(index), valuesSpinOffs: true }), span, begin.level)
     : { levels: readRawLevels(sm, panel, span), level: Number.NaN };
   return rebaseLevels(sm, {
     levels,

@@ -1,5 +1,5 @@
 import { roundShares } from './book-rounding.js';
-import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { readPanelRow } from '../market/session-market.js';
 import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
@@ -76,16 +76,15 @@ export function closeSession(state: BookState, session: number, targets: Targets
 
 /** Returns the held securities that convert into other securities at this close, by column. */
 function listConversions(state: BookState, session: number): Map<number, number> {
-  const { sm, today, treatment } = state;
+  const { sm, today } = state;
   const conversions = new Map<number, number>();
   for (const [column, related] of today?.conversions ?? [])
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
-    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, readPriceSessions(treatment))) {
-      conversions.set(column, related);
-      state.renamed.delete(column);
-    }
+    const isHeld = isHeldColumn(state, column);
+    if (isHeld && !sm.isRenamed(session, column, related)) continue;
+    if (isHeld) conversions.set(column, related);
+    state.renamed.delete(column);
   }
   return conversions;
 }
@@ -228,6 +227,10 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     const slot = row + heldSlots[k]!;
     weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
+  // An index keeps its shares of spun-off securities without a price, although the divisor changes.
+  const keepsUnits = state.reinvested !== null && exitSides.short === 0 && remainders.short === 0;
+  if (input.fills === 'all' && !keepsUnits)
+    for (const child of state.children) child.units *= child.units > 0 ? scale * retained : short;
   cash[position] = (cash[position]! + change) / retained;
   value[position]! *= retained;
 }
@@ -265,7 +268,9 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  copyPending(state, session === input.from && input.followed ? input.followed : NO_PENDING_SECURITIES);
+  // Spun-off securities without a price cannot be sold, so they stay pending.
+  if (session === input.from) copyPending(state, input.followed ?? NO_PENDING_SECURITIES);
+  else state.renamed = new Map();
   for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
   state.count = 0;

@@ -3,7 +3,8 @@ import { roundOpeningDivisor } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { findCloseOfEffect, findEffect } from '../index-mathematics/session-effects.js';
+import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
+import { findEffect } from '../index-mathematics/session-effects.js';
 import { holdsShares, toShortTerms } from '../index-mathematics/growth-terms.js';
 import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -122,7 +123,7 @@ function adjustCash(state: BookState, session: number): void {
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
     const price =
-      columnA === column ? findCloseOfEffect(sm, ownEffectTable, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
+      columnA === column ? findCarriedAtEffect(sm, ownEffectTable, a - 1) : findCarriedAtEffect(sm, inIndex, b - 1);
     setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + cashInIndex)));
   }
 }
@@ -143,7 +144,7 @@ function adjustShorts(state: BookState, session: number): void {
     const cash = ofShorts.cash[e]!;
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
-    const price = sm.carriedClose(session, column);
+    const price = findCarriedAtEffect(sm, ofShorts, e);
     const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
     setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + inOthers)));
   }
@@ -214,12 +215,9 @@ function valueAtProceeds(state: BookState, session: number, { column, proceeds }
   });
 }
 
-/**
- * Values held securities whose ticker changed. If the old ticker has no new price bar, the price of the new ticker is
- * used as soon as there is one.
- */
+/** Values held securities whose ticker changed by the price of the new ticker as soon as it has a price bar. */
 function valueRenamed(state: BookState, session: number): void {
-  const { sm, treatment } = state;
+  const { sm } = state;
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
@@ -229,12 +227,7 @@ function valueRenamed(state: BookState, session: number): void {
       state.renamed.set(column, relatedColumn);
   }
   for (const [column, related] of state.renamed) {
-    if (
-      !isHeldColumn(state, column) ||
-      !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, readPriceSessions(treatment))
-    )
-      continue;
+    if (!isHeldColumn(state, column) || !sm.isRenamed(session, column, related)) continue;
     const proceeds = convertPrice(state, session, { priced: related, quoted: column });
     valueAtProceeds(state, session, { column, proceeds });
   }
@@ -256,7 +249,7 @@ function listSpunOff(state: BookState, session: number, ofCounts: CountFactors |
       effects.getTerms(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
     const computeShares = (): number =>
       (heldUnits * index[readPanelRow(sm, session - 1) + parent]!) /
-      (sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent));
+      (findCarriedUnder(sm, effects, session - 1, parent) * rates.rateAt(session - 1, parent));
     const shares = holdsShares(growth) ? heldUnits : computeShares();
     return [{ slot: slotOf[child]!, column: child, since: session, units: shares * ratio * perUnit }];
   });
@@ -271,11 +264,14 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment)))
-      return session - child.since < countStaleSessions(treatment);
+    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment))) {
+      const isWaiting = session - child.since < countStaleSessions(treatment);
+      if (!isWaiting) state.silent.push({ session, column: child.column });
+      return isWaiting;
+    }
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
-      child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+      child.units * findCarriedUnder(sm, effects, session, child.column) * rates.rateAt(session, child.column);
     expectShares(state, session, child);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       droppedColumns.push(child.column);
@@ -304,10 +300,11 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[heldPosition]! * index[readPanelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(ownEffectTable, session, column)?.cash ?? 0);
-    if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);
+    if (cash > 0) factor -= (weight * cash) / (findCarriedAtEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && ownEffectTable.terms.rights === 'constituent')
       factor +=
-        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
+        (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) /
+        findCarriedUnder(sm, ofShorts, session - 1, column);
   }
   return factor;
 }

@@ -1,6 +1,6 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Gap, Targets } from './book.js';
 import { isHeldColumn, type BookState } from './book-state.js';
@@ -16,11 +16,9 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
   if (mayBeLong) addLongAbsent(state, session, { missing: absentColumns, earlier });
   if (targets) {
     const { columns } = targets;
-    const { lastBar } = sm;
-    const bars = readPanelRow(sm, session);
     for (let k = 0; k < columns.length; k++) {
       const column = columns[k]!;
-      if (lastBar[bars + column] !== session && !absentColumns.includes(column)) absentColumns.push(column);
+      if (!sm.hasBar(session, column) && !absentColumns.includes(column)) absentColumns.push(column);
     }
   }
   state.missing = absentColumns.length === 0 ? NO_COLUMNS : absentColumns.sort((a, b) => a - b);
@@ -56,9 +54,8 @@ interface AbsenceInput {
  */
 function addLongAbsent(state: BookState, session: number, { missing, earlier }: AbsenceInput): void {
   const { sm, columns, heldSlots, count } = state;
-  const bars = readPanelRow(sm, session);
   const addMissing = (column: number): void => {
-    if (sm.lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
+    if (!sm.hasBar(session, column) && !missing.includes(column)) missing.push(column);
   };
   if (haveHoldingsChanged(state, session)) for (let k = 0; k < count; k++) addMissing(columns[heldSlots[k]!]!);
   else for (const column of earlier) if (isHeldColumn(state, column)) addMissing(column);

@@ -1,6 +1,6 @@
 import { roundShareNumber } from './book-rounding.js';
 import { computeDividendPoints, computeReinvestedIncome } from '../index-mathematics/levels.js';
-import { computeCash, computeShareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeKeptCash, computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
 import { holdsShares } from '../index-mathematics/growth-terms.js';
 import { computeOpening, readEffect } from '../index-mathematics/session-effects.js';
@@ -79,7 +79,7 @@ export function reinvestCash(state: BookState, session: number): void {
     const place = findSlot(state, columns[e]!);
     if (place < 0) continue;
     const before = findCarriedUnder(sm, effects, session - 1, columns[e]!);
-    const payment = computeCash(readEffect(effects, e), before);
+    const payment = computeKeptCash(readEffect(effects, e), before);
     const price = findCarriedAtEffect(sm, effects, e);
     if (!(payment > 0) || !(price > 0)) continue;
     setUnits(state, place, units[place]! * ((price + payment) / price));

@@ -55,7 +55,7 @@ export function findFrozenSlots({
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
-    const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
+    const hasBar = sm.hasBar(session, column);
     const distance = Math.abs(targetWeights[slot]! - before[slot]!);
     if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
       frozenSlots.add(slot);
@@ -100,7 +100,7 @@ export function listFillableOrders({ sm, columns, waiting }: BookState, session:
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
-    return sm.lastBar[readPanelRow(sm, session) + column] === session && !sm.hasEnded(session, column);
+    return sm.hasBar(session, column) && !sm.hasEnded(session, column);
   });
 }
 

@@ -134,7 +134,6 @@ function findFirstPriced(composer: Composer, { indexId, until }: Pick<ComposeInp
   const sm = composer.market(indexId);
   const last = findLastAtMost(sm.sessions, until);
   for (let session = findFirstAtLeast(sm.sessions, parseValidDay(document.base_date)); session <= last; session++) {
-    if (sm.rowOf[session]! < 0) continue;
     const bars = readPanelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }

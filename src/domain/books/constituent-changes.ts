@@ -1,8 +1,8 @@
 import type { Day } from '../time/days.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
+import { readCarriedClose } from '../index-mathematics/growth.js';
 import { listEvents, convertPrice, type EventTerms, type Exit } from './book-events.js';
 import type { Composition, Compositions } from './compositions.js';
 import type { SwapRule } from './constituent-swap.js';
@@ -154,7 +154,7 @@ function describeEntry(name: SecurityAtClose, event: BookEvent, weight: number):
     weight,
     action,
     related: book.sm.identifiers[from]!,
-    ratio: merger ? merger.action.value : 1,
+    ratio: merger?.ratio ?? 1,
   });
 }
 
@@ -182,7 +182,10 @@ function describeDeparture(name: SecurityAtClose, event: BookEvent | undefined, 
   if (event !== undefined && move === undefined) return describeTrade(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
   const exit = listEvents(terms, session)?.exits.get(column);
-  if (exit !== undefined) return createChange(name, { event: ENDING_EVENTS[exit.type], weight, ...exit });
+  if (exit !== undefined) {
+    const { type, action, proceeds } = exit;
+    return createChange(name, { event: ENDING_EVENTS[type], weight, action, proceeds });
+  }
   if (isSpunOff && move !== undefined) return createChange(name, { event: 'spin_off_exit', weight });
   const isSilent = book.silent.some((gap) => gap.session === session && gap.column === column);
   return createChange(name, {
@@ -204,7 +207,6 @@ function describeConversion(name: SecurityAtClose, weight: number, into: number)
       event: 'merger',
       weight,
       related: relatedIdentifier,
-      ratio: merger.action.value,
       ...merger,
     });
   return createChange(name, {
@@ -291,7 +293,7 @@ function createChange({ book, terms, column, at }: SecurityAtClose, cause: Chang
   const { event, weight, action, proceeds, related = null, ratio = null, orderedOn = null } = cause;
   const { sm } = book;
   const session = book.from + at;
-  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
+  const bar = sm.barDay(session, column);
   return {
     date: readDayAt(book, at),
     event,
@@ -299,9 +301,9 @@ function createChange({ book, terms, column, at }: SecurityAtClose, cause: Chang
     related,
     ratio,
     weight,
-    price: proceeds ?? sm.carriedClose(session, column),
+    price: proceeds ?? readCarriedClose(sm, terms.growth, session, column),
     currency: terms.rates.currencyAt(session, column),
-    lastBar: bar < 0 ? null : sm.sessions[bar]!,
+    lastBar: Number.isNaN(bar) ? null : bar,
     orderedOn,
   };
 }

@@ -222,8 +222,7 @@ export function findSessionWithData(sm: SessionMarket, day: Day): number {
 
 /** Returns true if any security has a price bar on a session. */
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
-  const { lastBar, rowOf, securityCount } = sm;
-  if (rowOf[session]! < 0) return false;
+  const { lastBar, securityCount } = sm;
   const bars = readPanelRow(sm, session);
   for (let column = 0; column < securityCount; column++) if (lastBar[bars + column] === session) return true;
   return false;

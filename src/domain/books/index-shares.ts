@@ -1,10 +1,13 @@
+import { readCarriedClose } from '../index-mathematics/growth.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import { readReference, type MarketData } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
-import { restoreDecided, type Composition } from './compositions.js';
+import { restoreDecided, type Composition, type Compositions } from './compositions.js';
+import { createIndexTerms } from './index-run.js';
 import { createShareReader, toShareTime } from './share-record.js';
 
 /** Composition expressed in numbers of shares. */
@@ -26,10 +29,10 @@ export type IndexSharesReader = (composition: Composition) => IndexShares;
  * Returns a function that computes the index shares of compositions. Index shares are the market value of a constituent
  * over its price, at the effective close.
  */
-export function createIndexShares(book: Book, currency: string): IndexSharesReader {
+export function createIndexShares(book: Book, index: Pick<Compositions, 'treatment' | 'document'>): IndexSharesReader {
   const sharesByComposition = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesCache.set(book, sharesByComposition);
-  const readShares = countShares(book, currency);
+  const readShares = countShares(book, createIndexTerms(index));
   return (composition) => {
     const shares = sharesByComposition.get(composition) ?? readShares(composition);
     sharesByComposition.set(composition, shares);
@@ -40,7 +43,7 @@ export function createIndexShares(book: Book, currency: string): IndexSharesRead
 /** Index shares by composition of a book. They are cached, because the record and the result both use them. */
 const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
-function countShares(book: Book, currency: string): IndexSharesReader {
+function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
   const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
   const readHeld = book.shares && createShareReader(book.shares, book.columns.length);
@@ -50,11 +53,11 @@ function countShares(book: Book, currency: string): IndexSharesReader {
     const decisionDates = readDecisionDates(sm, composition);
     if (overlay !== undefined || position < 0 || position >= book.length)
       return { ...decisionDates, shares: null, factors: null };
-    const rates = createExchangeRates(sm, currency);
+    const rates = createExchangeRates(sm, growth.currency);
     const held = readHeld?.(toShareTime(position, 'after'));
     const computeShares = (weight: number, k: number): number =>
       (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
-      (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!));
+      (readCarriedClose(sm, growth, session, columns[k]!) * rates.rateAt(session, columns[k]!));
     const shares = composition.weights.map(
       (weight, k) => held?.[findLastAtMost(book.columns, columns[k]!)] || computeShares(weight, k),
     );

@@ -41,7 +41,11 @@ export function computePendingShares(
   { sm, document, treatment, outside, pricing, session }: PendingSharesInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
-  const growth = createIndexTerms({ treatment, document }, 'price');
+  // Every return variant has the same composition. Only dividends that the paying constituent reinvests change shares.
+  const growth = createIndexTerms(
+    { treatment, document },
+    treatment.reinvestment === 'constituent' ? 'total' : 'price',
+  );
   const cutSessionMarket = cutMarket(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { isRateAvailable } from '../market/exchange-rates.js';
+import { isRateAvailable } from '../market/currency-pairs.js';
 import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';

@@ -1,6 +1,5 @@
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 import { moveWeights, NOTIONAL_MIN } from './trades.js';
@@ -32,15 +31,13 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   const { sm, columns, from, weights } = book;
   const { at, before, conversions, exits } = event;
   const session = from + at;
-  const { lastBar } = sm;
-  const bars = readPanelRow(sm, session);
   const row = at * columns.length;
   // If no security converts or leaves, a security with zero weight before and after the event did not trade.
   const areOthersIdle = conversions.length + exits.length === 0;
   const unpricedSlots: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
     const column = columns[slot]!;
-    if (lastBar[bars + column] === session) continue;
+    if (sm.hasBar(session, column)) continue;
     if (areOthersIdle && weights[row + slot] === 0 && before[slot] === 0) continue;
     if (sm.barAge(session, column) > 0) unpricedSlots.push(slot);
   }
@@ -49,7 +46,7 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   if (staleColumns.length === 0) return null;
   return {
     columns: Int32Array.from(staleColumns),
-    lastBars: Int32Array.from(staleColumns, (column): Day => sm.sessions[sm.lastBar[bars + column]!]!),
+    lastBars: Int32Array.from(staleColumns, (column): Day => sm.barDay(session, column)),
     ages: Int32Array.from(staleColumns, (column) => sm.barAge(session, column)),
   };
 }

@@ -7,11 +7,18 @@ import type { AliasFile, CalendarIndex, RuleFile } from './rule-file.js';
  */
 export function indexCalendars(files: readonly RuleFile[], aliases: AliasFile): CalendarIndex {
   const byCode = new Map(files.map((file) => [file.code, file]));
-  const ruleEntries = files.map(({ code, name, tz, coverage }) => ({ code, name, tz, rules: code, coverage }));
+  const ruleEntries = files.map(({ code, name, tz, coverage, sources }) => ({
+    code,
+    name,
+    tz,
+    rules: code,
+    coverage,
+    sources,
+  }));
   const aliasEntries = aliases.map(({ code, name, uses }) => {
     const rules = byCode.get(uses);
     if (rules === undefined) throw new Error(`the alias ${code} uses ${uses}, which has no rule file`);
-    return { code, name, tz: rules.tz, rules: uses, coverage: rules.coverage };
+    return { code, name, tz: rules.tz, rules: uses, coverage: rules.coverage, sources: rules.sources };
   });
   const index = [...ruleEntries, ...aliasEntries].sort((a, b) => compareText(a.code, b.code));
   const duplicateEntry = index.find((entry, i) => entry.code === index[i + 1]?.code);

@@ -10,6 +10,8 @@ export interface CalendarOption {
   readonly region: string;
   readonly tz: string;
   readonly coverage: CalendarCoverage;
+  /** Sources of the sessions; absent if they are unknown. */
+  readonly sources?: readonly string[];
 }
 
 export interface CalendarCoverage {

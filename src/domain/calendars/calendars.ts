@@ -67,8 +67,8 @@ export function createFileName(code: string): string {
   return code.replace('/', '-');
 }
 
-function createOption({ code, name, tz, coverage }: IndexEntry): CalendarOption {
-  return { code, name, region: tz.split('/')[0]!, tz, coverage: createCoverage(coverage) };
+function createOption({ code, name, tz, coverage, sources }: IndexEntry): CalendarOption {
+  return { code, name, region: tz.split('/')[0]!, tz, coverage: createCoverage(coverage), sources };
 }
 
 function createCalendar(

@@ -69,6 +69,8 @@ export const FamilyFile = defineObject(() => ({
 }));
 export type FamilyFile = z.infer<typeof FamilyFile>;
 
+const Sources = z.array(z.string().min(1)).default([]);
+
 export const Coverage = defineObject(() => ({ from: IsoDate, publishedTo: IsoDate, to: IsoDate }));
 
 export const RuleFile = defineObject(() => ({
@@ -100,6 +102,8 @@ export const RuleFile = defineObject(() => ({
     )
     .min(1),
   coverage: Coverage,
+  /** Sources of the sessions. */
+  sources: Sources,
   closed: z.array(ClosureRule).default([]),
   /** Sessions on days that the working week or a rule would close. */
   open: z.array(DatedRule).default([]),
@@ -129,6 +133,7 @@ export const IndexEntry = defineObject(() => ({
   tz: z.string(),
   rules: z.string(),
   coverage: Coverage,
+  sources: Sources,
 }));
 export type IndexEntry = z.infer<typeof IndexEntry>;
 export const CalendarIndex = z.array(IndexEntry);

@@ -13,6 +13,9 @@ export interface SessionReference {
 
 const Code = z.string().min(1).max(64);
 
+/** Maximum length of a faulty entry in a message. */
+const ENTRY_LENGTH_MAX = 80;
+
 /** Reference that lists every session by date. */
 const ListedSessions = z.object({
   code: Code,
@@ -36,19 +39,22 @@ export const Corrections = z.record(
 );
 export type Corrections = z.infer<typeof Corrections>;
 
+/** Reads corrections from parsed JSON. @throws Error that states the first faulty entry */
+export const parseCorrections = (value: unknown): Corrections => parseEntries(Corrections, value);
+
 /**
  * Reads a reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
- * @throws Error if the value has neither form
+ * @throws Error that states the first faulty entry, or the members of both forms if the value has neither
  */
 export function readSessionReference(value: unknown): SessionReference {
-  const parsedSessions = ListedSessions.safeParse(value);
-  if (parsedSessions.success)
-    return createReference(
-      parsedSessions.data.code,
-      parsedSessions.data.sessions.map(parseValidDay),
-      parsedSessions.data.range,
-    );
-  const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);
+  const members = typeof value === 'object' && value !== null ? value : {};
+  if (!('sessions' in members) && !('holidays' in members))
+    throw new Error('it must contain code and sessions, or code, range, weekmask, holidays and special_sessions');
+  if ('sessions' in members) {
+    const { code, sessions, range } = parseEntries(ListedSessions, value);
+    return createReference(code, sessions.map(parseValidDay), range);
+  }
+  const { code, range, weekmask, holidays, special_sessions } = parseEntries(ListedClosures, value);
   const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : parseValidDay(from), mask }));
   const closedDays = new Set(holidays.map(parseValidDay));
   const openDays = new Set(special_sessions.map(parseValidDay));
@@ -68,16 +74,32 @@ export function readSessionReference(value: unknown): SessionReference {
 export function parseSessionReference(code: string, text: string): SessionReference {
   const [header = '', ...lines] = text.split(/\r?\n/);
   const column = header.split(',').indexOf('date');
-  const sessions = lines
-    .filter((line) => line !== '')
-    .map((line) => line.split(',')[column] ?? '')
-    .map((cell) => parseDay(cell.slice(0, 10)));
-  if (column < 0 || sessions.length === 0 || sessions.includes(undefined))
-    throw new Error('a column named "date" with dates is required');
-  return createReference(
-    code,
-    sessions.filter((day) => day !== undefined),
+  const sessions = lines.flatMap((line, i): Day[] => {
+    if (line === '' || column < 0) return [];
+    const cell = line.split(',')[column] ?? '';
+    const day = parseDay(cell.slice(0, 10));
+    if (day === undefined) throw new Error(`date in line ${i + 2} is ${JSON.stringify(cell)}, not YYYY-MM-DD`);
+    return [day];
+  });
+  if (sessions.length === 0) throw new Error('a column named "date" with dates is required');
+  return createReference(code, sessions);
+}
+
+/** Parses a value. @throws Error that states the first faulty entry */
+function parseEntries<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { path, message } = parsed.error.issues[0]!; // a failure has an issue
+  const place = path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}${text === '' ? '' : '.'}${String(key)}`),
+    '',
   );
+  const entry = path.reduce<unknown>(
+    (parent, key) => (parent as Record<PropertyKey, unknown> | undefined)?.[key],
+    value,
+  );
+  const text = entry === undefined ? 'missing' : (JSON.stringify(entry) ?? String(entry)).slice(0, ENTRY_LENGTH_MAX);
+  throw new Error(`${place} is ${text}: ${message}`);
 }
 
 function createReference(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {

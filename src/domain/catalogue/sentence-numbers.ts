@@ -1,8 +1,9 @@
-/** Formatting of numbers in sentences, with all decimals. */
+/** Formatting of numbers in sentences, with all decimals except the noise of arithmetic. */
+import { removeNumberNoise } from '#base/text/number-noise.js';
 
 /** Formats a number with grouped thousands: `1,000,000`, `0.05`. */
 export function formatNumber(value: number): string {
-  const [whole = '', decimals] = String(value).split('.');
+  const [whole = '', decimals] = removeNumberNoise(String(value)).split('.');
   if (whole.includes('e')) return String(value);
   const groupedDigits = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
   return decimals === undefined ? groupedDigits : `${groupedDigits}.${decimals}`;
@@ -14,6 +15,6 @@ export const formatCount = (count: number, noun: string, plural = `${noun}s`): s
 
 /** Formats a fraction as percent by shifting decimals: 0.07 is `7%`. */
 export const formatShare = (fraction: number): string => {
-  const [digits = '', exponent = '0'] = String(fraction).split('e');
+  const [digits = '', exponent = '0'] = removeNumberNoise(String(fraction)).split('e');
   return `${formatNumber(Number(`${digits}e${Number(exponent) + 2}`))}%`;
 };

@@ -1,7 +1,7 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, listVariants } from '../market/price-basis.js';
-import { listUsedPairs } from '../market/exchange-rates.js';
+import { listUsedPairs } from '../market/currency-pairs.js';
 import { createPair } from '../market/currency-codes.js';
 import { listRequiredCurrencies, isCurrencyHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {

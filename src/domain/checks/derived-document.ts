@@ -3,8 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { checkShape, Id } from '../schema/shape.js';
 import { checkRows } from '../documents/constraint-set.js';
-import type { IndexDocument } from '../documents/index-document.js';
-import { ConstraintRow } from '../constraints/constraint-row.js';
+import { DerivationPayload, type IndexDocument } from '../documents/index-document.js';
 import { optimisationFields, checkOptimisation } from '../documents/optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
 import { parseRequest } from '../documents/request-expressions.js';
@@ -16,7 +15,8 @@ export const DerivationRequest = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
   ...optimisationFields,
-  constraints: z.array(ConstraintRow).max(500).default([]),
+  constraints: DerivationPayload.shape.constraints,
+  relax: DerivationPayload.shape.relax,
 }));
 export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
@@ -24,7 +24,12 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 export function readDerivation(body: unknown): DerivationRequest {
   const { body: raw, findings: ofTexts } = parseRequest(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
-  const all = [...findings, ...ofTexts, ...checkOptimisation(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
+  const all = [
+    ...findings,
+    ...ofTexts,
+    ...checkOptimisation(raw, '', true),
+    ...checkRows(raw['constraints'], 'constraints', true),
+  ];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;

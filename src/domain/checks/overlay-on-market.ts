@@ -1,6 +1,6 @@
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { findFirstRateDay, isRateAvailable } from '../market/exchange-rates.js';
+import { findFirstRateDay, isRateAvailable } from '../market/currency-pairs.js';
 import { isCurrency, findMajorUnit, parsePair, createPair } from '../market/currency-codes.js';
 import { describeRateBeyond, findInvalidRate } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';

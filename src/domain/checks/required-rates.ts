@@ -1,5 +1,5 @@
 import { findListedIdentifiers, type IndexDocument } from '../documents/index-document.js';
-import { isRateAvailable, listPairs } from '../market/exchange-rates.js';
+import { isRateAvailable, listPairs } from '../market/currency-pairs.js';
 import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';

@@ -37,7 +37,7 @@ export function checkDerivation(
       );
     }
   }
-  findings.push(...checkOptimisation(derivation, 'derivation.'));
+  findings.push(...checkOptimisation(derivation, 'derivation.', true));
   if (Array.isArray(constraints)) findings.push(...reportConstraints(constraints));
   findings.push(...reportRelaxation(derivation['relax'], constraints));
   return findings;

@@ -12,7 +12,8 @@ export function listReferences(document: IndexDocument): readonly string[] {
 }
 
 /**
- * Returns findings about indices that the expressions of a body refer to and that are not stored or refer back to it.
+ * Returns findings about indices that the expressions of a body refer to: a warning for one that is not stored, like for
+ * a field that the data lacks, and an error for one that refers back. A computation needs every index.
  */
 export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext['indexOf']): Finding[] {
   const reports = new Set<string>();
@@ -22,7 +23,11 @@ export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext
   return parts.flatMap(({ path, id }) => {
     const isNew = !reports.has(`${path} ${id}`);
     reports.add(`${path} ${id}`);
-    return isNew ? checkReference(id, body['id'], path, indexOf) : [];
+    if (!isNew) return [];
+    const findings = checkReference(id, body['id'], path, indexOf);
+    return findings.map((finding) =>
+      finding.code === 'UNKNOWN_INDEX' ? { ...finding, severity: 'warning' } : finding,
+    );
   });
 }
 

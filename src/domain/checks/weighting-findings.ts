@@ -1,5 +1,6 @@
 import { readsConstituents } from '../datapoints/expressions/reads.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 import { LadderCaps, PhaseIn } from '../documents/weighting-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
@@ -8,12 +9,30 @@ import { findUnknownMembers } from './unknown-members.js';
 /** Reports limits of a weighting that contradict each other or have no effect, and unknown members. */
 export function checkWeighting(weighting: UncheckedBody, weightingPath: string): Finding[] {
   return [
+    ...reportScaling(weighting, weightingPath),
     ...reportFloor(weighting, weightingPath),
     ...reportLadder(weighting, weightingPath),
     ...reportCapBy(weighting, weightingPath),
     ...reportPhase(weighting['phase_in'], weightingPath),
   ];
 }
+
+/** Reports given weights of securities that are scaled, because they do not sum to 1. */
+function reportScaling({ params }: UncheckedBody, weightingPath: string): Finding[] {
+  if (!isObject(params) || params['renormalise'] === false || !isObject(params['weights'])) return [];
+  const weights = Object.values(params['weights']);
+  const sum = weights.reduce<number>(
+    (total, weight) => total + (typeof weight === 'number' && weight >= 0 ? weight : Number.NaN),
+    0,
+  );
+  if (!(Math.abs(sum - 1) > WEIGHTS_TOLERANCE)) return [];
+  const path = `${weightingPath}.params.weights`;
+  const message = `The weights of ${path} sum to ${formatNumber(sum)}. They are scaled to a sum of 1.`;
+  return [{ severity: 'warning', code: 'WEIGHTS_NOT_ONE', path, message, value: formatNumber(sum) }];
+}
+
+/** Distance of a sum of weights from 1 that is a rounding error. */
+const WEIGHTS_TOLERANCE = 1e-9;
 
 function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, weightingPath: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isPresent(by)) return [];

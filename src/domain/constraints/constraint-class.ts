@@ -60,6 +60,8 @@ export interface MeasuredPortfolio {
   readonly weights: Float64Array;
   /** Returns a numeric datapoint or an expression, NaN if missing. */
   numbers(field: string | DatapointExpression): Float64Array;
+  /** Returns a category, null if missing. */
+  categories(field: string): readonly (string | null)[];
 }
 
 /** Constraint class, with all its operations. */

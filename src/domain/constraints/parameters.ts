@@ -36,6 +36,10 @@ export const createFraction = (words: { label: string; help: string }, { least =
     .max(most)
     .meta({ ...words, unit: 'fraction' });
 
+/** Creates the schema of a fraction that may follow a path. */
+export const createFractionOrPath = (words: { label: string; help: string }, { least = 0, most = 1 } = {}) =>
+  z.union([z.number().min(least).max(most), BoundPath]).meta({ ...words, unit: 'fraction' });
+
 export const scope = z
   .array(AssetIdentifier)
   .min(1)

@@ -110,7 +110,7 @@ export function computeOfferChoices(
   { weight, price }: PositionBeforeAction,
   worth: WorthReader,
 ): ChoiceOutcome[] {
-  const money = cash.value > 0 ? cash.value : price; // without a cash value, the last close is paid
+  const money = cash.isUnpriced ? price : cash.value; // without a stated payment, the last close is paid
   const cashChoice: ChoiceOutcome = {
     choice: 'accept_cash',
     weight: 0,

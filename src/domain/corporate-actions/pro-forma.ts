@@ -107,10 +107,11 @@ function computeSpunOffHolding(
 }
 
 function computeEnded(
-  { type, value, related, cash = 0 }: CorporateAction,
+  action: CorporateAction,
   { weight, price, treatment }: PositionBeforeAction,
   worth: WorthReader,
 ): ProForma {
+  const { type, value, related, cash = 0 } = action;
   const worthPerShare = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
   if (worthPerShare !== null)
     return {
@@ -121,8 +122,7 @@ function computeEnded(
       proceeds: cash === 0 ? null : cash,
       received: convertShares(weight, value, { identifier: related!, each: worthPerShare }),
     };
-  const exitProceeds =
-    type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
+  const exitProceeds = type === 'MERGER' ? undefined : computeProceeds(action, treatment.delisting);
   const proceeds = exitProceeds ?? price;
   return { weight: 0, shares: 0, divisor: computeDivisorWithout(weight, proceeds / price), proceeds, received: null };
 }

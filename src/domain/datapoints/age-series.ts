@@ -11,20 +11,18 @@ interface AgeSeries {
  * Creates the series of a security's age: the number of sessions since its first price bar. The age is 0 on the session
  * of that bar and missing before it.
  */
-export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket): AgeSeries {
+export function createAgeSeries({ market, sessions, rows }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
-  const first = new Int32Array(securityCount).fill(NOT_SEARCHED);
+  const first = new Int32Array(market.identifiers.length).fill(NOT_SEARCHED);
   /**
    * Searches the bars before the first session too, because securities may be older than the first session of this
    * market.
    * @cost number of sessions before the axis
    */
   const findFirstBar = (column: number): number => {
-    for (let session = 0; session < rowOf.length; session++) {
-      const row = rowOf[session]!;
-      if (row >= 0 && !Number.isNaN(close[row * securityCount + column]!)) return session;
-    }
-    return rowOf.length;
+    for (let session = 0; session < sessions.length; session++)
+      if (!Number.isNaN(rows.valueAt(close, session, column))) return session;
+    return sessions.length;
   };
   return {
     fill(session: number, columns: Int32Array, out: Float64Array) {

@@ -169,12 +169,11 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       if (terms.datapoints.has(name)) return null;
       const source = createSource(state, createLatestRequest(name));
       if (source.kind !== 'series') return null;
-      const { series, isClose: rebase } = source;
-      const { maxStaleSessions, suspendedSessions } = terms;
+      const { series, valued } = source;
       const needsRates = isInIndexCurrency(name);
       return (session, columns, out) => {
         if (needsRates) terms.requireRates(session, columns);
-        writeLatestValues(out, { sm, series, end: session, columns, maxStaleSessions, suspendedSessions, rebase });
+        writeLatestValues(out, { sm, terms, series, end: session, columns, valued, isConverted: valued === 'money' });
       };
     },
   };
@@ -345,6 +344,6 @@ function computeField(
     return computeOverWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
   }
   const series = isConverted ? table.inIndexCurrency(source.series) : source.series;
-  const { maxStaleSessions, suspendedSessions } = terms;
-  return computeLatestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
+  const latest = { sm, terms, series, end, columns, valued: source.valued };
+  return computeLatestValues({ ...latest, isConverted: isConverted || source.valued === 'money' });
 }

@@ -65,14 +65,7 @@ function readDatapoint(
   }
   if (source.kind === 'series' && field.aggregate === 'last') {
     const { series } = source;
-    const position = findLatestSession({
-      sm,
-      series,
-      end,
-      column,
-      maxStaleSessions: terms.maxStaleSessions,
-      suspendedSessions: terms.suspendedSessions,
-    });
+    const position = findLatestSession({ sm, series, end, column, terms });
     return position < 0
       ? emptyDates
       : { from: formatSession(position), to: formatSession(position), observations: 1, knownFrom: null };

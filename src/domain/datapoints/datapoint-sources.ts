@@ -1,12 +1,14 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
+import { isConstant } from '../numbers/constant.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { computeDeviation, computeProduct, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
 import type { DividendHistory } from './dividends.js';
 import { isSessionReturn, type DerivedName, type FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
+import type { ValuedKind } from './valuation.js';
 import type { WindowReader } from './window-layout.js';
 import { resolveName, type ValueKind } from './resolution.js';
 import type { RollingStatistics } from './rolling-statistics.js';
@@ -60,7 +62,8 @@ export type DatapointSource =
       readonly series: Series;
       /** Series from which its windows are computed. */
       readonly trailing: Series;
-      readonly isClose: boolean;
+      /** Kind of a value that corporate actions change; null for other values. */
+      readonly valued: ValuedKind | null;
     }
   | {
       readonly kind: 'windowed';
@@ -87,7 +90,7 @@ const createAnnualisation =
   (periodsPerYear: number): Statistic =>
   (windows, out) => {
     computeDeviation(windows, out);
-    for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periodsPerYear);
+    for (let k = 0; k < out.length; k++) out[k] = isConstant(out[k]!) ? 0 : out[k]! * Math.sqrt(periodsPerYear);
   };
 
 export function createSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {
@@ -96,7 +99,8 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
   if (result.dataset !== 'derived') {
     const storedSeries = result.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
     const series = isMoney(field.name) ? table.inIndexCurrency(storedSeries) : storedSeries;
-    return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
+    const isMarket = result.dataset === 'market';
+    return { kind: 'series', series, trailing: series, valued: isMarket ? findValuedKind(field.name) : null };
   }
   const name = field.name as DerivedName; // derived datapoints have been resolved before
   if (name === 'BETA') return { kind: 'beta' };
@@ -107,7 +111,19 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
   }
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: computeProduct, isWhole: true };
   const series = table.derived(name);
-  return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
+  return {
+    kind: 'series',
+    series,
+    trailing: isSessionReturn(name) ? table.returns(name) : series,
+    valued: findValuedKind(name),
+  };
+}
+
+function findValuedKind(name: string): ValuedKind | null {
+  if (name === 'CLOSE') return 'price';
+  if (name === 'SHARES_OUTSTANDING') return 'shares';
+  if (name === 'DIVIDEND_YIELD') return 'yield';
+  return name === 'MARKET_CAP' || name === 'FREE_FLOAT_MARKET_CAP' ? 'money' : null;
 }
 
 /** Returns the series from which windows over a datapoint are read. The datapoint must not itself be a statistic. */

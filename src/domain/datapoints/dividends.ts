@@ -1,13 +1,15 @@
 import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
+import { readRateOn } from '../market/currency-pairs.js';
+import { createReferenceSpells, isBlank } from '../market/reference-spells.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 
 /** Ordinary dividends of every security, without cancelled dividends. */
 export interface DividendHistory {
   /**
-   * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
-   * `day`. Returns 0 without dividends.
+   * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis and
+   * in the currency of `day`. Returns 0 without dividends.
    * @throws BeforeMarketError
    */
   trailing(column: number, day: Day): number;
@@ -178,13 +180,27 @@ function computeDayLeft(exDay: Day): Day {
 }
 
 /**
- * Returns dividends and splits by column. In a store with adjusted prices the splits are omitted, because dividend
- * amounts are already adjusted.
+ * Returns the changes of the currency of each security, in the form of splits: amounts before a change are converted at
+ * the rate of the day before it. NaN without a rate.
+ */
+function listRedenominations(market: MarketData): { day: Day; value: number }[][] {
+  return createReferenceSpells(market, 'CURRENCY').map((spells) =>
+    spells.slice(1).flatMap(({ from, value }, position) => {
+      const before = spells[position]!.value;
+      if (typeof before !== 'string' || typeof value !== 'string' || isBlank(before) || isBlank(value)) return [];
+      return [{ day: from, value: 1 / readRateOn(market, { from: before, to: value, day: from - 1 }) }];
+    }),
+  );
+}
+
+/**
+ * Returns dividends, and splits with changes of currency, by column. In a store with adjusted prices the splits are
+ * omitted, because dividend amounts are already adjusted.
  */
 function listEventsByColumn(market: MarketData): DividendEvents[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);
-  const splits = market.identifiers.map((): { day: Day; value: number }[] => []);
+  const splits = listRedenominations(market);
   for (const action of market.actions) {
     const column = positions.get(action.identifier);
     if (column === undefined || action.status === 'cancelled') continue;

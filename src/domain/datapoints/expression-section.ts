@@ -327,23 +327,23 @@ function selectValues(set: Int32Array, values: Float64Array, columns: Int32Array
   return Float64Array.from(columns, (column) => values[positionByColumn.get(column) ?? -1] ?? NaN);
 }
 
-function createFacts(
-  leaves: LeafReader,
-  { incumbents, indexWeights }: DecisionContext,
-  columns: Int32Array,
-): DecisionFacts {
-  const findWeightsIn = (indexId: string): Float64Array => {
-    const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
-    const positionByColumn = new Map(Array.from(members, (column, position) => [column, position]));
-    return Float64Array.from(columns, (column) => weights[positionByColumn.get(column) ?? -1] ?? 0);
-  };
+function createFacts(leaves: LeafReader, context: DecisionContext, columns: Int32Array): DecisionFacts {
+  const { incumbents, indexWeights } = context;
+  const ages = leaves.numbers({ ...createLatestRequest('AGE'), dataset: 'derived' }, columns);
+  // Facts about a security are missing before its first price.
+  const mapListed = (read: (column: number) => number): Float64Array =>
+    Float64Array.from(columns, (column, i) => (Number.isNaN(ages[i]!) ? NaN : read(column)));
   return {
-    constituents: () => Float64Array.from(columns, (column) => incumbents?.[column] ?? 0),
+    constituents: () => mapListed((column) => incumbents?.[column] ?? 0),
     membersOf(indexId) {
       const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
-      return Float64Array.from(columns, (column) => Number(members.has(column)));
+      return mapListed((column) => Number(members.has(column)));
     },
-    weightsIn: findWeightsIn,
+    weightsIn(indexId) {
+      const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
+      const weightByColumn = new Map(Array.from(members, (column, position) => [column, weights[position]!]));
+      return mapListed((column) => weightByColumn.get(column) ?? 0);
+    },
     yearsOfGrowth: () =>
       Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),
   };

@@ -1,19 +1,21 @@
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import type { Series } from './series.js';
+import type { Series, SeriesTerms } from './series.js';
+import type { ValuedKind } from './valuation.js';
 
 interface LatestInput {
   readonly sm: SessionMarket;
+  /**
+   * Maximum number of sessions for which the latest bar prices a security, and a suspended constituent, and the values of
+   * suspended securities.
+   */
+  readonly terms: Pick<SeriesTerms, 'maxStaleSessions' | 'suspendedSessions' | 'valuation'>;
   readonly series: Series;
   readonly end: number;
   readonly columns: Int32Array;
-  readonly maxStaleSessions: number;
-  /**
-   * Maximum number of sessions for which the latest bar prices a suspended constituent. Default: as for other
-   * securities.
-   */
-  readonly suspendedSessions?: number | undefined;
-  /** Converts an earlier close to the share basis of the session. */
-  readonly rebase: boolean;
+  /** Kind of a value that corporate actions change; null for other values. */
+  readonly valued: ValuedKind | null;
+  /** True if values are in index currency. */
+  readonly isConverted: boolean;
 }
 
 /**
@@ -37,13 +39,18 @@ export function writeLatestValues(values: Float64Array, latest: LatestInput): vo
 }
 
 /** Returns the latest value of a security that has none on the session. Returns NaN if no value is valid. */
-function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): number {
-  const { sm, series, end } = latest;
+function findCarriedValue(latest: LatestInput, column: number): number {
+  const { sm, series, end, valued, isConverted } = latest;
   const session = findLatestSession({ ...latest, column });
   if (session < 0) return NaN;
   const cell = new Float64Array(1);
   series.fill(session, Int32Array.of(column), cell);
-  return rebase ? cell[0]! * computeBasisRatio(sm, { session, end, column }) : cell[0]!;
+  // The value of a suspended security changes with its actions and its exchange rate, as in a level.
+  const isSuspended = sm.lastBar[readPanelRow(sm, end) + column] !== end;
+  if (valued === null || !isSuspended) return cell[0]!;
+  return valued === 'yield'
+    ? latest.terms.valuation().yieldAt(end, column)
+    : cell[0]! * latest.terms.valuation().ratio({ kind: valued, column, from: session, to: end, isConverted });
 }
 
 /**
@@ -56,9 +63,8 @@ export function findLatestSession({
   series,
   end,
   column,
-  maxStaleSessions,
-  suspendedSessions = maxStaleSessions,
-}: Omit<LatestInput, 'columns' | 'rebase'> & { readonly column: number }): number {
+  terms: { maxStaleSessions, suspendedSessions = maxStaleSessions },
+}: Pick<LatestInput, 'sm' | 'series' | 'end' | 'terms'> & { readonly column: number }): number {
   const singleColumn = Int32Array.of(column);
   const cell = new Float64Array(1);
   const hasValue = (session: number): boolean => {
@@ -69,12 +75,4 @@ export function findLatestSession({
     if (hasValue(session)) return session;
   const bar = sm.lastBar[readPanelRow(sm, end) + column]!;
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && hasValue(bar) ? bar : -1;
-}
-
-/** Returns the ratio of two forms of a carried close: on the share basis of `end`, and as traded on `session`. */
-function computeBasisRatio(
-  sm: SessionMarket,
-  { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },
-): number {
-  return sm.carriedClose(end, column) / sm.closeAt(session, column);
 }

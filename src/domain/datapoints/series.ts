@@ -8,6 +8,7 @@ import { createReferenceSeries } from './reference-series.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolveName } from './resolution.js';
+import type { Valuation } from './valuation.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
 /** Numeric datapoint as dated values. Each value is as stated on its session and is not carried forward. */
@@ -61,6 +62,8 @@ export interface SeriesTerms {
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
+  /** Values of suspended securities; created at the first use. */
+  readonly valuation: () => Valuation;
   /** Expressions that a document defines. They take precedence over datapoints of the market with the same name. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
@@ -147,18 +150,19 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   return table;
 }
 
-function createPanelSeries({ market, rowOf, securityCount }: SessionMarket, name: string): Series {
+function createPanelSeries({ market, rows }: SessionMarket, name: string): Series {
   const panel = market.fields.get(name)!;
   return {
-    panel: { cells: panel, rowAt: (session) => rowOf[session]! * securityCount, less: 0, gaps: null },
+    // Values of several rows are not in one row of the panel.
+    ...(rows.isAnyMerged ? {} : { panel: { cells: panel, rowAt: rows.startOf, less: 0, gaps: null } }),
     fill(session, columns, out) {
-      const row = rowOf[session]!;
-      if (row < 0) {
-        out.fill(NaN);
+      if (rows.isMerged(session)) {
+        for (let i = 0; i < columns.length; i++) out[i] = rows.valueAt(panel, session, columns[i]!);
         return;
       }
-      const offset = row * securityCount;
-      for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
+      const offset = rows.startOf(session);
+      if (offset < 0) out.fill(NaN);
+      else for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
     },
   };
 }
@@ -298,7 +302,7 @@ function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'gr
  * close. 0 for a security that never paid.
  */
 function createYieldSeries(
-  { market, rowOf, sessions, securityCount }: SessionMarket,
+  { market, rows, sessions, securityCount }: SessionMarket,
   dividends: DividendHistory,
 ): Series {
   const close = market.fields.get('CLOSE')!;
@@ -320,12 +324,7 @@ function createYieldSeries(
   };
   return {
     fill(session, columns, out) {
-      const row = rowOf[session]!;
       const day = sessions[session]!;
-      if (row < 0) {
-        out.fill(NaN);
-        return;
-      }
       dividends.assertCovers(day);
       if (latest === -Infinity) first = day;
       if (day < latest) endDays.fill(-Infinity);
@@ -333,7 +332,7 @@ function createYieldSeries(
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
         if (day >= endDays[column]!) computeSum(column, day);
-        out[i] = sums[column]! / close[row * securityCount + column]!;
+        out[i] = sums[column]! / rows.valueAt(close, session, column);
       }
     },
   };

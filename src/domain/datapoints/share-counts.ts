@@ -20,6 +20,7 @@ export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions
     growth: refuseGrowth,
     gaps: refuseGrowth,
     price: { growth: refuseGrowth, gaps: refuseGrowth },
+    valuation: refuseGrowth,
     followed: null,
     maxStaleSessions,
     datapoints: new Map(),

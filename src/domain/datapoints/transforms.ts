@@ -1,11 +1,13 @@
 import { listPositions, rankPositions, selectPositionsWithValue } from './ranking.js';
+import { isConstant } from '../numbers/constant.js';
 import type { Transform } from './field-request.js';
 
 /**
  * Applies a cross-sectional transform to values. Missing values stay missing.
  * @param values [n], NaN if missing.
  * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
- * 1; z-score with the population deviation, 0 if that is 0.
+ * 1; z-score with the population deviation, 0 if the values are equal up to
+ * rounding.
  * @cost O(n log n) for ranks, O(n) for z-scores.
  */
 export function transformValues(values: Float64Array, transform: Transform): Float64Array {
@@ -45,7 +47,9 @@ function computePercentiles(values: Float64Array): Float64Array {
 export function computeZScores(values: Float64Array): Float64Array {
   const { count, mean, deviation } = computeSpread(values);
   if (count === 0) return values;
-  return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
+  const scale = values.reduce((most, value) => (Math.abs(value) > most ? Math.abs(value) : most), 0);
+  const isEqual = isConstant(deviation, scale);
+  return values.map((value) => (Number.isNaN(value) ? NaN : isEqual ? 0 : (value - mean) / deviation));
 }
 
 /**

@@ -82,14 +82,14 @@ export function readRows(
 }
 
 /** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
-export function checkRows(rows: unknown, path: string): Finding[] {
+export function checkRows(rows: unknown, path: string, followPaths = false): Finding[] {
   if (!Array.isArray(rows)) return [];
   const parsedRows = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknownMembers(row)).data);
-  if (parsedRows.every((row) => row !== undefined)) return validateConstraints(parsedRows, { path });
+  if (parsedRows.every((row) => row !== undefined)) return validateConstraints(parsedRows, { path, followPaths });
   return parsedRows.flatMap((row, i) =>
     row === undefined
       ? []
-      : validateConstraints([row], { path }).map((finding) => ({
+      : validateConstraints([row], { path, followPaths }).map((finding) => ({
           ...finding,
           path: finding.path.replace(`${path}[0]`, `${path}[${i}]`),
         })),

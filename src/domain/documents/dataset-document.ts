@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { DerivedActions, Mapping } from './mapping.js';
 import { ChangedPrice, OVERRIDES_MAX, PriceOverride } from './price-override.js';
+import { isCurrency } from '../market/currency-codes.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
 /** Kinds of data stores, by the origin of their content. */
@@ -16,9 +17,14 @@ export const Adjustment = z
   .meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
 
 /** Currency that a store declares. */
-export const DeclaredCurrency = CurrencyCode.nullable().meta({
-  description: 'Currency of securities without a CURRENCY; null if the store has no default currency.',
-});
+export const DeclaredCurrency = CurrencyCode.refine(isCurrency, {
+  error: 'must be a code of ISO 4217, such as GBP, or a minor unit, such as GBX for pence',
+})
+  .nullable()
+  .meta({
+    description:
+      'Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.',
+  });
 
 /** Kinds of tables of a dataset, in the order of reading and reporting. */
 export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;

@@ -9,6 +9,9 @@ const ColumnName = z.string().max(200);
 /** Date formats in addition to patterns of YYYY, YY, MMM, MM, M, DD and D. */
 export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
+/** Formats of dates that are numbers: since 1970, and serial numbers of Excel. */
+export const NUMBER_FORMATS = [...EPOCH_FORMATS, 'excel'] as const;
+
 /** Encodings of text files in addition to UTF-8; UTF-16 is recognised by its byte order mark. */
 export const ENCODINGS = ['utf-8', 'windows-1252', 'windows-1250', 'utf-16le', 'utf-16be'] as const;
 
@@ -17,6 +20,9 @@ const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}
 
 /** Date pattern: year, month and day, with any separators. */
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
+
+/** Name of a time zone, an offset from UTC, or the code of a calendar. */
+const TIME_ZONE = /^(?:[A-Za-z][\w+-]*(?:\/[\w+-]+)*|[+-]\d\d:?\d\d|\d\d[-/]\d)$/;
 
 /** Mapping of a market whose prices come from a file, sheet or table in the format of a vendor. */
 export const Mapping = defineObject(() => ({
@@ -52,7 +58,7 @@ export const Mapping = defineObject(() => ({
     .default({})
     .meta({
       description:
-        'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.',
+        'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.',
       example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
     }),
   identifier_from: z
@@ -71,14 +77,27 @@ export const Mapping = defineObject(() => ({
   date_format: z
     .string()
     .max(40)
-    .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
-      error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
+    .refine((text) => NUMBER_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
+      error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${NUMBER_FORMATS.join(', ')}`,
     })
     .nullable()
     .default(null)
     .meta({
-      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is ignored.`,
+      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${NUMBER_FORMATS.join(', ')} (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.`,
       example: 'MM/DD/YYYY',
+    }),
+  time_zone: z
+    .string()
+    .max(60)
+    .refine((text) => TIME_ZONE.test(text), {
+      error: 'must be a time zone such as Asia/Tokyo or +09:00, or the code of a calendar such as XTKS',
+    })
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.',
+      example: 'Asia/Tokyo',
     }),
   decimal: z.enum(['.', ',']).default('.').meta({
     description: 'Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.',
@@ -92,6 +111,11 @@ export const Mapping = defineObject(() => ({
   units: z.enum(['refuse', 'read']).default('refuse').meta({
     description: 'Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.',
     example: 'read',
+  }),
+  price_divisor: z.number().positive().max(1e12).default(1).meta({
+    description:
+      'Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.',
+    example: 1e9,
   }),
   on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
     description:
@@ -111,6 +135,11 @@ export const Mapping = defineObject(() => ({
     description:
       'Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.',
     example: 'Adj Close',
+  }),
+  dividends_from: z.enum(['adjusted_close', 'column']).default('adjusted_close').meta({
+    description:
+      'Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.',
+    example: 'column',
   }),
   ignore: z
     .array(ColumnName)

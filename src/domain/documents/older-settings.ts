@@ -1,3 +1,4 @@
+import { PLAIN_OBJECTIVE } from './optimisation-spec.js';
 import { STALE_SESSIONS } from './stale-sessions.js';
 import { PRICE_WEIGHT } from './share-terms.js';
 
@@ -9,11 +10,23 @@ export const OLDER_SETTINGS_UNTIL = '0.2.0';
 /**
  * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
  * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a
- * price-weighted constituent. In version 0.3.0, `max_stale_sessions` applies to entries too. Documents of later
- * versions are unchanged.
+ * price-weighted constituent. In version 0.3.0, `max_stale_sessions` applies to entries too. Up to 0.7.0, a derivation
+ * may state any objective by only its type. Documents of later versions are unchanged.
  */
 export function applyOlderSettings(body: unknown): unknown {
-  if (!isRecord(body)) return body;
+  return isRecord(body) ? applyOlderMathematics(applyOlderObjective(body)) : body;
+}
+
+/** Returns a derivation of a version up to 0.7.0, which stated every objective by its type, with an object instead. */
+function applyOlderObjective(body: RawBody): RawBody {
+  const { derivation } = body;
+  if (!isRecord(derivation)) return body;
+  const { objective: type = PLAIN_OBJECTIVE } = derivation;
+  if (typeof type !== 'string' || type === PLAIN_OBJECTIVE) return body;
+  return { ...body, derivation: { ...derivation, objective: { type } } };
+}
+
+function applyOlderMathematics(body: RawBody): unknown {
   const { rebalance = {}, pipeline } = body;
   if (!isRecord(rebalance)) return body;
   if ('weights_as' in rebalance) return addOlderGaps(body);

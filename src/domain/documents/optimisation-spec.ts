@@ -39,9 +39,12 @@ export const CostsSpec = defineObject(() => ({
 });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
+/** The objective that a derivation states by only its type. Every other objective of a derivation is an object. */
+export const PLAIN_OBJECTIVE = 'min_tracking_error';
+
 /** Objective, expected returns and costs: fields shared by a derivation and a run. */
 export const optimisationFields = {
-  objective: ObjectiveSpec.default('min_tracking_error'),
+  objective: ObjectiveSpec.default(PLAIN_OBJECTIVE),
   expected_returns: ReturnsSpec.nullable().optional(),
   uncertainty: UncertaintySpec.nullable().optional(),
   costs: CostsSpec.nullable().optional(),
@@ -104,14 +107,18 @@ interface RawFields {
 /**
  * Checks the objective, expected returns and risk model of a body beyond their types. Reports settings without effect.
  * @param path path of the containing object, ending with a dot
+ * @param isDerivation true for a derived index, whose objective is an object unless it is PLAIN_OBJECTIVE
  */
-export function checkOptimisation(raw: RawFields, path: string): Finding[] {
+export function checkOptimisation(raw: RawFields, path: string, isDerivation = false): Finding[] {
   const { objective, expected_returns: returns } = raw;
+  const isRefusedText = isDerivation && typeof objective === 'string' && objective !== PLAIN_OBJECTIVE;
   const findings = [
-    ...reportObjective(objective, `${path}objective`),
+    ...(isRefusedText
+      ? [reportPlainObjective(objective, `${path}objective`)]
+      : reportObjective(objective, `${path}objective`)),
     ...reportReturns(returns, `${path}expected_returns`),
   ];
-  const entry = findObjectiveClass(readType(objective) ?? '');
+  const entry = isRefusedText ? undefined : findObjectiveClass(readType(objective) ?? '');
   if (entry?.needsReturns === true && (returns === null || returns === undefined))
     findings.push({
       severity: 'error',
@@ -156,6 +163,19 @@ function reportObjective(objective: unknown, path: string): Finding[] {
       ...keepSmallValue(type),
     },
   ];
+}
+
+function reportPlainObjective(type: string, path: string): Finding {
+  const advice =
+    findObjectiveClass(type) === undefined ? '' : ` Other objectives are objects: ${JSON.stringify({ type })}.`;
+  return {
+    severity: 'error',
+    code: 'UNKNOWN_OBJECTIVE',
+    path,
+    message: `Objective ${type} is not accepted; the accepted set is ${PLAIN_OBJECTIVE}.${advice}`,
+    accepted: [PLAIN_OBJECTIVE],
+    ...keepSmallValue(type),
+  };
 }
 
 function reportReturns(returns: unknown, path: string): Finding[] {

@@ -20,11 +20,6 @@ function computeReduction({ ratio, special }: SessionEffect, before: number): nu
   return special < before / ratio ? special : 0;
 }
 
-/** Returns the cash that a holding reinvests in the security at the close of the session. */
-export function computeCash(effect: SessionEffect, before: number): number {
-  return effect.cash + (effect.special - computeReduction(effect, before));
-}
-
 /**
  * Returns the return of a security over a session with an effect, including dividends of the return variant.
  * @param before carried close of the previous session, on the share basis of that session
@@ -35,12 +30,23 @@ export function computeGrowthStep(
   before: number,
   bar: number,
 ): { readonly factor: number; readonly carried: number } {
-  const { ratio, rights, special, income } = effect;
+  const { ratio, rights, special, income, spunOff } = effect;
   const adjustedClose = adjustClose(effect, before);
-  const cash = computeCash(effect, before) + income;
-  if (bar !== bar) return { factor: 1 + cash / adjustedClose, carried: adjustedClose };
+  const paid = computeKeptCash(effect, before) + income;
+  if (bar !== bar) {
+    // The later fall of a price without a bar is that of the distribution.
+    const carried = spunOff < adjustedClose ? adjustedClose - spunOff : adjustedClose;
+    return { factor: 1 + paid / adjustedClose, carried };
+  }
+  if (spunOff !== spunOff) return { factor: 1 + paid / adjustedClose, carried: bar };
+  const cash = paid + spunOff;
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
+}
+
+/** Returns the cash of an effect that is part of the return of the paying security, which reinvests it at the close. */
+export function computeKeptCash(effect: SessionEffect, before: number): number {
+  return effect.cash + (effect.special - computeReduction(effect, before));
 }
 
 /** Settings that determine the effect of an action on index shares. */

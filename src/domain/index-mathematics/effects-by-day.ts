@@ -1,5 +1,6 @@
 import { createWithholding } from './withholding.js';
 import { computeEffect, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { addSpinOffValue } from './spin-offs.js';
 import { createKey, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 
@@ -15,7 +16,7 @@ export interface EffectsByDay {
 
 /**
  * Maximum number of growth terms with cached effects. It suffices for the return variants of a risk model. Each entry
- * needs 56 bytes per action.
+ * needs 64 bytes per action.
  */
 const TERMS_MAX = 2;
 
@@ -41,6 +42,7 @@ export function readEffect({ terms }: EffectsByDay, position: number): SessionEf
     subscription: terms.subscription[position]!,
     special: terms.special[position]!,
     income: terms.income[position]!,
+    spunOff: terms.spunOff[position]!,
   };
 }
 
@@ -53,7 +55,13 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
     const effect =
       action.status === 'cancelled'
         ? undefined
-        : computeEffect(action, adjustment, terms, findWithheldFraction(action.identifier, action.exDay));
+        : computeEffect(
+            action,
+            adjustment,
+            terms,
+            findWithheldFraction(action.identifier, action.exDay),
+            () => addSpinOffValue(market, action).worth!,
+          );
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   datedEffects.sort((a, b) => a.day - b.day);
@@ -69,6 +77,7 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
       subscription: getTerms('subscription'),
       special: getTerms('special'),
       income: getTerms('income'),
+      spunOff: getTerms('spunOff'),
     },
   };
 }

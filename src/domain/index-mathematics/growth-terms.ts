@@ -26,6 +26,11 @@ export interface GrowthTerms {
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
+  /**
+   * True if the shares that a spin-off distributes are part of the return of the paying security. An index holds them
+   * instead.
+   */
+  readonly valuesSpinOffs?: true;
   /** Later terms by date, from amendments of the methodology; absent without amendments. */
   readonly amended?: readonly AmendedTerms[];
 }
@@ -94,6 +99,11 @@ export function createGrowthTerms(
   };
 }
 
+/** Returns the terms of the returns of securities that an index reads: those of the index, with spin-offs. */
+export function createReturnTerms(treatment: GrowthTreatment, currency: string, variant: ReturnVariant): GrowthTerms {
+  return { ...createGrowthTerms(treatment, currency, variant), valuesSpinOffs: true };
+}
+
 /** Returns the terms of a single security that reinvests all its payments. */
 export function createSecurityTerms(variant: ReturnVariant, currency: string): GrowthTerms {
   return {
@@ -105,6 +115,7 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
     splits: 'apply',
     splitShares: 'multiply',
     currency,
+    valuesSpinOffs: true,
   };
 }
 
@@ -132,6 +143,11 @@ export function holdsShares({ reinvestment }: Pick<GrowthTerms, 'reinvestment'>)
   return reinvestment === 'index';
 }
 
+/** Returns the terms of holdings of an index, to which spun-off shares are added as another holding. */
+export function withoutSpinOffs({ valuesSpinOffs: _valuesSpinOffs, ...terms }: GrowthTerms): GrowthTerms {
+  return terms;
+}
+
 /** Returns the terms that determine carried prices. These depend neither on the return variant nor on dividends. */
 export function toCloseTerms(terms: GrowthTerms): GrowthTerms {
   return createChangedTerms(terms, { variant: 'price', withholdingTax: 0, reinvestment: 'index' });
@@ -156,6 +172,7 @@ export function createKey(terms: GrowthTerms): string {
     splits,
     splitShares,
     currency,
+    ...(terms.valuesSpinOffs === true ? ['spin-offs'] : []),
     ...(terms.amended ?? []),
   ]);
 }

@@ -1,17 +1,25 @@
-import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
+import { createExchangeRates, findRedenomination, requireRate, type ExchangeRates } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
 import {
-  adjustsCloses,
   toCloseTerms,
   toHoldingTerms,
   createKey,
   holdsShares,
   selectTermsUntil,
+  withoutSpinOffs,
   type GrowthTerms,
 } from './growth-terms.js';
-import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
+import {
+  readEffect,
+  findEffect,
+  findEffectAfter,
+  createEffectTable,
+  type EffectTable,
+  type SecurityEffect,
+} from './session-effects.js';
+import { NO_EFFECT } from './session-effect.js';
 import { allocateRetainedFloats } from '../../base/memory/retained-memory.js';
 import {
   BeforeMarketError,
@@ -48,7 +56,8 @@ function findCachedGrowth(sm: SessionMarket): CachedPanels {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => computeGrowthPanel(sm, terms));
+  const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
+  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () => computeGrowthPanel(sm, settledTerms));
 }
 
 /**
@@ -93,26 +102,29 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
 
 /** Computes the carried price of each security on each session, in the index currency. */
 function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const { securityCount, rowOf, sessions, market, first } = sm;
+  const { securityCount, rows, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
-  const { columns, starts } = table;
   const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  const rates = createExchangeRates(sm, terms.currency);
   const carriedPrices = findBasePrices(sm, terms);
   if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
-    for (let e = starts[s]!; e < starts[s + 1]!; e++) {
-      const before = carriedPrices[columns[e]!]!;
-      if (before > 0) carriedPrices[columns[e]!] = adjustClose(readEffect(table, e), before);
-    }
-    const from = rowOf[s]! * securityCount;
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
+    const { cells, from } = rows.read(close, s);
     for (let i = 0; from >= 0 && i < securityCount; i++) {
-      const price = close[from + i]!;
+      const price = cells[from + i]!;
       if (price === price) carriedPrices[i] = price;
+    }
+    for (const { effect, before } of touchedCells) {
+      const bar = readBar(sm, table, s, effect.column);
+      if (bar === bar) carriedPrices[effect.column] = bar;
+      else if (before > 0)
+        carriedPrices[effect.column] =
+          adjustClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
     }
     panel.set(carriedPrices, readPanelRow(sm, s));
   }
-  const rates = createExchangeRates(sm, terms.currency);
   for (let i = 0; i < securityCount; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
@@ -136,29 +148,44 @@ function computeGrowthPanel(
   terms: GrowthTerms,
   memory: (cells: number, securityCount: number) => Float64Array = allocateRetainedFloats,
 ): Float64Array {
-  const { securityCount, rowOf, sessions, market, first } = sm;
+  const { securityCount, rows, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
-  const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
-  // Last price of each security on the share basis of the previous session.
+  const rates = createExchangeRates(sm, terms.currency);
+  // Last price of each security on the share basis and in the currency of the previous session.
   const carriedPrices = findBasePrices(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
-    const touchedCells: TouchedCell[] = [];
-    for (let e = starts[s]!; e < starts[s + 1]!; e++)
-      touchedCells.push({ effect: readEffect(table, e), before: carriedPrices[columns[e]!]! });
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
     const row = readPanelRow(sm, s);
-    growOverSession({ close, growth, carried: carriedPrices, from: rowOf[s]! * securityCount, to: row, securityCount });
+    const { cells, from } = rows.read(close, s);
+    growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
     for (const { effect, before } of touchedCells) {
       if (!(before > 0)) continue;
-      const step = computeGrowthStep(effect, before, sm.closeAt(s, effect.column));
-      growth[row + effect.column] = step.factor;
-      carriedPrices[effect.column] = step.carried;
+      const bar = readBar(sm, table, s, effect.column);
+      const step = computeGrowthStep(effect, before, bar);
+      const factor = bar === bar ? 1 : findRedenomination(rates.redenominations, s, effect.column);
+      growth[row + effect.column] = step.factor + (factor - 1);
+      carriedPrices[effect.column] = step.carried * factor;
     }
   }
   if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
   convertGrowth(sm, terms.currency, growth);
   return growth;
+}
+
+/**
+ * Returns the close of a session on its share basis and in its currency. A bar between two sessions may be older than an
+ * event of the session, which then adjusts it. Returns NaN without a bar.
+ */
+function readBar(sm: SessionMarket, { terms, getTerms }: EffectTable, session: number, column: number): number {
+  const bar = sm.closeAt(session, column);
+  if (bar !== bar || !sm.rows.isMerged(session)) return bar;
+  const day = sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column);
+  const later = findEffectAfter(sm, getTerms(session), { session, column, day });
+  const wanted = sm.sessions[session]!;
+  const price = later === undefined ? bar : adjustClose(later, bar);
+  return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
 }
 
 /** Returns the first session whose row must be computed. */
@@ -181,20 +208,27 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
   return mark;
 }
 
-/** Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. */
-function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): Float64Array {
+/**
+ * Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. Returns
+ * undefined for other terms, whose prices follow from the bars and actions before the mark.
+ */
+function findCarriedMark(
+  sm: SessionMarket,
+  { terms: byKey, session }: MarketMark,
+  terms: GrowthTerms,
+): Float64Array | undefined {
   const key = createCloseKey(sm, session, terms);
-  for (const { closeKey, carried } of byKey!.values()) if (closeKey === key) return carried;
-  throw new Error(`the mark of the market has no carried prices ${key}`);
+  for (const { closeKey, carried } of byKey?.values() ?? []) if (closeKey === key) return carried;
+  return undefined;
 }
 
 /** Returns a key of the terms that determine carried prices up to a session. */
 export const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
-  createKey(toCloseTerms(selectTermsUntil(terms, sm.sessions[session]!)));
+  createKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
 
 /** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
+  return createKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
 }
 
 /**
@@ -214,15 +248,25 @@ export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, posit
  */
 export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
-  if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
+  if (bar < 0) return Number.NaN;
   const { mark } = sm;
-  const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? findCarriedMark(sm, mark, table.terms)[column]! : sm.closeAt(bar, column);
-  for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
+  const { redenominations } = createExchangeRates(sm, table.terms.currency);
+  const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
+  let price = marked?.[column] ?? readBar(sm, table, bar, column);
+  for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
+    price *= findRedenomination(redenominations, s, column);
   }
   return price;
+}
+
+/**
+ * Returns the price of a security on a session as holdings are valued: its latest close after all later corporate
+ * actions, in its currency on the session.
+ */
+export function readCarriedClose(sm: SessionMarket, terms: GrowthTerms, session: number, column: number): number {
+  return findCarriedUnder(sm, createEffectTable(sm, terms), session, column);
 }
 
 /**
@@ -272,14 +316,17 @@ export function findCarriedPrices(
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>
-    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readBar(sm, table, bar, column),
   );
+  const { redenominations } = createExchangeRates(sm, terms.currency);
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carriedCloses[column]!;
       if (s > bars[column]! && before > 0) carriedCloses[column] = adjustClose(readEffect(table, e), before);
     }
+    for (const { column, factor } of redenominations.get(s) ?? [])
+      if (s > bars[column]!) carriedCloses[column]! *= factor;
   }
   return carriedCloses;
 }
@@ -288,6 +335,23 @@ interface TouchedCell {
   readonly effect: SecurityEffect;
   /** Carried close before the session. */
   readonly before: number;
+}
+
+/** Returns the cells of a session whose previous close an effect or a change of currency adjusts. */
+function listTouchedCells(
+  table: EffectTable,
+  { redenominations }: ExchangeRates,
+  carried: Float64Array,
+  session: number,
+): TouchedCell[] {
+  const { columns, starts } = table;
+  const touchedCells: TouchedCell[] = [];
+  for (let e = starts[session]!; e < starts[session + 1]!; e++)
+    touchedCells.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
+  for (const { column } of redenominations.get(session) ?? [])
+    if (!touchedCells.some(({ effect }) => effect.column === column))
+      touchedCells.push({ effect: { ...NO_EFFECT, column }, before: carried[column]! });
+  return touchedCells;
 }
 
 interface GrowthStep {

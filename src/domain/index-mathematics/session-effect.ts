@@ -14,9 +14,22 @@ export interface SessionEffect {
   readonly special: number;
   /** Ordinary dividend that the whole index reinvests in this return variant. */
   readonly income: number;
+  /**
+   * Value of the shares of another security that a holder receives. NaN if it is unknown; the change of the price on the
+   * session is then the value.
+   */
+  readonly spunOff: number;
 }
 
-export const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0, special: 0, income: 0 };
+export const NO_EFFECT: SessionEffect = {
+  ratio: 1,
+  cash: 0,
+  rights: 0,
+  subscription: 0,
+  special: 0,
+  income: 0,
+  spunOff: 0,
+};
 
 /** Combines two effects on one security on one session. */
 export function combineEffects(before: SessionEffect, change: SessionEffect): SessionEffect {
@@ -27,18 +40,21 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
     subscription: change.rights === 0 ? before.subscription : change.subscription,
     special: before.special + change.special,
     income: before.income + change.income,
+    spunOff: before.spunOff + change.spunOff,
   };
 }
 
 /**
  * Returns the effect of an action on prices with the given adjustment. Returns undefined if there is no effect.
  * @param withheld fraction withheld from an ordinary dividend of the security
+ * @param worth returns the value of the shares that a spin-off distributes per share
  */
 export function computeEffect(
   action: CorporateAction,
   adjustment: Adjustment,
   terms: GrowthTerms,
   withheld: number,
+  worth: () => number = () => Number.NaN,
 ): SessionEffect | undefined {
   if (adjustment === 'total') return undefined;
   if (ACTION_KINDS[action.type] === 'ratio') {
@@ -53,6 +69,8 @@ export function computeEffect(
     case 'RIGHTS_ISSUE':
       if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
       return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
+    case 'SPIN_OFF':
+      return terms.valuesSpinOffs === true && action.value > 0 ? { ...NO_EFFECT, spunOff: worth() } : undefined;
     default:
       return undefined;
   }

@@ -1,11 +1,16 @@
 import { createWithholding, type WithholdingTax } from './withholding.js';
-import { computeOpeningFactor } from '../index-mathematics/adjusted-close.js';
+import { computeOpeningFactor, computeShareFactor } from '../index-mathematics/adjusted-close.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
+import type { SessionAction } from '../market/session-actions.js';
+import type { Day } from '../time/days.js';
 import {
   computeEffect,
   computeReinvestedShare,
   combineEffects,
   type SessionEffect,
 } from '../index-mathematics/session-effect.js';
+import { valueSpinOff } from './spin-offs.js';
 import { createKey, findTerms, holdsShares, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -27,6 +32,7 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
+  readonly spunOff: Float64Array;
   /** Ordinary dividends before and after tax. 0 if the paying security reinvests them. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
@@ -37,9 +43,7 @@ export interface EffectTable {
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
   readonly getTerms: (session: number) => GrowthTerms;
-  /** Carried close of the security of each effect on its session; NaN until `findCloseOfEffect` computes it, [A]. */
-  readonly closes: Float64Array;
-  /** Carried close under `terms` of the security of each effect on its session; NaN until it is computed, [A]. */
+  /** Carried close of the security of each effect on its session; NaN until it is computed, [A]. */
   readonly carried: Float64Array;
   /** Session of each effect, [A]. */
   readonly sessions: Int32Array;
@@ -72,7 +76,7 @@ export function findEffect(table: EffectTable, session: number, column: number):
 
 /** Returns the effect at a position. */
 export function readEffect(table: EffectTable, position: number): SecurityEffect {
-  const { columns, ratio, cash, rights, subscription, special, income } = table;
+  const { columns, ratio, cash, rights, subscription, special, income, spunOff } = table;
   return {
     column: columns[position]!,
     ratio: ratio[position]!,
@@ -81,6 +85,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
     subscription: subscription[position]!,
     special: special[position]!,
     income: income[position]!,
+    spunOff: spunOff[position]!,
   };
 }
 
@@ -91,21 +96,6 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
  */
 export function computeOpening(table: EffectTable, position: number, before: number): number {
   return computeOpeningFactor(readEffect(table, position), before, table.getTerms(table.sessions[position]!));
-}
-
-/**
- * Returns the carried close of the security of an effect, on the session of the effect. It is looked up only once,
- * because the cells of a session are far apart in memory.
- */
-export function findCloseOfEffect(
-  sm: SessionMarket,
-  { columns, sessions, closes }: EffectTable,
-  position: number,
-): number {
-  const cachedClose = closes[position]!;
-  return cachedClose === cachedClose
-    ? cachedClose
-    : (closes[position] = sm.carriedClose(sessions[position]!, columns[position]!));
 }
 
 /**
@@ -146,13 +136,13 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     subscription: getEffects('subscription'),
     special: getEffects('special'),
     income: getEffects('income'),
+    spunOff: getEffects('spunOff'),
     ordinary: ordinaryDividends,
     net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
     starts,
     isOpening,
     terms,
     getTerms,
-    closes: new Float64Array(listedEffects.length).fill(Number.NaN),
     carried: new Float64Array(listedEffects.length).fill(Number.NaN),
     sessions: Int32Array.from(listedEffects, ({ session }) => session),
   };
@@ -177,10 +167,14 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
     withholdingByTax.set(tax, findWithheldFraction);
     return findWithheldFraction;
   };
-  for (const { action, column, session } of sm.actions.all) {
+  for (const sessionAction of sm.actions.all) {
+    const { column, session } = sessionAction;
     const terms = getTerms(session);
+    const action = convertAmounts(sm, terms, sessionAction);
     const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
-    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction);
+    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction, () =>
+      valueSpinOff(sm.market, action, sm.sessions[session]!),
+    );
     if (change === undefined) continue;
     const ordinaryDividend = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
     const net = ordinaryDividend * computeReinvestedShare('net', withheldFraction);
@@ -190,5 +184,73 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
       list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinaryDividend, net: before.net + net };
     } else list.push({ effect: { column, ...change }, session, ordinary: ordinaryDividend, net });
   }
-  return list;
+  return list.map((listed) => payBeforeRights(sm, listed, getTerms(listed.session)));
+}
+
+/**
+ * Returns an action with its amounts in the currencies in which they apply. Amounts are stated in the currency of the
+ * security on the ex-date. Those that adjust the previous close apply in the currency of that close, at its rate.
+ */
+function convertAmounts(
+  sm: SessionMarket,
+  { currency, specialDividends }: GrowthTerms,
+  { action, column, session }: SessionAction,
+): CorporateAction {
+  const rates = createExchangeRates(sm, currency);
+  const isCash = ACTION_KINDS[action.type] === 'cash';
+  const isPaid = isCash && (action.type === 'DIVIDEND' || specialDividends !== 'adjust');
+  const on = isPaid ? session : Math.max(0, session - 1);
+  const conversion = { column, stated: action.exDay, wanted: sm.sessions[on]!, session: on };
+  if (rates.convert(1, conversion) === 1) return action;
+  const { value, subscriptionPrice } = action;
+  return {
+    ...action,
+    value: isCash ? rates.convert(value, conversion) : value,
+    subscriptionPrice: subscriptionPrice && rates.convert(subscriptionPrice, conversion),
+  };
+}
+
+/**
+ * Converts payments of a session with a rights issue to amounts per index share after it. They are paid on the shares
+ * before the issue.
+ */
+function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect, terms: GrowthTerms): ListedEffect {
+  const { session, ordinary, net } = listed;
+  const { rights, cash, income, spunOff } = effect;
+  const isPaid = cash !== 0 || income !== 0 || ordinary !== 0 || spunOff !== 0;
+  if (rights === 0 || !isPaid || session <= sm.first) return { effect, ...listed };
+  const shares = computeShareFactor(
+    { ...effect, ratio: 1 },
+    sm.carriedClose(session - 1, effect.column) / effect.ratio,
+    terms,
+  );
+  return {
+    session,
+    effect: { ...effect, cash: cash / shares, income: income / shares, spunOff: spunOff / shares },
+    ordinary: ordinary / shares,
+    net: net / shares,
+  };
+}
+
+interface LaterEvents {
+  readonly session: number;
+  readonly column: number;
+  readonly day: Day;
+}
+
+/** Returns the effect of the actions of a session after a day. Returns undefined if there are none. */
+export function findEffectAfter(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { session, column, day }: LaterEvents,
+): SessionEffect | undefined {
+  const { all, starts } = sm.actions;
+  let effect: SessionEffect | undefined;
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { action } = all[a]!;
+    if (all[a]!.column !== column || action.exDay <= day) continue;
+    const change = computeEffect(action, sm.market.adjustment, terms, 0);
+    if (change !== undefined) effect = effect === undefined ? change : combineEffects(effect, change);
+  }
+  return effect;
 }

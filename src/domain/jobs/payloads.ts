@@ -239,6 +239,11 @@ export const RefreshPayload = z.object({
   dry_run: z.boolean().default(false),
   /** Codes of findings for which the refresh is rejected. */
   fail_on: z.array(z.string()).default([]),
+  /**
+   * Refresh of a day of a schedule: its date, and the securities that only a check of the day holds back; absent for
+   * other refreshes.
+   */
+  day: z.object({ date: z.string(), held: z.array(z.string()).readonly() }).optional(),
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 

@@ -35,7 +35,7 @@ function findAbsences(sm: SessionMarket): Absences {
     const row = readPanelRow(sm, s);
     for (let i = 0; i < securityCount; i++) {
       const bar = lastBar[row + i]!;
-      if (bar !== s && bar >= 0 && sm.barAge(s, i) <= AGE_MAX) columns.push(i);
+      if (bar >= 0 && (bar !== s || !sm.hasBar(s, i)) && sm.barAge(s, i) <= AGE_MAX) columns.push(i);
     }
     starts[s + 1] = columns.length;
   }

@@ -1,8 +1,8 @@
 import { formatDay, type Day } from '../time/days.js';
-import { findLastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findMajorUnit, findUnit } from './currency-codes.js';
-import type { MarketData } from './market-data.js';
+import { CROSS_CURRENCIES, listPairs } from './currency-pairs.js';
 import { isBlank, createReferenceSpells, findSpell } from './reference-spells.js';
 import { carryCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
@@ -28,6 +28,13 @@ export interface ExchangeRates {
   readonly isForeign: boolean;
   /** Returns true if every price of the security is in the target currency, so that its rate is always 1. */
   isNative(column: number): boolean;
+  /**
+   * Returns an amount of a security in another of its currencies, at the rates of a session. The result is NaN without a
+   * rate.
+   */
+  convert(amount: number, conversion: CurrencyConversion): number;
+  /** Changes of the currency of securities, by session. A change applies from its session on. */
+  readonly redenominations: ReadonlyMap<number, readonly Redenomination[]>;
   /** Returns the market identifier of the missing rate of a security. Returns undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
@@ -35,6 +42,23 @@ export interface ExchangeRates {
    * constituents of a universe.
    */
   readonly pairColumns: ReadonlySet<number>;
+}
+
+export interface CurrencyConversion {
+  readonly column: number;
+  /** Day on whose currency the amount is stated. */
+  readonly stated: Day;
+  /** Day of the currency of the result. */
+  readonly wanted: Day;
+  /** Session of the rates. */
+  readonly session: number;
+}
+
+/** Change of the currency in which a security is quoted. */
+export interface Redenomination {
+  readonly column: number;
+  /** Factor on a price, at the rates of the previous session. */
+  readonly factor: number;
 }
 
 const ratesByMarket = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
@@ -143,8 +167,24 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     const code = getCurrencyAt(session, column);
     return code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
   };
+  const getRateOf = (code: string, session: number): number =>
+    code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
+  const getCurrencyOn = (day: Day, column: number): string => {
+    const value = findSpell(spells[column]!, day);
+    return typeof value === 'string' && !isBlank(value) ? value : currency;
+  };
+  const convert = (amount: number, { column, stated, wanted, session }: CurrencyConversion): number => {
+    if (spells[column]!.length < 2 || native[column]) return amount;
+    const [from, to] = [getCurrencyOn(stated, column), getCurrencyOn(wanted, column)];
+    return from === to ? amount : (amount * getRateOf(from, session)) / getRateOf(to, session);
+  };
+  let redenominations: ReadonlyMap<number, readonly Redenomination[]> | undefined;
   return {
     currency,
+    convert,
+    get redenominations() {
+      return (redenominations ??= listRedenominations(sm, spells, convert));
+    },
     isForeign: native.includes(false),
     rateAt: getRateAt,
     currencyAt: getCurrencyAt,
@@ -163,8 +203,33 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
 }
 
-/** Currencies that are tried, in this order, to derive a rate that the store lacks from two other rates. */
-const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
+/** Returns the factor on the price of a security whose currency changes on a session; otherwise 1. */
+export function findRedenomination(
+  redenominations: ExchangeRates['redenominations'],
+  session: number,
+  column: number,
+): number {
+  return redenominations.get(session)?.find((change) => change.column === column)?.factor ?? 1;
+}
+
+/** Returns the changes of currency by session. @cost O(N) */
+function listRedenominations(
+  { sessions }: SessionMarket,
+  spells: ReturnType<typeof createReferenceSpells>,
+  convert: ExchangeRates['convert'],
+): Map<number, Redenomination[]> {
+  const bySession = new Map<number, Redenomination[]>();
+  for (const [column, list] of spells.entries()) {
+    for (const { from } of list.length < 2 ? [] : list) {
+      const session = findFirstAtLeast(sessions, from);
+      if (session < 1 || session >= sessions.length || bySession.get(session)?.at(-1)?.column === column) continue;
+      const [stated, wanted] = [sessions[session - 1]!, sessions[session]!];
+      const factor = convert(1, { column, stated, wanted, session: session - 1 });
+      if (factor !== 1) bySession.set(session, [...(bySession.get(session) ?? []), { column, factor }]);
+    }
+  }
+  return bySession;
+}
 
 /**
  * Returns the price of one unit of `from` in `to` on every session, [S]. If the store lacks the pair, the price is
@@ -231,58 +296,6 @@ export function refuseRateNotAboveZero(
 }
 
 /**
- * Returns the first day on which a market has a rate between two currencies. The rate is the one that `readRateSeries`
- * uses. Returns undefined if there is no such day or if no rate is needed.
- * @cost O(T) for a pair that is a security of the market
- */
-export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
-  const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
-  if (source === target) return undefined;
-  const findDirectDay = (a: string, b: string): Day | undefined =>
-    findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
-  const directDay = findDirectDay(source, target);
-  if (directDay !== undefined) return directDay;
-  for (const cross of CROSS_CURRENCIES) {
-    const legs = [findDirectDay(source, cross), findDirectDay(cross, target)];
-    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // the pairs were checked above
-  }
-  return undefined;
-}
-
-function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
-  const column = identifiers.indexOf(pair);
-  if (column < 0) return series?.get(pair)?.days[0];
-  const close = fields.get('CLOSE')!;
-  return dates.find((_, row) => !Number.isNaN(close[row * identifiers.length + column]!));
-}
-
-/**
- * Returns the pairs of a store that determine the rate between two currencies. There are none within one currency, and
- * two if the rate is derived from two others. Returns undefined if there is no rate.
- */
-export function listUsedPairs(
-  holds: (pair: string) => boolean,
-  from: string,
-  to: string,
-): readonly [] | readonly [string] | readonly [string, string] | undefined {
-  const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
-  if (source === target) return [];
-  const findAvailablePair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
-  const directPair = findAvailablePair(source, target);
-  if (directPair !== undefined) return [directPair];
-  for (const cross of CROSS_CURRENCIES) {
-    const [first, second] = [findAvailablePair(source, cross), findAvailablePair(cross, target)];
-    if (first !== undefined && second !== undefined) return [first, second];
-  }
-  return undefined;
-}
-
-/** Returns true if a store with these pairs has a rate between two currencies. */
-export function isRateAvailable(holds: (pair: string) => boolean, from: string, to: string): boolean {
-  return listUsedPairs(holds, from, to) !== undefined;
-}
-
-/**
  * Returns the rates of a pair on every session, [S], from a security of the market or a series. A rate of 0 or less is
  * NaN. Returns undefined if the store has neither security nor series.
  */
@@ -317,14 +330,4 @@ function listPairColumns(sm: SessionMarket, currencies: readonly string[]): Set<
   return new Set(
     [...listPairs(sm.market, currencies)].map((pair) => sm.columnOf(pair)).filter((column) => column >= 0),
   );
-}
-
-/**
- * Returns the identifiers that would be exchange rates between some currencies. For example, `EURUSD` is an exchange
- * rate if securities trade in EUR or USD and `EURUSD` has no reference row.
- */
-export function listPairs({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
-  const majors = [...new Set(Array.from(currencies, findMajorUnit))];
-  const pairs = majors.flatMap((from) => majors.filter((to) => to !== from).map((to) => `${from}${to}`));
-  return new Set(pairs.filter((pair) => !reference.rows.has(pair)));
 }

@@ -1,4 +1,6 @@
 import type { Calendar, Calendars } from '../calendars/calendar.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
+import type { Day } from '../time/days.js';
 import type { MarketData } from './market-data.js';
 import { createReferenceSpells, findSpell } from './reference-spells.js';
 
@@ -11,6 +13,8 @@ export interface Exchange {
    * [S].
    */
   readonly counted: Int32Array;
+  /** Returns the number of sessions of the exchange after a day, up to and including a session of the axis. */
+  countAfter(day: Day, session: number): number;
 }
 
 export interface ExchangesInput {
@@ -74,5 +78,17 @@ function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
     }
     sessionCounts[s] = count;
   }
-  return { open: openSessions, counted: sessionCounts };
+  return {
+    open: openSessions,
+    counted: sessionCounts,
+    countAfter(day, session) {
+      const next = findFirstAtLeast(sessions, day);
+      const isOnAxis = sessions[next] === day;
+      if (isOnAxis || next > session) return sessionCounts[session]! - sessionCounts[Math.min(next, session)]!;
+      const own = calendar.sessions;
+      const isBeforeNext = sessions[next]! >= from && sessions[next]! <= to;
+      const upToNext = isBeforeNext ? findLastAtMost(own, sessions[next]!) - findLastAtMost(own, day) : 1;
+      return upToNext + sessionCounts[session]! - sessionCounts[next]!;
+    },
+  };
 }

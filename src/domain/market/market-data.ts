@@ -90,10 +90,14 @@ export interface CorporateAction {
   readonly cash?: number;
   /** For a dividend that may be taken in shares, new shares per share held; absent without this choice. */
   readonly scripRatio?: number;
+  /** True for a delisting or an acquisition whose payment is not stated; `value` is then 0. Absent if it is stated. */
+  readonly isUnpriced?: true;
   /** Last day of the election; absent if unknown. */
   readonly electionDay?: Day;
   /** Choice that applies to holders without an election; absent if unknown. */
   readonly electionDefault?: ElectionDefault;
+  /** Value of the shares that a spin-off distributes per share, where a part of a market lacks the other security. */
+  readonly worth?: number;
 }
 
 const PAYMENTS = ['cash', 'shares'] as const;

@@ -1,10 +1,11 @@
 import { createExchanges } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { allocateRetainedIntegersBelow } from '#base/memory/retained-memory.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
+import { createEndings } from './session-endings.js';
+import { createLastBars, createSessionRows, type SessionRows } from './session-rows.js';
 
 /**
  * Market on the sessions of a calendar. Indices are decided and simulated on these sessions. Sessions are numbered 0 to
@@ -15,13 +16,16 @@ export interface SessionMarket {
   readonly calendar: Calendar;
   /** Session days of the calendar within the dates of the store, [S]. */
   readonly sessions: Int32Array;
-  /** Row of each session in the panels of the market; -1 if no security has a bar, [S]. */
-  readonly rowOf: Int32Array;
+  /** Rows of the panels of the market that belong to each session. */
+  readonly rows: SessionRows;
   readonly securityCount: number;
   readonly identifiers: readonly string[];
   /** First session with rows in panels by session. It is the session of `mark`, or 0 without a mark. */
   readonly first: number;
-  /** Latest session with a CLOSE bar on or before each session, -1 if none, [S - first x N]. */
+  /**
+   * Latest session with a CLOSE bar on or before each session, -1 if none, [S - first x N]. A bar between two sessions
+   * belongs to the later one.
+   */
   readonly lastBar: Int16Array | Int32Array;
   /** Gaps between bars of a security, [G x 3], ordered by end: column, session before the gap and session after it. */
   readonly gaps: Int32Array;
@@ -32,18 +36,30 @@ export interface SessionMarket {
   columnOf(identifier: string): number;
   /** Returns the latest session on or before a day. Returns -1 before the first session. */
   sessionAt(day: Day): number;
-  /** Returns the cell of a panel [T x N] on a session. Returns NaN without a value. */
+  /** Returns the last value of a panel [T x N] after the previous session, up to a session. NaN without a value. */
   valueAt(panel: Float64Array, session: number, column: number): number;
-  /** Returns the CLOSE of the session. Returns NaN without a bar. */
+  /** Returns the last CLOSE after the previous session, up to the session. Returns NaN without a bar. */
   closeAt(session: number, column: number): number;
+  /** Returns the day of the latest CLOSE up to the session. Returns NaN before the first bar. */
+  barDay(session: number, column: number): Day;
   /** Returns the latest CLOSE up to the session, divided by later split ratios. Returns NaN before the first bar. */
   carriedClose(session: number, column: number): number;
   /** Returns the number of sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;
+  /**
+   * Returns true if the security has a bar on the session. A bar after the previous session counts if the exchange of
+   * the security had no session since.
+   */
+  hasBar(session: number, column: number): boolean;
   /** Returns true if the exchange of the security was open on the session. */
   isOpen(session: number, column: number): boolean;
-  /** Returns true if a delisting, acquisition, merger or ticker change has ended the security, without a later bar. */
+  /**
+   * Returns true if a delisting, acquisition, merger or ticker change has ended the security, without a later bar. After
+   * a ticker change, bars of the old code count until the new code has a bar. Later ones belong to another security.
+   */
   hasEnded(session: number, column: number): boolean;
+  /** Returns true if a ticker change from one security to another is effective: the new code has a bar since its ex-date. */
+  isRenamed(session: number, column: number, into: number): boolean;
   /** Returns true if the latest bar is at most a number of sessions old and the security has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
   /** Returns true if the security has had no bar for a number (at least one) of sessions of its calendar. */
@@ -106,42 +122,45 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const securityCount = identifiers.length;
   const axis = { first: mark ? mark.session : 0, securityCount };
   const sessions = listSessions(calendar, dates);
-  const rowBySession = listRows(sessions, dates);
+  const rows = createSessionRows(sessions, market);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const findColumn = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = createLastBars({ close, rowOf: rowBySession, securityCount }, mark);
+  const { lastBar, gaps } = createLastBars({ close, rows, count: sessions.length, securityCount }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
-  const endings = listEndings(actions, findColumn);
-  const canEnd = new Uint8Array(securityCount);
-  for (const column of endings.keys()) canEnd[column] = 1;
-  const findExchange = createExchanges({ market, calendar, calendars, sessions });
-
-  const readClose = (session: number, column: number): number => {
-    const row = rowBySession[session]!;
-    return row < 0 ? Number.NaN : close[row * securityCount + column]!;
+  const readClose = (session: number, column: number): number => rows.valueAt(close, session, column);
+  const findBarDay = (session: number, column: number): Day => {
+    const bar = lastBar[readPanelRow(axis, session) + column]!;
+    return bar < 0 ? Number.NaN : rows.dayOf(close, bar, column);
   };
+  const endings = createEndings(actions, {
+    securityCount,
+    sessionCount: sessions.length,
+    columnOf: findColumn,
+    hasBar: (session, column) => !Number.isNaN(readClose(session, column)),
+  });
+  const findExchange = createExchanges({ market, calendar, calendars, sessions });
   const computeBarAge = (session: number, column: number): number => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
-    if (bar === session) return 0;
     if (bar < 0) return Infinity;
-    const { counted } = findExchange(session, column);
-    return counted[session]! - counted[bar]!;
+    if (!rows.isMerged(bar)) {
+      if (bar === session) return 0;
+      const { counted } = findExchange(session, column);
+      return counted[session]! - counted[bar]!;
+    }
+    return findExchange(session, column).countAfter(rows.dayOf(close, bar, column), session);
   };
-  const hasEnded = (session: number, column: number): boolean => {
-    if (canEnd[column] !== 1) return false;
-    const columnEndings = endings.get(column)!; // endings exist for columns flagged in `canEnd`
-    const bar = lastBar[readPanelRow(axis, session) + column]!;
-    return columnEndings.some(
-      (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
+  const hasEnded = (session: number, column: number): boolean =>
+    endings.canEnd[column] === 1 &&
+    endings.hasEnded(session, column, lastBar[readPanelRow(axis, session) + column]!, () =>
+      findBarDay(session, column),
     );
-  };
   return {
     market,
     calendar,
     sessions,
-    rowOf: rowBySession,
+    rows,
     ...axis,
     identifiers,
     lastBar,
@@ -152,19 +171,21 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     closeAt: readClose,
     barAge: computeBarAge,
     hasEnded,
+    isRenamed: endings.isRenamed,
     sessionAt: (day) => findLastAtMost(sessions, day),
-    valueAt: (panel, session, column) => {
-      const row = rowBySession[session]!;
-      return row < 0 ? Number.NaN : panel[row * securityCount + column]!;
-    },
+    valueAt: rows.valueAt,
+    barDay: findBarDay,
+    hasBar: (session, column) =>
+      lastBar[readPanelRow(axis, session) + column] === session &&
+      (!rows.isMerged(session) || computeBarAge(session, column) === 0),
     carriedClose: (session, column) => {
       const bar = lastBar[readPanelRow(axis, session) + column]!;
       if (bar < 0) return Number.NaN;
       let price = readClose(bar, column);
-      if (bar === session) return price;
-      for (const split of splits.get(column) ?? []) {
-        if (split.session > bar && split.session <= session) price /= split.ratio;
-      }
+      const own = splits.get(column);
+      if (own === undefined || (bar === session && !rows.isMerged(bar))) return price;
+      const day = rows.dayOf(close, bar, column);
+      for (const split of own) if (split.day > day && split.session <= session) price /= split.ratio;
       return price;
     },
     isOpen: (session, column) => findExchange(session, column).open[session] === 1,
@@ -183,94 +204,6 @@ function listSessions(calendar: Calendar, dates: Int32Array): Int32Array {
   return calendar.sessions.slice(from, Math.max(from, to + 1));
 }
 
-function listRows(sessions: Int32Array, dates: Int32Array): Int32Array {
-  const rows = new Int32Array(sessions.length).fill(-1);
-  for (let s = 0, row = 0; s < sessions.length; s++) {
-    while (row < dates.length && dates[row]! < sessions[s]!) row++;
-    if (row < dates.length && dates[row] === sessions[s]) rows[s] = row;
-  }
-  return rows;
-}
-
-interface Panel {
-  readonly close: Float64Array;
-  readonly rowOf: Int32Array;
-  readonly securityCount: number;
-}
-
-function createLastBars(
-  { close, rowOf, securityCount }: Panel,
-  mark: MarketMark | undefined,
-): Pick<SessionMarket, 'lastBar' | 'gaps'> {
-  const first = mark ? mark.session : 0;
-  const bars = allocateRetainedIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
-  if (mark) bars.set(mark.lastBar);
-  else if (rowOf.length > 0)
-    for (let i = 0; i < securityCount; i++) bars[i] = hasBar(close, rowOf[0]! * securityCount + i) ? 0 : -1;
-  const resumedSessions = new Int32Array(securityCount);
-  /** Column, session before and session after of each gap. */
-  let gaps = new Int32Array(3 * securityCount);
-  let count = 0;
-  for (let session = first + 1; session < rowOf.length; session++) {
-    const to = (session - first) * securityCount;
-    const row = rowOf[session]!;
-    if (row < 0) {
-      bars.copyWithin(to, to - securityCount, to);
-      continue;
-    }
-    const resumedCount = takeBars({ close, from: row * securityCount, bars, to, session }, resumedSessions);
-    if (3 * (count + resumedCount) > gaps.length) gaps = widenBars(gaps);
-    for (let k = 0; k < resumedCount; k++) {
-      const column = resumedSessions[k]!;
-      const before = bars[to - securityCount + column]!;
-      if (before < 0) continue;
-      gaps[3 * count] = column;
-      gaps[3 * count + 1] = before;
-      gaps[3 * count++ + 2] = session;
-    }
-  }
-  return { lastBar: bars, gaps: gaps.subarray(0, 3 * count) };
-}
-
-function widenBars(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const wide = new Int32Array(2 * values.length);
-  wide.set(values);
-  return wide;
-}
-
-/** Returns true if there is a close at a position. The position is negative for a session without closes. */
-function hasBar(close: Float64Array, position: number): boolean {
-  return position >= 0 && !Number.isNaN(close[position]!);
-}
-
-interface BarUpdate {
-  readonly close: Float64Array;
-  /** Position of the first close of the session. */
-  readonly from: number;
-  /** Latest bars by session; the row of the session is overwritten. */
-  readonly bars: Int16Array | Int32Array;
-  readonly to: number;
-  readonly session: number;
-}
-
-/** Updates the latest bars. Writes the columns whose bars resume after a gap to `resumed`; returns their number. */
-function takeBars({ close, from, bars, to, session }: BarUpdate, resumed: Int32Array): number {
-  const securityCount = resumed.length;
-  const previous = to - securityCount;
-  let count = 0;
-  for (let i = 0; i < securityCount; i++) {
-    const price = close[from + i]!;
-    const before = bars[previous + i]!;
-    if (price === price) {
-      bars[to + i] = session;
-      if (before !== session - 1) resumed[count++] = i;
-    } else {
-      bars[to + i] = before;
-    }
-  }
-  return count;
-}
-
 export interface MarkWindowInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
@@ -285,7 +218,7 @@ export interface MarkWindowInput {
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const securityCount = market.identifiers.length;
-  const rowBySession = listRows(listSessions(calendar, market.dates), market.dates);
+  const rows = createSessionRows(listSessions(calendar, market.dates), market);
   const close = market.fields.get('CLOSE')!;
   const lastBar = new Int32Array(securityCount).fill(-1);
   let missingColumns = new Int32Array(securityCount);
@@ -297,12 +230,12 @@ export function markWindow({ market, calendar, session, later }: MarkWindowInput
   }
   missingColumns = missingColumns.subarray(0, count);
   for (let s = session; s >= 0 && count > 0; s--) {
-    const row = rowBySession[s]!;
-    if (row < 0) continue;
+    const { cells, from } = rows.read(close, s);
+    if (from < 0) continue;
     let left = 0;
     for (let k = 0; k < count; k++) {
       const column = missingColumns[k]!;
-      const price = close[row * securityCount + column]!;
+      const price = cells[from + column]!;
       if (price === price) lastBar[column] = s;
       else missingColumns[left++] = column;
     }
@@ -313,6 +246,7 @@ export function markWindow({ market, calendar, session, later }: MarkWindowInput
 
 interface Ratio {
   readonly session: number;
+  readonly day: Day;
   readonly ratio: number;
 }
 
@@ -321,29 +255,9 @@ function listRatios({ all }: SessionActions): Map<number, Ratio[]> {
   for (const { session, column, action } of all) {
     if (ACTION_KINDS[action.type] !== 'ratio') continue;
     const list = ratios.get(column);
-    if (list) list.push({ session, ratio: action.value });
-    else ratios.set(column, [{ session, ratio: action.value }]);
+    const ratio = { session, day: action.exDay, ratio: action.value };
+    if (list) list.push(ratio);
+    else ratios.set(column, [ratio]);
   }
   return ratios;
-}
-
-interface Ending {
-  readonly session: number;
-  /** True after a ticker change. A bar on the session of the change then means that the security still trades. */
-  readonly replaced: boolean;
-}
-
-function listEndings({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
-  const endings = new Map<number, Ending[]>();
-  for (const { session, column, action } of all) {
-    const isReplaced = action.type === 'TICKER_CHANGE';
-    if (isReplaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
-      continue;
-    if (!isReplaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER')
-      continue;
-    const list = endings.get(column);
-    if (list) list.push({ session, replaced: isReplaced });
-    else endings.set(column, [{ session, replaced: isReplaced }]);
-  }
-  return endings;
 }

@@ -63,8 +63,11 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly uncertain: readonly (typeof UNCERTAIN_ESTIMATES)[number][];
   readonly params: P;
   readonly measure: Measure;
-  /** Returns the datapoints that the objective reads. */
-  reads(params: z.output<P>): readonly FieldUse[];
+  /**
+   * Returns the datapoints that the objective reads.
+   * @param isSecurity returns true for an identifier of the market
+   */
+  reads(params: z.output<P>, isSecurity: (name: string) => boolean): readonly FieldUse[];
   /**
    * Explains why weights may not exist although the rows are feasible.
    * @param most largest numerator of a ratio after costs. Null if unknown.

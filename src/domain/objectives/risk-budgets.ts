@@ -1,4 +1,5 @@
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { findRiskless } from '../numbers/constant.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { GoalContext } from './objective-class.js';
 
@@ -10,13 +11,19 @@ export interface BudgetParams {
 /**
  * Returns the risk budget of each security as a fraction of the variance, [N], with sum 1. Null gives equal budgets. A
  * key is an identifier or a group. Members of a group share its budget, unless they have a separate budget. Securities
- * that may not be held get no budget; the other budgets are scaled up in proportion.
+ * without variance, or that may not be held, get no budget; the other budgets are scaled up in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 export function readBudgets({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
-  const eligibleFlags = context.eligible.slice();
-  // a security with a constant price contributes nothing to the variance at any weight
-  computeMetricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligibleFlags[i] = 0));
+  // A security without variance contributes nothing to the variance at any weight.
+  const isRiskless = findRiskless(computeMetricDiagonal(context.metric));
+  const eligibleFlags = context.eligible.map((isEligible, i) => (isRiskless[i] === 1 ? 0 : isEligible));
+  const leftNames = context.identifiers.filter((_, i) => context.eligible[i] === 1 && isRiskless[i] === 1);
+  if (leftNames.length > 0)
+    context.warn(
+      `${leftNames.length} of ${context.identifiers.length} securities have a variance of 0, and therefore no risk budget and no weight: ${formatKeys(leftNames)}.`,
+      budgets === null ? '' : '.budgets',
+    );
   const shares =
     budgets === null
       ? Float64Array.from(eligibleFlags, (isEligible) => isEligible)

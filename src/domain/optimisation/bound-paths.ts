@@ -5,8 +5,8 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
-import { toRequest } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
+import { readDatapoints } from './datapoints.js';
 import { Refusal } from '../refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 
@@ -47,9 +47,11 @@ function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const entry = findConstraintClass(row.type)!; // documents have been validated
   const parsedParams = entry.params.parse(row.params);
   const computeValueAt = (base: Day): number => entry.measureOf!(parsedParams, measureParentOnDay(base, input)); // every class with bound paths defines it
+  // A weight cannot exceed the whole portfolio, however far a path rises.
+  const limit = (value: number): number => (entry.unit === 'fraction' ? Math.min(1, Math.max(-1, value)) : value);
   const params = Object.entries(parsedParams).map(([name, value]): [string, unknown] => [
     name,
-    isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt: computeValueAt }) : value,
+    isBoundPath(value) ? limit(computeValueOnPath(value, { day, baseDay, valueAt: computeValueAt })) : value,
   ]);
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }
@@ -67,5 +69,6 @@ function measureParentOnDay(day: Day, { composer, parentId, datapoints, indexWei
   const cross = datapoints()
     .at(review.decision, columns)
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });
-  return { weights, numbers: (field) => cross.numbers(toRequest(field), columns) };
+  const { numbers, categories } = readDatapoints(cross, columns);
+  return { weights, numbers, categories };
 }

@@ -1,7 +1,11 @@
+import { computeMetricDiagonal, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { FailedDecision } from '../books/decider.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { DerivedSolve } from './derived/derived-solve.js';
-import { relaxCurvedRows, explainChoice, explainRows, describeInfeasibility } from './relaxation/infeasibility.js';
+import { describeInfeasibility } from './relaxation/describe-infeasibility.js';
+import { relaxCurvedRows, explainChoice, explainRows } from './relaxation/infeasibility.js';
+import { computeDotProduct } from '../numbers/dot.js';
+import { isRiskless } from './goals/solve-ratio.js';
 import type { Problem } from './problem.js';
 import { listConflictRows, findConflict } from './proof.js';
 import type { Solvers } from './solvers.js';
@@ -32,6 +36,12 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   const largest = createNumeratorGoal(problem);
   const result = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
   const largestValue = result === undefined ? null : -result.objective;
+  if (largestValue !== null && largestValue > 0 && hasRisklessRatio(solver, problem))
+    return new Refusal(
+      'OBJECTIVE_UNATTAINABLE',
+      `${entry.measure.name.replace(/^the /, 'The ')} has no bound: weights within the constraints have a variance of 0 and a positive numerator. The covariance contains no risk of these weights.`,
+      { objective: entry.type, largest: largestValue },
+    );
   return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, largestValue), {
     objective: entry.type,
     ...(largestValue === null ? {} : { largest: largestValue }),
@@ -39,6 +49,29 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
       ? {}
       : { largest_return: largestValue + entry.cash(params), risk_free_rate: entry.cash(params) }),
   });
+}
+
+/**
+ * Price of the numerator, relative to the price at which it matters as much as the variance, at which weights without
+ * variance are found if there are any.
+ */
+const RISKLESS_PRICE = 1e-9;
+
+/** Returns true if weights have a positive numerator without variance. The ratio then has no bound. */
+function hasRisklessRatio(solver: Solvers['solver'], problem: Problem): boolean {
+  const goal = createNumeratorGoal(problem);
+  if (goal === null || goal.form !== 'quadratic') return false;
+  const variances = computeMetricDiagonal(problem.metric);
+  const largest = variances.reduce((most, variance) => Math.max(most, variance), 0);
+  const steepest = goal.linear.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
+  const price = (RISKLESS_PRICE * largest) / steepest;
+  const linear = goal.linear.map((slope) => price * slope);
+  const result = solveConvex(solver, { ...problem, goal: { ...goal, curvature: 1, linear } });
+  return (
+    result !== undefined &&
+    isRiskless(problem.metric, result.weights, computeMetricSquare(problem.metric, result.weights)) &&
+    computeDotProduct(goal.linear, result.weights) < 0
+  );
 }
 
 /** Returns the goal of maximising the numerator of a ratio. Returns null if the numerator is not linear. */

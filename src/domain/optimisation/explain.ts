@@ -144,7 +144,7 @@ export function explainWeight(
             indexId,
             column,
             session: decision,
-            reads: listReadFields(document.derivation),
+            reads: listReadFields(document.derivation, composer.market(indexId).identifiers),
           }),
     sourceIndexId,
     objective: readObjectiveType(objective),

@@ -55,8 +55,14 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Loc
 /**
  * Returns the datapoints that an objective and expected returns read, with their paths.
  * @param path path of the containing object, with its dot.
+ * @param identifiers identifiers of the market. Default: unknown
  */
-export function listSpecFields(spec: OptimisationSpec, path: string): LocatedUse[] {
+export function listSpecFields(
+  spec: OptimisationSpec,
+  path: string,
+  identifiers: readonly string[] = [],
+): LocatedUse[] {
+  const securities = new Set(identifiers);
   const { entry, params } = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);
   const createLocatedUse = (rowPath: string) => (use: FieldUse) => ({
@@ -65,7 +71,7 @@ export function listSpecFields(spec: OptimisationSpec, path: string): LocatedUse
     rowId: null,
   });
   return [
-    ...entry.reads(params).map(createLocatedUse('objective')),
+    ...entry.reads(params, (name) => securities.has(name)).map(createLocatedUse('objective')),
     ...(returns === null ? [] : returns.entry.reads(returns.params).map(createLocatedUse('expected_returns'))),
   ];
 }
@@ -76,13 +82,16 @@ export function checkSpecFields(
   market: MarketData,
   { path, severity, definitions }: MarketCheck,
 ): Finding[] {
-  return checkFields(listSpecFields(spec, path), market, severity, definitions);
+  return checkFields(listSpecFields(spec, path, market.identifiers), market, severity, definitions);
 }
 
-/** Returns the datapoints that a derivation reads for every security, with their paths. */
-export function listReadFields(derivation: DerivationPayload): LocatedUse[] {
+/**
+ * Returns the datapoints that a derivation reads for every security, with their paths.
+ * @param identifiers identifiers of the market. Default: unknown
+ */
+export function listReadFields(derivation: DerivationPayload, identifiers: readonly string[] = []): LocatedUse[] {
   return [
-    ...listSpecFields(derivation, 'derivation.'),
+    ...listSpecFields(derivation, 'derivation.', identifiers),
     ...listRowFields(derivation.constraints, 'derivation.constraints'),
   ];
 }

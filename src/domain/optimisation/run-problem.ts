@@ -7,7 +7,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { checkOptimisation, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import { computeGrowth } from '../index-mathematics/growth.js';
-import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
+import { createReturnTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findCoverage } from '../risk/return-panel.js';
@@ -75,7 +75,7 @@ export function createRunProblem(
   const { columns, index } = candidates;
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
-  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
+  const growth = computeGrowth(sm, createReturnTerms(treatment, currency, 'total'));
   const datapoints = createIndexCrossSections({ market: sm, treatment, currency });
   const returns = { sm, growth, datapoints, start, ...window };
   const { risk_model: model } = spec;

@@ -1,11 +1,11 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { findReturnSpan, type ReturnSpan } from '../risk/return-panel.js';
+import { findReturnSpan, isEstimable, type ReturnSpan } from '../risk/return-panel.js';
 import { findCompositionDate } from '../schedule/date-in-force.js';
 import { listNextSecurities, type NextSecurity } from './explanation/next-securities.js';
 import { computeOneSidedPrices } from './explanation/one-sided-prices.js';
@@ -21,6 +21,7 @@ import {
 import { applyMetric } from './apply-metric.js';
 import { computeFigures, createOutcome, type Outcome, type WeightFigures } from './outcome.js';
 import type { Problem } from './problem.js';
+import type { RiskEstimate } from './covariance.js';
 import { createRunProblem, type ProblemQuestion, type Window } from './run-problem.js';
 import { computeDistance, listRowSides, type RowSide } from './report.js';
 import {
@@ -123,18 +124,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
-  const means = problem.expectedReturns ?? risk.means();
-  const frontierInput = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
-  const frontier = computeFrontier({
-    ...frontierInput,
-    riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
-  });
-  const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
-  const resampledFrontier = resampleInSpan(
-    input,
-    { ...frontierInput, algebra: engine, periods: risk.periods },
-    risk.coverage.sessions.length,
-  );
+  const frontiers = traceFrontiers(solvers.solver, input, { problem, risk, solution });
   report(0.9, 'weighing the constraints');
   const sides = listRowSides(problem, solution);
   const explainedInput = { problem, solution, sides };
@@ -156,18 +146,55 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     turnover: computeDistance(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: listWeightRows(problem, solution, trackingError),
-    frontier,
-    ownFrontier: objectiveFrontier,
-    resampled: resampledFrontier,
+    ...frontiers.result,
     sensitivities: computeSensitivities(solvers, explainedInput, { dependent: oneSidedPrices.dependent }),
     rowCosts: computeRowCosts(solvers, explainedInput),
     nextNames: listNextSecurities(problem, solution),
-    findings: [
-      ...findings,
-      ...checkTangencyRate(input.spec, input.riskFreeRate),
-      ...listFrontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
-    ],
+    findings: [...findings, ...checkTangencyRate(input.spec, input.riskFreeRate), ...frontiers.findings],
   };
+}
+
+interface SolvedRun {
+  readonly problem: Problem;
+  readonly risk: RiskEstimate;
+  readonly solution: Solution;
+}
+
+/** Traces the frontiers of a run; each is null if there is none or if it was not requested. */
+function traceFrontiers(solver: Solver, input: OptimisationInput, { problem, risk, solution }: SolvedRun) {
+  const means = readFrontierMeans(problem, risk, input);
+  const frontierInput = {
+    solver,
+    problem,
+    means: means ?? new Float64Array(problem.identifiers.length),
+    restriction: fixChoice(problem, solution.weights),
+  };
+  const riskFreeRate = readTangencyRate(input.spec, input.riskFreeRate);
+  const frontier = means && computeFrontier({ ...frontierInput, riskFreeRate });
+  const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
+  const resampledFrontier = resampleInSpan(
+    input,
+    { ...frontierInput, algebra: input.engine, periods: risk.periods },
+    risk.coverage.sessions.length,
+  );
+  const hasOwn = objectiveFrontier !== null;
+  return {
+    result: { frontier, ownFrontier: objectiveFrontier, resampled: resampledFrontier },
+    findings: listFrontierFindings({ problem, means, hasFrontier: frontier !== null, hasOwn }),
+  };
+}
+
+/**
+ * Returns the expected returns of the frontier. Without expected returns in the request they are the mean returns of the
+ * window; null if its history is too short, unless a resampled frontier requires them. The weights do not need them.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ */
+function readFrontierMeans(
+  { expectedReturns }: Problem,
+  { means, coverage }: RiskEstimate,
+  { resampling }: OptimisationInput,
+): Float64Array | null {
+  return expectedReturns ?? (isEstimable(coverage) || resampling !== null ? means() : null);
 }
 
 /**

@@ -98,6 +98,12 @@ export type PartName = keyof typeof OVERLAY_PARTS;
 export const OVERLAY_PART_NAMES = Object.keys(OVERLAY_PARTS) as [PartName, ...PartName[]]; // Object.keys returns plain strings.
 export const OVERLAY_PART_HELP = OVERLAY_PART_NAMES.map((name) => `${name} (${OVERLAY_PARTS[name]})`).join(', ');
 
+/**
+ * Returns the id of a part of an overlay among contributions, such as `overlay/DOUBLE/financing`. No security has it,
+ * because an identifier contains no slash.
+ */
+export const formatPartId = (indexId: string, part: PartName): string => `overlay/${indexId}/${part}`;
+
 /** Series of the data that an overlay reads. */
 export interface SeriesUse {
   readonly path: string;

@@ -1,8 +1,9 @@
-import type { AccountRow } from '#kernels/lots/account-program.js';
+import { computeTax, type AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
-import { findTrades, findNearestTrades } from './find-trades.js';
+import type { WashWindow } from './wash-sales.js';
+import { findTrades, findNearestTrades, findUntaxedTrades } from './find-trades.js';
 
 /** Rule of an account that contradicts other rules. */
 export interface Conflict {
@@ -26,7 +27,8 @@ const SMALLEST_WEIGHT = 1e-7;
 /**
  * Returns a set of contradictory rules. If any rule of the set is dropped, there are trades that satisfy the others.
  */
-export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
+export function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict[] {
+  const { account, rowIds } = base;
   // The first rules are dropped first if the remaining rules still contradict each other.
   const rules = [
     ...(common.terms.whole_shares ? ['whole_shares'] : []),
@@ -35,19 +37,24 @@ export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAcc
     ...rowIds.filter((id) => id !== 'tax.budget').toReversed(),
     ...(account.exclusions.length > 0 ? ['exclusions'] : []),
     ...(account.tax.budget === null ? [] : ['tax.budget']),
+    ...(account.tax.limit === null ? [] : ['tax.limit']),
     ...(account.tracking_error_limit === null ? [] : ['tracking_error_limit']),
   ];
   const remainingRules = new Set(rules);
   for (const rule of rules) {
     remainingRules.delete(rule);
-    if (findTrades(buildProgramWith(common, account, remainingRules).program) === undefined) continue;
+    if (findTrades(buildProgramWith(common, base, remainingRules).program) === undefined) continue;
     remainingRules.add(rule);
   }
-  return [...remainingRules].map((rule) => ({ rule, ...computeRelaxation(common, account, { rule, rules }) }));
+  return [...remainingRules].map((rule) => ({ rule, ...computeRelaxation(common, base, { rule, rules }) }));
 }
 
 /** Builds an account with only some of its rules. */
-function buildProgramWith(common: BatchCommon, account: Account, remainingRules: ReadonlySet<string>) {
+function buildProgramWith(
+  common: BatchCommon,
+  { account, window }: Pick<BuiltAccount, 'account' | 'window'>,
+  remainingRules: ReadonlySet<string>,
+) {
   const { terms } = common;
   const builtAccount = buildAccount(
     { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
@@ -56,12 +63,20 @@ function buildProgramWith(common: BatchCommon, account: Account, remainingRules:
       minimum_trade: remainingRules.has('minimum_trade') ? account.minimum_trade : 0,
       exclusions: remainingRules.has('exclusions') ? account.exclusions : [],
       tracking_error_limit: remainingRules.has('tracking_error_limit') ? account.tracking_error_limit : null,
-      ...(!remainingRules.has('tax.wash_sales') && { recent: [], tax: { ...account.tax, wash_sales: 'disallow' } }),
+      tax: {
+        ...account.tax,
+        ...(!remainingRules.has('tax.wash_sales') && { wash_sales: 'disallow' }),
+        ...(!remainingRules.has('tax.limit') && { limit: null }),
+      },
     },
+    remainingRules.has('tax.wash_sales') ? window : NO_TRADES,
   );
   const rows = builtAccount.program.rows.filter((_, j) => remainingRules.has(builtAccount.rowIds[j]!));
   return { built: builtAccount, rows, program: { ...builtAccount.program, rows } };
 }
+
+/** Window of an account without earlier trades. */
+const NO_TRADES: WashWindow = { trades: [], used: new Map() };
 
 interface RelaxedRule {
   readonly rule: string;
@@ -72,15 +87,21 @@ interface RelaxedRule {
 /** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
 function computeRelaxation(
   common: BatchCommon,
-  account: Account,
+  base: BuiltAccount,
   { rule, rules }: RelaxedRule,
 ): Omit<Conflict, 'rule'> {
+  const { account } = base;
   const otherRules = new Set(rules);
   otherRules.delete(rule);
-  const { built, program, rows } = buildProgramWith(common, account, otherRules);
+  const { built, program, rows } = buildProgramWith(common, base, otherRules);
   if (rule === 'tracking_error_limit') {
     const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
+  }
+  if (rule === 'tax.limit') {
+    const nearest = findUntaxedTrades(program, built.taxSides)?.figures;
+    if (nearest === undefined) return { amount: null };
+    return { amount: built.value * computeTax(built.taxSides, nearest.short, nearest.long) - account.tax.limit! };
   }
   const relaxedRow = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
   if (relaxedRow === undefined) return { amount: null };

@@ -1,10 +1,31 @@
 import { computeTax } from '#kernels/lots/account-program.js';
-import { formatDay, type Day } from '../time/days.js';
-import type { Account, RecentTrade } from './account-request.js';
+import { formatDay, parseValidDay, type Day } from '../time/days.js';
+import type { Account, AccountLot, RecentTrade } from './account-request.js';
 import type { AccountTrade } from './account-result.js';
-import type { LotsAfterAction, HeldLot, RealisedGain } from './lot-actions.js';
+import type { LotsAfterAction, HeldLot } from './lot-actions.js';
 import { createTaxSides } from './tax-sides.js';
-import { isLongTerm } from './wash-sales.js';
+import { computeTaxedSales } from './taxed-sales.js';
+import {
+  addDisallowedLosses,
+  createWashRule,
+  isLongTerm,
+  readWindow,
+  SHARES_MIN,
+  type Replacement,
+} from './wash-sales.js';
+
+/** Lot of a sale, and the gain that the sale realises. */
+export interface RealisedLot {
+  /** Start of the holding period. */
+  readonly acquired: string;
+  /** Cost basis per share. */
+  readonly cost: number;
+  /** Gain that is taxed, in money. */
+  readonly gain: number;
+  /** Loss that is added to the basis of the replacement, in money. */
+  readonly disallowed_loss: number;
+  readonly term: 'short' | 'long';
+}
 
 /** Cash movement on a session, in money: positive into the account. */
 export interface CashEntry {
@@ -13,6 +34,8 @@ export interface CashEntry {
   readonly identifier: string | null;
   readonly shares: number;
   readonly amount: number;
+  /** Sold lot; null if the movement realises no gain or loss. */
+  readonly lot: RealisedLot | null;
 }
 
 /** Taxes of a calendar year. */
@@ -24,16 +47,14 @@ export interface TaxYear {
   /** Losses carried forward from the previous year. */
   readonly carried: number;
   readonly tax: number;
+  /** False for the year of the last session, whose tax is not yet paid. */
+  readonly is_paid: boolean;
 }
 
 /** Trade of a rebalance, as recorded in the account history. */
 export type BookedTrade = Pick<AccountTrade, 'identifier' | 'side' | 'shares' | 'price'> & {
   /** Index of the lot before the trades. */
   readonly lot?: number;
-  /** Loss disallowed by the wash sale rule. */
-  readonly disallowed_loss?: number;
-  /** Term of the gain. Default: by the holding period of the lot. */
-  readonly term?: 'short' | 'long';
 };
 
 /** Lots, cash and taxes of an account over time. */
@@ -41,6 +62,7 @@ export interface AccountHistory {
   readonly lots: readonly HeldLot[];
   readonly cash: number;
   readonly entries: readonly CashEntry[];
+  /** Tax years, including the current one. */
   readonly years: readonly TaxYear[];
   /** Accrued tax of the current year, not yet paid. */
   accrued(): number;
@@ -55,14 +77,13 @@ export interface AccountHistory {
   payTaxes(day: Day): void;
 }
 
-export function createHistory(
-  { lots, cash, tax, substitutes, recent }: Account,
-  historyTerms: HistoryTerms,
-): AccountHistory {
+export function createHistory(account: Account, historyTerms: HistoryTerms): AccountHistory {
+  const { tax } = account;
+  const window = readWindow(account, historyTerms.start);
   const state = {
-    lots: lots.map((lot): HeldLot => ({ ...lot, acquired: historyTerms.dayOf(lot.acquired) })),
-    cash,
-    recent: [...recent] as readonly RecentTrade[],
+    lots: account.lots.flatMap((lot, position) => divideUsed(lot, window.used.get(position) ?? 0)).map(parseLot),
+    cash: account.cash,
+    recent: window.trades,
     year: findYear(historyTerms.start),
     short: tax.realised.short,
     long: tax.realised.long,
@@ -73,28 +94,30 @@ export function createHistory(
   const years: TaxYear[] = [];
   const sides = createTaxSides({ ...tax, loss_value: 0 });
 
-  function recordEntry(day: Day, kind: CashEntry['kind'], identifier: string | null, amount: number, shares = 0): void {
-    if (amount === 0 && shares === 0) return;
-    entries.push({ date: formatDay(day), kind, identifier, shares, amount });
-    state.cash += amount;
-  }
-
-  function realiseGain(day: Day, { amount, acquired }: RealisedGain, term?: BookedTrade['term']): void {
-    if (term === undefined ? isLongTerm(formatDay(acquired), day) : term === 'long') state.long += amount;
-    else state.short += amount;
+  function recordEntry(day: Day, entry: UndatedEntry): void {
+    const { shares = 0, lot = null } = entry;
+    if (entry.amount === 0 && shares === 0) return;
+    entries.push({ date: formatDay(day), ...entry, shares, lot });
+    state.cash += entry.amount;
+    if (lot !== null) state[lot.term] += lot.gain;
   }
 
   const computeYearTax = (): number =>
     Math.max(0, computeTax(sides, state.short - state.carried.short, state.long - state.carried.long)) +
     historyTerms.dividendRate * state.dividends;
 
+  function createYear(isPaid: boolean): TaxYear {
+    const { year, short, long, dividends, carried } = state;
+    const gains = { year, short_gain: short, long_gain: long, dividends, carried: carried.short + carried.long };
+    return { ...gains, tax: computeYearTax(), is_paid: isPaid };
+  }
+
   function payTaxes(day: Day): void {
     if (findYear(day) === state.year) return;
-    const { year, short, long, dividends, carried } = state;
-    const due = computeYearTax();
-    const before = carried.short + carried.long;
-    years.push({ year, short_gain: short, long_gain: long, dividends, carried: before, tax: due });
-    recordEntry(day, 'tax', null, -due);
+    const { short, long, carried } = state;
+    const endedYear = createYear(true);
+    years.push(endedYear);
+    recordEntry(day, { kind: 'tax', identifier: null, amount: -endedYear.tax });
     Object.assign(state, {
       year: findYear(day),
       short: 0,
@@ -102,6 +125,29 @@ export function createHistory(
       dividends: 0,
       carried: computeCarriedLosses({ short: short - carried.short, long: long - carried.long }, tax.netting),
     });
+  }
+
+  /** Sells lots, and moves disallowed losses to the lots that replace them. Prices are per share by security. */
+  function sell(day: Day, sold: ReadonlyMap<number, number>, prices: ReadonlyMap<string, number>): HeldLot[] {
+    const lots = state.lots.map(formatLot);
+    const rule = createWashRule({ ...account, lots }, day, { trades: state.recent, used: new Map() });
+    const priceOf = (identifier: string): number => prices.get(identifier)!;
+    const { sales, replacements } = computeTaxedSales(rule, sold, priceOf);
+    const lossSales: RecentTrade[] = [];
+    for (const { lot, shares, gain, disallowed, isLong } of sales) {
+      const { identifier, cost, acquired } = lots[lot]!;
+      const price = priceOf(identifier);
+      const term = isLong ? 'long' : 'short';
+      const soldLot = { acquired, cost, gain, disallowed_loss: disallowed, term } as const;
+      recordEntry(day, { kind: 'sell', identifier, amount: shares * price, shares: -shares, lot: soldLot });
+      if (price < cost) lossSales.push({ identifier, date: formatDay(day), shares: -shares, price, cost });
+    }
+    const remaining = lots.flatMap((lot, position) => {
+      const shares = lot.shares - (sold.get(position) ?? 0);
+      return shares < lot.shares * 1e-12 ? [] : [{ ...lot, shares, lot: position }];
+    });
+    state.recent = [...subtractReplacements(state.recent, replacements), ...lossSales];
+    return addDisallowedLosses(remaining, replacements).map(parseLot);
   }
 
   return {
@@ -112,13 +158,15 @@ export function createHistory(
       return state.cash;
     },
     entries,
-    years,
+    get years() {
+      return [...years, createYear(false)];
+    },
     accrued: computeYearTax,
-    accountOn: (account, day) => ({
-      ...account,
+    accountOn: (stated, day) => ({
+      ...stated,
       cash: state.cash,
-      lots: state.lots.map(({ acquired, ...lot }) => ({ ...lot, acquired: formatDay(acquired) })),
-      recent: state.recent.filter(({ date }) => day - historyTerms.dayOf(date) <= tax.wash_sale_days),
+      lots: state.lots.map(formatLot),
+      recent: state.recent.filter(({ date }) => day - parseValidDay(date) <= tax.wash_sale_days),
       tax: {
         ...tax,
         carry_forward: state.carried.short,
@@ -131,44 +179,74 @@ export function createHistory(
     act(day, identifier, acted) {
       payTaxes(day);
       state.lots = [...acted.lots];
-      recordEntry(day, 'dividend', identifier, acted.dividends);
-      recordEntry(day, 'action', identifier, acted.cash);
+      recordEntry(day, { kind: 'dividend', identifier, amount: acted.dividends });
       state.dividends += acted.dividends;
-      for (const gain of acted.gains) realiseGain(day, gain);
+      for (const entry of listActionEntries(day, identifier, acted)) recordEntry(day, entry);
     },
     trade(day, trades, costRate) {
-      const openLots: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
-      const boughtLots: HeldLot[] = [];
-      const movedLosses: DisallowedLoss[] = [];
-      const recordedTrades: RecentTrade[] = [];
-      let notional = 0;
-      for (const { identifier, side, shares, price, lot: lotPosition, disallowed_loss: loss = 0, term } of trades) {
-        notional += shares * price;
-        if (side === 'buy') {
-          recordEntry(day, 'buy', identifier, -shares * price, shares);
-          boughtLots.push({ identifier, shares, cost: price, acquired: day });
-          recordedTrades.push({ identifier, date: formatDay(day), shares, price });
-          continue;
-        }
-        const openLot = openLots[lotPosition!]!;
-        const soldShares = Math.min(shares, openLot.left);
-        openLot.left = openLot.left - soldShares < openLot.shares * 1e-12 ? 0 : openLot.left - soldShares;
-        recordEntry(day, 'sell', identifier, soldShares * price, -soldShares);
-        realiseGain(day, { amount: soldShares * (price - openLot.cost) + loss, acquired: openLot.acquired }, term);
-        if (loss > 0) movedLosses.push({ identifier, shares: soldShares, loss, held: day - openLot.acquired });
-        recordedTrades.push({ identifier, date: formatDay(day), shares: -soldShares, price, cost: openLot.cost });
-      }
-      recordEntry(day, 'cost', null, -notional * costRate);
-      const heldLots = openLots
-        .filter(({ left }) => left > 0)
-        .map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
-      state.recent = [...state.recent, ...recordedTrades];
-      const terms = { day, days: tax.wash_sale_days, dayOf: historyTerms.dayOf, substitutes };
-      state.lots = addDisallowedLosses([...heldLots, ...boughtLots], movedLosses, terms);
-      state.recent = subtractReplacements(state.recent, movedLosses, terms);
+      const { sold, prices, boughtLots, notional } = readTrades(day, trades, state.lots);
+      const keptLots = sell(day, sold, prices);
+      for (const { identifier, shares, cost } of boughtLots)
+        recordEntry(day, { kind: 'buy', identifier, amount: -shares * cost, shares });
+      recordEntry(day, { kind: 'cost', identifier: null, amount: -notional * costRate });
+      state.lots = [...keptLots, ...boughtLots];
     },
     payTaxes,
   };
+}
+
+type UndatedEntry = Pick<CashEntry, 'kind' | 'identifier' | 'amount'> & Partial<Pick<CashEntry, 'shares' | 'lot'>>;
+
+/** Returns the cash movements of a corporate action: one for each lot with a gain, and the other cash. */
+function listActionEntries(day: Day, identifier: string, { cash: total, gains }: LotsAfterAction): UndatedEntry[] {
+  let otherCash = total;
+  const entries = gains.map(({ amount: gain, cash, sold, cost, acquired }): UndatedEntry => {
+    const term = isLongTerm(formatDay(acquired), day) ? 'long' : 'short';
+    const lot = { acquired: formatDay(acquired), cost, gain, disallowed_loss: 0, term } as const;
+    otherCash -= cash;
+    return { kind: 'action', identifier, amount: cash, shares: 0 - sold, lot };
+  });
+  const isRest = gains.length === 0 || Math.abs(otherCash) > CASH_ERROR * Math.abs(total);
+  return isRest ? [...entries, { kind: 'action', identifier, amount: otherCash }] : entries;
+}
+
+/** Returns the shares sold by lot, the prices by security, the purchases, and the sum of all trades in money. */
+function readTrades(day: Day, trades: readonly BookedTrade[], lots: readonly HeldLot[]) {
+  const sold = new Map<number, number>();
+  const prices = new Map<string, number>();
+  const boughtLots: HeldLot[] = [];
+  let notional = 0;
+  for (const { identifier, side, shares, price, lot } of trades) {
+    notional += shares * price;
+    if (side === 'buy') boughtLots.push({ identifier, shares, cost: price, acquired: day });
+    else sold.set(lot!, Math.min((sold.get(lot!) ?? 0) + shares, lots[lot!]!.shares));
+    prices.set(identifier, price);
+  }
+  return { sold, prices, boughtLots, notional };
+}
+
+/** Cash that is a rounding error, as a fraction of the cash of a corporate action. */
+const CASH_ERROR = 1e-12;
+
+const parseLot = ({ identifier, shares, cost, acquired, bought }: AccountLot): HeldLot => ({
+  identifier,
+  shares,
+  cost,
+  acquired: parseValidDay(acquired),
+  ...(bought !== undefined && { bought: parseValidDay(bought) }),
+});
+
+export const formatLot = ({ acquired, bought, ...lot }: HeldLot): AccountLot => ({
+  ...lot,
+  acquired: formatDay(acquired),
+  ...(bought !== undefined && { bought: formatDay(bought) }),
+});
+
+/** Separates the shares of a lot that have already replaced shares sold at a loss. */
+function divideUsed(lot: AccountLot, used: number): AccountLot[] {
+  if (!(used > SHARES_MIN)) return [lot];
+  const usedLot = { ...lot, shares: Math.min(used, lot.shares), bought: lot.acquired };
+  return used < lot.shares ? [usedLot, { ...lot, shares: lot.shares - used }] : [usedLot];
 }
 
 interface Gains {
@@ -191,71 +269,22 @@ function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['n
 export interface HistoryTerms {
   readonly start: Day;
   readonly dividendRate: number;
-  readonly dayOf: (date: string) => Day;
 }
 
 const findYear = (day: Day): number => Number(formatDay(day).slice(0, 4));
 
-interface DisallowedLoss {
-  readonly identifier: string;
-  readonly shares: number;
-  readonly loss: number;
-  /** Number of days for which the sold shares were held. */
-  readonly held: number;
-}
-
-interface WashWindow {
-  readonly day: Day;
-  readonly days: number;
-  readonly dayOf: HistoryTerms['dayOf'];
-  readonly substitutes: Account['substitutes'];
-}
-
-const isAlike = ({ substitutes }: WashWindow, a: string, b: string): boolean =>
-  a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
-
-/**
- * Adds disallowed losses to the basis of shares bought within the window, in lot order. Also adds the holding period of
- * the sold shares.
- * @source 26 U.S.C. 1091(d), 1223(3)
- */
-function addDisallowedLosses(
-  lots: readonly HeldLot[],
-  movedLosses: readonly DisallowedLoss[],
-  window: WashWindow,
-): HeldLot[] {
-  const out = [...lots];
-  for (const { identifier, shares, loss, held } of movedLosses) {
-    let left = shares;
-    for (let position = 0; position < out.length && left > 0; position++) {
-      const lot = out[position]!;
-      if (window.day - lot.acquired > window.days || !isAlike(window, lot.identifier, identifier)) continue;
-      const takenShares = Math.min(left, lot.shares);
-      const raisedLot = { ...lot, shares: takenShares, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
-      out.splice(
-        position,
-        1,
-        raisedLot,
-        ...(takenShares < lot.shares ? [{ ...lot, shares: lot.shares - takenShares }] : []),
-      );
-      left -= takenShares;
-    }
-  }
-  return out;
-}
-
-/** Subtracts replacement shares from the purchases within the window. Each share can replace only one sold share. */
+/** Subtracts replacement shares from purchases outside the lots. Each share can replace only one sold share. */
 function subtractReplacements(
   recent: readonly RecentTrade[],
-  movedLosses: readonly DisallowedLoss[],
-  window: WashWindow,
+  replacements: readonly Replacement[],
 ): readonly RecentTrade[] {
   let out = recent;
-  for (const { identifier, shares } of movedLosses) {
+  for (const { fresh, shares } of replacements) {
+    if (fresh.lot !== null) continue;
     let left = shares;
     out = out.flatMap((trade) => {
-      const isLeft = left > 0 && trade.shares > 0 && window.day - window.dayOf(trade.date) <= window.days;
-      if (!isLeft || !isAlike(window, trade.identifier, identifier)) return [trade];
+      const isSame = trade.identifier === fresh.identifier && parseValidDay(trade.date) === fresh.day;
+      if (!isSame || !(left > 0 && trade.shares > 0)) return [trade];
       const takenShares = Math.min(left, trade.shares);
       left -= takenShares;
       return takenShares < trade.shares ? [{ ...trade, shares: trade.shares - takenShares }] : [];

@@ -1,7 +1,8 @@
 import { computeFactorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
 import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
 import { listRelaxedRows } from '#kernels/lots/relaxation.js';
-import type { AccountSolution, SideCertificate } from '#kernels/lots/solve-account.js';
+import type { SideCertificate } from '#kernels/lots/side-certificate.js';
+import type { AccountSolution } from '#kernels/lots/solve-account.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
@@ -79,8 +80,10 @@ export function computeExclusionPrices(
     slope *= 2 * averseness;
     rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
     const price = common.prices[names[i]!]!;
-    const sales = forced.flatMap(({ name, lot: { gain, isLong } }) =>
-      name === names[i] ? [((isLong ? prices.long : prices.short) * gain) / price] : [],
+    const sales = forced.sales.flatMap(({ lot, shares, gain, isLong }) =>
+      account.lots[lot]!.identifier === identifier
+        ? [((isLong ? prices.long : prices.short) * gain) / (shares * price)]
+        : [],
     );
     const keepingPrice =
       sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;

@@ -9,7 +9,13 @@ export const AccountLot = defineObject(() => ({
   identifier: AssetIdentifier,
   shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
   cost: defineAmount('Cost basis per share, in the currency of the index.'),
-  acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
+  acquired: IsoDate.meta({
+    description: 'Day of the purchase. With `bought`, the day before the holding period begins.',
+  }),
+  bought: IsoDate.optional().meta({
+    description:
+      'Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares.',
+  }),
 })).meta({ id: 'AccountLot' });
 export type AccountLot = z.infer<typeof AccountLot>;
 
@@ -61,11 +67,16 @@ export const AccountTax = defineObject(() => ({
   loss_value: z.number().min(0).max(1).default(0).meta({
     description: 'Value of one unit of net loss carried forward; at most the long-term rate.',
   }),
-  budget: z
+  budget: z.number().nullable().default(null).meta({
+    description:
+      'Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.',
+  }),
+  limit: z
     .number()
+    .min(0)
     .nullable()
     .default(null)
-    .meta({ description: 'Maximum net gains of the year, less losses carried forward, in money.' }),
+    .meta({ description: 'Maximum tax of the year, in money. It must not exceed this limit after the trades.' }),
 })).meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;
 

@@ -1,15 +1,18 @@
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
+import type { BranchProof } from '#kernels/lots/branch-proof.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
-import { sortSales } from '#kernels/lots/relaxed-trades.js';
+import type { Multipliers } from '#kernels/lots/relaxation.js';
+import type { SideCertificate } from '#kernels/lots/side-certificate.js';
 import { formatDay } from '../time/days.js';
 import { listConflicts } from './account-conflicts.js';
 import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import type { SolvedAccount } from './solve-one.js';
+import { listSoldShares, roundShares, TRADE_MIN } from './sold-shares.js';
+import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
+import { sortByPurchase, type Replacement } from './wash-sales.js';
 
-/** Minimum size of a trade as a fraction of the account value; smaller trades are rounding errors. */
-const TRADE_MIN = 1e-10;
 /** Maximum number of deviations that a result explains. */
 const DEVIATIONS_SHOWN = 10;
 
@@ -17,7 +20,7 @@ const DEVIATIONS_SHOWN = 10;
 export type AccountResult = ReturnType<typeof createAccountResult>;
 
 export function createAccountResult(common: BatchCommon, base: BuiltAccount, solved: SolvedAccount) {
-  const { program, value, names, account, rowIds, forcedCost } = base;
+  const { program, value, names, account, rowIds, forcedCost, taxSides } = base;
   const { answer } = solved;
   const { figures, certificates, bound } = answer;
   const certificate = certificates[answer.certificateIndex]!;
@@ -25,6 +28,8 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
   const objective = figures.objective + forcedCost;
   const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
+  const sales = computeTaxedSales(base.rule, listSoldShares(common, base, answer.trades), base.priceOf);
+  const tax = computeTax(taxSides, figures.short, figures.long);
   const conflicts = answer.status === 'infeasible' ? listConflicts(common, base) : [];
   const saving = answer.status === 'infeasible' ? null : computeBasisPointSaving(program, answer);
   return {
@@ -35,7 +40,7 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
         : answer.status,
     value,
     cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
-    trades: listTrades(common, base, solved),
+    trades: listTrades(common, base, { sales, answer }),
     weights: Object.fromEntries(
       names.flatMap((name, i) =>
         figures.weights[i]! > TRADE_MIN ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
@@ -43,17 +48,22 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
     ),
     tracking_error: trackingError,
     tracking_error_before: Math.sqrt(before.variance),
-    short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(base, false),
-    long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(base, true),
-    tax: value * figures.tax,
-    tax_saved: value * (computeFifoTax(common, base, solved) - figures.tax),
+    short_gain: sales.short,
+    long_gain: sales.long,
+    disallowed_loss: sales.sales.reduce((sum, { disallowed }) => sum + disallowed, 0),
+    disallowed_elsewhere: sumLosses(sales, ({ fresh }) => fresh.lot === null),
+    tax: value * tax,
+    tax_saved: value * (computeFifoTax(common, base, solved) - tax),
     costs: value * (figures.cost + forcedCost),
     avoided_wash_sales: listAvoidedTrades(common, base, solved),
     shadow_prices: {
       short_gain: prices.short,
       long_gain: prices.long,
       tracking_error_bp: value * 2 * certificate.multipliers.variance * trackingError * 1e-4,
-      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!])),
+      rows: Object.fromEntries([
+        ...rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!] as const),
+        ...(account.tax.limit === null ? [] : [['tax.limit', value * sumLimitPrices(program, certificate)] as const]),
+      ]),
       exclusions: Object.fromEntries(
         Object.entries(computeExclusionPrices(common, base, { figures, own: certificate })).map(([id, price]) => [
           id,
@@ -67,23 +77,45 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
-    certificate: {
-      objective,
-      bound: bound + forcedCost,
-      gap: figures.objective - bound,
-      primal_residual: figures.worst,
-      sides: certificates.map(({ side, multipliers, bound: proved }) => ({
-        side,
-        bound: proved + forcedCost,
-        exposures: Array.from(multipliers.exposures),
-        variance: multipliers.variance,
-        rows: Array.from(multipliers.rows),
-      })),
-    },
+    certificate: createCertificate(answer, objective, forcedCost),
     steps: answer.steps,
     nodes: answer.nodes,
     findings: [],
   };
+}
+
+const createCertificate = (
+  { figures, certificates, bound }: SolvedAccount['answer'],
+  objective: number,
+  forcedCost: number,
+) => ({
+  objective,
+  bound: bound + forcedCost,
+  gap: figures.objective - bound,
+  primal_residual: figures.worst,
+  sides: certificates.map(({ side, multipliers, bound: proved, proof }) => ({
+    side,
+    bound: (proof?.bound ?? proved) + forcedCost,
+    ...writeMultipliers(multipliers),
+    branches: proof === undefined ? null : writeBranches(proof),
+  })),
+});
+
+const writeMultipliers = ({ exposures, variance, rows }: Multipliers) => ({
+  exposures: Array.from(exposures),
+  variance,
+  rows: Array.from(rows),
+});
+
+const writeBranches = ({ steps, multipliers }: BranchProof) => ({
+  steps: steps.map((step) => (step === 'evaluated' ? { evaluated: true } : step)),
+  multipliers: multipliers.map(writeMultipliers),
+});
+
+/** Returns the price of a unit of tax above its limit, of which the functions are the last rows. */
+function sumLimitPrices(program: AccountProgram, { side, multipliers }: SideCertificate): number {
+  const count = program.sides[side]!.limits?.length ?? 0;
+  return multipliers.rows.slice(multipliers.rows.length - count).reduce((sum, price) => sum + price, 0);
 }
 
 /** Maximum gap of an optimal result, as a fraction of the account value. */
@@ -103,43 +135,29 @@ function createHeldFigures({ n, k, heldWeights, target, specific, loadings }: Ac
   return { variance };
 }
 
-const computeForcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
-  forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
+/** Sums the disallowed losses of some replacements, in money. */
+const sumLosses = ({ replacements }: TaxedSales, isCounted: (replacement: Replacement) => boolean): number =>
+  replacements.reduce((sum, own) => (isCounted(own) ? sum + own.shares * own.loss : sum), 0);
 
-function listTrades(common: BatchCommon, base: BuiltAccount, { answer }: SolvedAccount) {
-  const { account, names, lots, program, value, forced } = base;
-  const { bought, sold } = answer.trades;
-  const trades: AccountTrade[] = [];
-  const createSale = (name: number, soldLot: BuiltAccount['lots'][number], shares: number): void => {
-    const price = common.prices[name]!;
-    const { acquired, cost } = account.lots[soldLot.lot]!;
-    trades.push({
-      identifier: common.identifiers[name]!,
-      side: 'sell',
-      shares,
-      price,
-      value: shares * price,
-      lot: soldLot.lot,
-      acquired,
-      cost,
-      gain: shares * soldLot.gain,
-      disallowed_loss: shares * soldLot.disallowed,
-      term: soldLot.isLong ? 'long' : 'short',
-    });
-  };
-  const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
-  for (const { name, lot } of forced) createSale(name, lot, lot.shares);
-  names.forEach((name, i) => {
-    const price = common.prices[name]!;
-    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++)
-      if (sold[l]! > TRADE_MIN)
-        createSale(name, lots[l]!, roundShares(isWhole(l) ? lots[l]!.shares : (sold[l]! * value) / price, common));
-    if (bought[i]! > TRADE_MIN) {
-      const shares = roundShares((bought[i]! * value) / price, common);
-      trades.push({ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price });
-    }
+function listTrades(
+  common: BatchCommon,
+  { account, names, value, priceOf }: BuiltAccount,
+  { sales, answer }: { readonly sales: TaxedSales; readonly answer: SolvedAccount['answer'] },
+) {
+  const trades = sales.sales.map(({ lot, shares, gain, disallowed, isLong }): AccountTrade => {
+    const { identifier, acquired, cost } = account.lots[lot]!;
+    const price = priceOf(identifier);
+    const term = isLong ? 'long' : 'short';
+    const traded = { identifier, side: 'sell', shares, price, value: shares * price } as const;
+    return { ...traded, lot, acquired, cost, gain, disallowed_loss: disallowed, term };
   });
-  return trades;
+  const purchases = names.flatMap((name, i): AccountTrade[] => {
+    if (!(answer.trades.bought[i]! > TRADE_MIN)) return [];
+    const price = common.prices[name]!;
+    const shares = roundShares((answer.trades.bought[i]! * value) / price, common);
+    return [{ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price }];
+  });
+  return [...trades, ...purchases];
 }
 
 export interface AccountTrade {
@@ -157,44 +175,32 @@ export interface AccountTrade {
   readonly term?: 'short' | 'long';
 }
 
-/** Rounds shares to whole numbers if only whole shares are traded. This removes rounding errors of weights. */
-function roundShares(shares: number, { terms }: BatchCommon): number {
-  const roundedShares = Math.round(shares);
-  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-6 * Math.max(1, roundedShares)
-    ? roundedShares
-    : shares;
-}
-
-/** Computes the tax if every security sold its oldest lots first. The trades are the same. */
-function computeFifoTax(
-  { asOf }: BatchCommon,
-  { program, lots, account }: BuiltAccount,
-  { answer }: SolvedAccount,
-): number {
-  let [short, long] = [program.fixedShort, program.fixedLong];
-  const firstFirst = { ...program, isOrdered: new Uint8Array(program.n).fill(1) };
-  for (let i = 0; i < program.n; i++) {
-    let left = 0;
-    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) left += answer.trades.sold[l]!;
-    const order = Array.from(sortSales(firstFirst, i, { short: 0, long: 0 })).sort((a, b) => {
-      const [first, second] = [account.lots[lots[a]!.lot]!.acquired, account.lots[lots[b]!.lot]!.acquired];
-      return first < second ? -1 : first > second ? 1 : a - b;
-    });
-    for (const l of order) {
-      if (!(left > 0)) break;
-      const amount = Math.min(left, program.lotSize[l]!);
-      short += amount * program.lotShort[l]!;
-      long += amount * program.lotLong[l]!;
-      left -= amount;
-    }
+/** Computes the tax if every security sold its oldest lots first. The amounts sold are the same. */
+function computeFifoTax(common: BatchCommon, base: BuiltAccount, { answer }: SolvedAccount): number {
+  const { account, program, value, forced, rule, priceOf, taxSides } = base;
+  const soldOf = new Map<string, number>();
+  const sold = listSoldShares(common, base, answer.trades);
+  for (const [lot, shares] of sold) {
+    const { identifier } = account.lots[lot]!;
+    soldOf.set(identifier, (soldOf.get(identifier) ?? 0) + shares);
   }
-  return Number.isFinite(asOf) ? computeTax(program.sides, short, long) : NaN;
+  const firstSold = new Map<number, number>();
+  for (const lot of sortByPurchase(account.lots, [...account.lots.keys()])) {
+    const { identifier, shares } = account.lots[lot]!;
+    const left = soldOf.get(identifier) ?? 0;
+    if (!(left > 0)) continue;
+    firstSold.set(lot, Math.min(left, shares));
+    soldOf.set(identifier, left - Math.min(left, shares));
+  }
+  const { short, long } = computeTaxedSales(rule, firstSold, priceOf);
+  const [fixedShort, fixedLong] = [program.fixedShort - forced.short / value, program.fixedLong - forced.long / value];
+  return computeTax(taxSides, fixedShort + short / value, fixedLong + long / value);
 }
 
 /** Returns the trades that the wash sale rule prevents: sales at a loss, and purchases after such sales. */
 function listAvoidedTrades(
   common: BatchCommon,
-  { wash, blocked, account, names }: BuiltAccount,
+  { rule, blocked, account, names }: BuiltAccount,
   { substitutes }: SolvedAccount,
 ) {
   const sales = [...blocked].map(([identifier, shares]) => ({
@@ -203,11 +209,12 @@ function listAvoidedTrades(
     shares,
     until: null,
   }));
-  const purchases = [...wash].flatMap(([identifier, { noPurchaseUntil }]) =>
-    noPurchaseUntil === null
-      ? []
-      : [{ identifier, prevented: 'purchase' as const, shares: null, until: formatDay(noPurchaseUntil) }],
-  );
+  const purchases = [...rule.noPurchaseUntil].map(([identifier, day]) => ({
+    identifier,
+    prevented: 'purchase' as const,
+    shares: null,
+    until: formatDay(day),
+  }));
   const endDate = formatDay(common.asOf + account.tax.wash_sale_days);
   const substituteTrades = [...substitutes].map((at) => ({
     identifier: common.identifiers[names[at]!]!,
@@ -220,7 +227,7 @@ function listAvoidedTrades(
 
 /** Returns the largest contributions to the tracking variance, each with its reason. */
 function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, substitutes }: SolvedAccount) {
-  const { program, names, excluded, wash, blocked, account } = base;
+  const { program, names, excluded, rule, blocked, account } = base;
   const { n, k, loadings, specific, target, heldWeights } = program;
   const { weights, variance } = answer.figures;
   const exposures = new Float64Array(k);
@@ -231,7 +238,7 @@ function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, subst
     let slope = specific[i]! * activeWeight;
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
     const identifier = common.identifiers[name]!;
-    const isBlocked = blocked.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
+    const isBlocked = blocked.has(identifier) || rule.noPurchaseUntil.has(identifier);
     const reason = excluded.has(identifier)
       ? 'exclusion'
       : isBlocked || substitutes.has(i)

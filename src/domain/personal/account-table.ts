@@ -100,6 +100,7 @@ interface Columns {
   readonly shares: number;
   readonly cost: number;
   readonly acquired: number;
+  readonly bought: number;
   /** Position of the day of recent trades. -1 if the table has no recent trades. */
   readonly traded: number;
   readonly price: number;
@@ -141,6 +142,7 @@ function findColumns(header: readonly string[], unit: TableRows['unit']): Column
     shares: findColumn('shares'),
     cost: findColumn('cost'),
     acquired: findColumn('acquired'),
+    bought: findColumn('bought'),
     traded: findColumn('traded'),
     price: findColumn('price'),
     unnamed: header.flatMap((name, column) => (name === '' ? [column] : [])),
@@ -207,21 +209,23 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       readCell(columns.shares, true),
       readCell(columns.cost, true),
     ];
-    const [acquired, traded, price] = [
+    const [acquired, bought, traded, price] = [
       readCell(columns.acquired, false),
+      readCell(columns.bought, false),
       readCell(columns.traded, false),
       readCell(columns.price, true),
     ];
-    if ([identifier, shares, cost, acquired, traded, price].every((value) => value === undefined)) return;
+    if ([identifier, shares, cost, acquired, bought, traded, price].every((value) => value === undefined)) return;
     if (traded !== undefined) {
       if (acquired !== undefined) reportProblem(number, columns.acquired, 'a recent trade has no acquired');
+      if (bought !== undefined) reportProblem(number, columns.bought, 'a recent trade has no bought');
       recent.push({ identifier, date: traded, shares, price, cost });
       source.recent.push(number);
       return;
     }
     if (price !== undefined)
       reportProblem(number, columns.price, 'a lot has no price, only a recent trade with traded');
-    lots.push({ identifier, shares, cost, acquired });
+    lots.push({ identifier, shares, cost, acquired, ...(bought !== undefined && { bought }) });
     source.lines.push(number);
   }
 

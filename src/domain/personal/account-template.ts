@@ -40,7 +40,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
     lots: [
       { identifier: 'EXMPL-A', shares: 120, cost: 80.5, acquired: '2022-03-01' },
       { identifier: 'EXMPL-A', shares: 40, cost: 131.2, acquired: '2024-11-04' },
-      { identifier: 'EXMPL-B', shares: 300, cost: 21.75, acquired: '2023-06-15' },
+      { identifier: 'EXMPL-B', shares: 300, cost: 21.75, acquired: '2023-06-15', bought: '2024-01-08' },
     ],
     recent: [{ identifier: 'EXMPL-B', date: '2024-12-16', shares: -50, price: 19.4, cost: 24 }],
     exclusions: ['EXMPL-C', 'EXMPL-D'],
@@ -63,6 +63,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
       weight: 1,
       loss_value: 0.1,
       budget: 10_000,
+      limit: 2500,
     },
   },
   {

@@ -1,9 +1,18 @@
-import type { AccountProgram, AccountRow } from '#kernels/lots/account-program.js';
+import type { AccountProgram, AccountRow, TaxSide } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
-import { listSecurityLots, type SaleLot } from './account-lots.js';
+import { listSecurityLots } from './account-lots.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
-import { createTaxSides } from './tax-sides.js';
-import { findWashStates, type WashState } from './wash-sales.js';
+import { createTaxSides, createTaxTerms } from './tax-sides.js';
+import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
+import type { SaleLot } from './trace-gains.js';
+import {
+  createWashRule,
+  readWindow,
+  SHARES_MIN,
+  type FreshShares,
+  type WashRule,
+  type WashWindow,
+} from './wash-sales.js';
 
 /** Maximum weight above its target up to which a purchase may raise a security. */
 const ABOVE_TARGET_MAX = 0.05;
@@ -19,22 +28,33 @@ export interface BuiltAccount {
   /** Lots of the program. */
   readonly lots: readonly SaleLot[];
   /** Sales of excluded securities, which are always executed. */
-  readonly forced: readonly { readonly name: number; readonly lot: SaleLot }[];
+  readonly forced: TaxedSales;
   /** Cost of the forced sales, as a fraction of the account value. */
   readonly forcedCost: number;
   /** Ids of the rows of the program. */
   readonly rowIds: readonly string[];
-  readonly wash: ReadonlyMap<string, WashState>;
+  /** Tax as a function of gains, whatever its weight in the objective. */
+  readonly taxSides: readonly TaxSide[];
+  readonly window: WashWindow;
+  readonly rule: WashRule;
   readonly excluded: ReadonlySet<string>;
   /** Number of shares at a loss that the wash sale rule keeps from sale, by security. */
   readonly blocked: ReadonlyMap<string, number>;
+  /** Returns the price of a security that the account holds. */
+  priceOf(identifier: string): number;
 }
 
-export function buildAccount(common: BatchCommon, account: Account): BuiltAccount {
+/** Builds the program of an account. @param window  earlier trades; default: those that the account states */
+export function buildAccount(
+  common: BatchCommon,
+  account: Account,
+  window: WashWindow = readWindow(account, common.asOf),
+): BuiltAccount {
   const { asOf, prices, terms } = common;
   const positionByName = indexSecurities(common);
   const excluded = new Set(account.exclusions);
-  const wash = findWashStates(account, asOf);
+  const rule = createWashRule(account, asOf, window);
+  const priceOf = (identifier: string): number => prices[positionByName.get(identifier)!]!;
   const byName = new Map<number, number[]>();
   account.lots.forEach(({ identifier }, position) => {
     const name = positionByName.get(identifier)!; // checked when the account was read
@@ -45,49 +65,62 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
   const parent = common.identifiers.map((_, position) => position).filter((position) => common.weights[position]! > 0);
   const tiltedPositions = Object.keys(account.tilts).map((name) => positionByName.get(name)!);
   const names = [...new Set([...parent, ...tiltedPositions, ...byName.keys()])].toSorted((a, b) => a - b);
-  const forced: BuiltAccount['forced'][number][] = [];
+  const forcedShares = new Map(
+    account.lots.flatMap(({ identifier, shares }, lot) => (excluded.has(identifier) ? [[lot, shares]] : [])),
+  );
+  const forced = computeTaxedSales(rule, forcedShares, priceOf);
   const lots: SaleLot[] = [];
   const blocked = new Map<string, number>();
   const lotStart = new Int32Array(names.length + 1);
   const isOrdered = new Uint8Array(names.length);
-  const gains = { short: account.tax.realised.short - account.tax.carry_forward, long: account.tax.realised.long };
-  let [forcedValue, sold] = [0, 0];
+  const listLeft = createFreshReader(rule, { forced, excluded });
   names.forEach((name, i) => {
     const identifier = common.identifiers[name]!;
-    const isExcluded = excluded.has(identifier);
-    const question = { price: prices[name]!, asOf, wash: wash.get(identifier), isExcluded };
-    const securityLots = listSecurityLots(account, byName.get(name) ?? [], question);
-    if (securityLots.blocked > 0) blocked.set(identifier, securityLots.blocked);
-    if (isExcluded)
-      for (const lot of securityLots.lots) {
-        forced.push({ name, lot });
-        gains[lot.isLong ? 'long' : 'short'] += lot.shares * lot.gain;
-        forcedValue += lot.shares * prices[name]!;
-      }
-    else lots.push(...securityLots.lots);
-    isOrdered[i] = securityLots.isOrdered ? 1 : 0;
+    if (!excluded.has(identifier)) {
+      const question = { price: prices[name]!, rule, fresh: listLeft(identifier) };
+      const securityLots = listSecurityLots(account, byName.get(name) ?? [], question);
+      if (securityLots.blocked > 0) blocked.set(identifier, securityLots.blocked);
+      lots.push(...securityLots.lots);
+      isOrdered[i] = securityLots.isOrdered ? 1 : 0;
+    }
     lotStart[i + 1] = lots.length;
-    sold = lots.length;
   });
+  let forcedValue = 0;
+  for (const [lot, shares] of forcedShares) forcedValue += shares * priceOf(account.lots[lot]!.identifier);
   const costRate = terms.objective.cost_bps / 10_000;
   const forcedCost = (forcedValue * costRate) / value;
-  const base = { common, account, names, lots, lotStart, value, excluded, wash, blocked };
+  const base = { common, account, names, lots, lotStart, value, excluded, rule, blocked };
   const { rows, rowIds } = createRows(base, forcedCost);
   const program: AccountProgram = {
     ...createSecurities(base),
     lotStart,
-    ...createLotArrays(common, { names, lots, lotStart, value, count: sold }),
+    ...createLotArrays(common, { names, lots, lotStart, value }),
     isOrdered,
     costRate: new Float64Array(names.length).fill(costRate),
     aversion: terms.objective.risk_aversion,
     varianceLimit: account.tracking_error_limit === null ? Infinity : account.tracking_error_limit ** 2,
-    taxWeight: account.tax.weight,
-    fixedShort: gains.short / value,
-    fixedLong: gains.long / value,
-    sides: createTaxSides(account.tax),
+    ...createTaxTerms(account.tax, value),
+    fixedShort: (account.tax.realised.short - account.tax.carry_forward + forced.short) / value,
+    fixedLong: (account.tax.realised.long + forced.long) / value,
     rows,
   };
-  return { account, program, value, names, lots, forced, forcedCost, rowIds, wash, excluded, blocked };
+  const sales = { forced, forcedCost, window, rule, excluded, blocked };
+  return { account, program, value, names, lots, rowIds, taxSides: createTaxSides(account.tax), priceOf, ...sales };
+}
+
+/** Returns a reader of the shares that can still replace others after the forced sales. */
+function createFreshReader(
+  rule: WashRule,
+  { forced, excluded }: Pick<BuiltAccount, 'forced' | 'excluded'>,
+): (identifier: string) => readonly FreshShares[] {
+  const takenShares = new Map<FreshShares, number>();
+  for (const { fresh, shares } of forced.replacements) takenShares.set(fresh, (takenShares.get(fresh) ?? 0) + shares);
+  return (identifier) =>
+    rule.listFresh(identifier).flatMap((fresh) => {
+      const shares = fresh.shares - (takenShares.get(fresh) ?? 0);
+      const isSold = fresh.lot !== null && excluded.has(fresh.identifier);
+      return isSold || !(shares > SHARES_MIN) ? [] : [{ ...fresh, shares }];
+    });
 }
 
 interface AccountBase {
@@ -98,11 +131,11 @@ interface AccountBase {
   readonly lotStart: Int32Array;
   readonly value: number;
   readonly excluded: ReadonlySet<string>;
-  readonly wash: ReadonlyMap<string, WashState>;
+  readonly rule: WashRule;
   readonly blocked: ReadonlyMap<string, number>;
 }
 
-function createSecurities({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: AccountBase) {
+function createSecurities({ common, account, names, lots, lotStart, value, excluded, rule, blocked }: AccountBase) {
   const { factors: k, prices, terms } = common;
   const n = names.length;
   const loadings = new Float64Array(n * k);
@@ -117,8 +150,7 @@ function createSecurities({ common, account, names, lots, lotStart, value, exclu
   const upper = Float64Array.from(heldWeights, (weight) => Math.max(bounds?.upper ?? 1, weight));
   const buyLimit = Float64Array.from(names, (name, i) => {
     const identifier = common.identifiers[name]!;
-    const isKept = excluded.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
-    if (isKept || blocked.has(identifier) || !(target[i]! > 0)) return 0;
+    if (excluded.has(identifier) || rule.noPurchaseUntil.has(identifier) || !(target[i]! > 0)) return 0;
     return Math.max(0, Math.min(bounds?.upper ?? 1, target[i]! + ABOVE_TARGET_MAX) - heldWeights[i]!);
   });
   return {
@@ -146,22 +178,17 @@ function computeTargets(common: BatchCommon, { tilts }: Account, names: readonly
 
 function createLotArrays(
   { prices }: BatchCommon,
-  {
-    names,
-    lots,
-    lotStart,
-    value,
-    count,
-  }: Pick<AccountBase, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
+  { names, lots, lotStart, value }: Pick<AccountBase, 'names' | 'lots' | 'lotStart' | 'value'>,
 ) {
+  const count = lots.length;
   const [lotSize, lotShort, lotLong] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
   names.forEach((name, i) => {
     const price = prices[name]!;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
-      const { shares, isLong, gain } = lots[l]!;
+      const { shares, short, long } = lots[l]!;
       lotSize[l] = (shares * price) / value;
-      if (isLong) lotLong[l] = gain / price;
-      else lotShort[l] = gain / price;
+      lotShort[l] = short / price;
+      lotLong[l] = long / price;
     }
   });
   return { lotSize, lotShort, lotLong };

@@ -6,6 +6,9 @@ const SEARCH_WEIGHTS = { taxWeight: 1e-3, aversion: 1 } as const;
 /** Weights of the objective in a search for the lowest tracking error. */
 const NEAREST_WEIGHTS = { taxWeight: 1e-3, aversion: 1000 } as const;
 
+/** Weights of the objective in a search for the lowest tax. */
+const UNTAXED_WEIGHTS = { taxWeight: 1000, aversion: 1 } as const;
+
 /** Returns true if the trades of an account are rounded. */
 export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
   unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
@@ -19,6 +22,15 @@ export function findTrades(program: AccountProgram): AccountSolution | undefined
   if (answer.status === 'optimal') return answer;
   const nearest = isDiscrete(program) ? findNearestTrades({ ...program, varianceLimit: Infinity }) : undefined;
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
+}
+
+/** Returns permitted trades with the lowest tax. Returns undefined if none are found. */
+export function findUntaxedTrades(
+  program: AccountProgram,
+  sides: AccountProgram['sides'],
+): AccountSolution | undefined {
+  const answer = solveAccount({ ...program, ...UNTAXED_WEIGHTS, sides }, { nodes: 0 });
+  return answer.status === 'optimal' ? answer : undefined;
 }
 
 /** Returns permitted trades with the lowest tracking error. Returns undefined if none are found. */

@@ -9,13 +9,21 @@ export interface HeldLot {
   /** Cost basis per share. */
   readonly cost: number;
   readonly acquired: Day;
+  /** Day of the purchase of shares that have replaced shares sold at a loss. */
+  readonly bought?: Day | undefined;
 }
 
-/** Gain realised by a corporate action. */
+/** Gain of a lot realised by a corporate action. */
 export interface RealisedGain {
   readonly amount: number;
   /** Start of the holding period. */
   readonly acquired: Day;
+  /** Cost basis per share. */
+  readonly cost: number;
+  /** Cash received for the lot. */
+  readonly cash: number;
+  /** Number of shares sold; 0 if the account keeps the lot. */
+  readonly sold: number;
 }
 
 export interface LotsAfterAction {
@@ -97,7 +105,7 @@ function applyToLot(lot: HeldLot, action: CorporateAction, acting: ActionContext
     case 'RETURN_OF_CAPITAL': {
       const gain = Math.max(0, value - lot.cost);
       out.cash += lot.shares * value;
-      if (gain > 0) out.gains.push({ amount: lot.shares * gain, acquired: lot.acquired });
+      if (gain > 0) out.gains.push(createGain(lot, lot.shares * gain, { cash: lot.shares * value, sold: 0 }));
       out.lots.push({ ...lot, cost: Math.max(0, lot.cost - value) });
       return;
     }
@@ -114,7 +122,7 @@ function applyToLot(lot: HeldLot, action: CorporateAction, acting: ActionContext
       return applyMerger(lot, action, acting);
     case 'ACQUISITION':
     case 'DELISTING':
-      return applySale(lot, value > 0 || action.type === 'DELISTING' ? value : acting.priceOf(lot.identifier), out);
+      return applySale(lot, action.isUnpriced ? acting.priceOf(lot.identifier) : value, out);
     case 'TICKER_CHANGE':
       out.lots.push(action.related === null ? lot : { ...lot, identifier: action.related });
       return;
@@ -125,9 +133,16 @@ function applyToLot(lot: HeldLot, action: CorporateAction, acting: ActionContext
 }
 
 function applySale(lot: HeldLot, price: number, out: ActionContext['out']): void {
-  out.cash += lot.shares * price;
-  out.gains.push({ amount: lot.shares * (price - lot.cost), acquired: lot.acquired });
+  const [cash, sold] = [lot.shares * price, lot.shares];
+  out.cash += cash;
+  out.gains.push(createGain(lot, lot.shares * (price - lot.cost), { cash, sold }));
 }
+
+const createGain = (
+  { acquired, cost }: HeldLot,
+  amount: number,
+  paid: Pick<RealisedGain, 'cash' | 'sold'>,
+): RealisedGain => ({ amount, acquired, cost, ...paid });
 
 function applySpinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, out }: ActionContext): void {
   const [parent, child] = [priceOf(lot.identifier), related === null ? Number.NaN : value * priceOf(related)];
@@ -148,7 +163,7 @@ function applyMerger(
   if (!(value > 0) || !(price > 0)) return applySale(lot, cash > 0 ? cash : priceOf(lot.identifier), out);
   const gain = Math.min(cash, Math.max(0, value * price + cash - lot.cost));
   out.cash += lot.shares * cash;
-  if (gain > 0) out.gains.push({ amount: lot.shares * gain, acquired: lot.acquired });
+  if (gain > 0) out.gains.push(createGain(lot, lot.shares * gain, { cash: lot.shares * cash, sold: 0 }));
   out.lots.push({
     ...lot,
     identifier: related!,

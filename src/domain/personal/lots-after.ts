@@ -1,7 +1,9 @@
 import { formatDay } from '../time/days.js';
 import type { AccountResult } from './account-result.js';
-import type { Account, AccountLot } from './account-request.js';
+import type { AccountLot } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
+import type { BuiltAccount } from './build-account.js';
+import { addDisallowedLosses, matchReplacements } from './wash-sales.js';
 
 /** Maximum number of lots of an account for which a result lists the lots after the trades: 90 bytes each. */
 const LOTS_MAX = 500;
@@ -17,27 +19,27 @@ export interface RemainingLot extends AccountLot {
 }
 
 /**
- * Returns the lots of an account after its trades, purchases last. Returns null if the account has more than 500 lots
- * or is infeasible. Disallowed losses are not added to the cost of replacement lots.
+ * Returns the lots of an account after its trades, purchases last. Disallowed losses are added to the cost of the lots
+ * that replace the sold shares. Returns null if the account has more than 500 lots or is infeasible.
  */
 export function listLotsAfter(
   common: BatchCommon,
-  account: Account,
+  { account, rule, priceOf }: BuiltAccount,
   { status, trades }: AccountResult,
 ): RemainingLot[] | null {
   if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
   const soldShares = new Map<number, number>();
   for (const { lot, shares } of trades) if (lot !== undefined) soldShares.set(lot, (soldShares.get(lot) ?? 0) + shares);
-  const prices = new Map(common.identifiers.map((name, position) => [name, common.prices[position]!]));
   const remainingLots = account.lots.flatMap((heldLot, lot) => {
     const shares = heldLot.shares - (soldShares.get(lot) ?? 0);
-    return shares > LOT_SHARES_MIN * heldLot.shares ? [{ lot, ...heldLot, shares }] : [];
+    return shares > LOT_SHARES_MIN * heldLot.shares ? [{ ...heldLot, lot, shares }] : [];
   });
   const boughtLots = trades.flatMap(({ side, identifier, shares, price }) =>
     side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],
   );
-  return [...remainingLots, ...boughtLots].map((lot) => ({
+  const keptLots = addDisallowedLosses(remainingLots, matchReplacements(rule, soldShares, priceOf));
+  return [...keptLots, ...boughtLots].map((lot) => ({
     ...lot,
-    unrealised_gain: lot.shares * (prices.get(lot.identifier)! - lot.cost),
+    unrealised_gain: lot.shares * (priceOf(lot.identifier) - lot.cost),
   }));
 }

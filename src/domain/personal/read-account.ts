@@ -129,12 +129,16 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     );
   };
   let value = account.cash;
-  account.lots.forEach(({ identifier, shares, acquired }, lot) => {
+  account.lots.forEach(({ identifier, shares, acquired, bought }, lot) => {
     const position = positionByName.get(identifier);
     if (position === undefined)
       addError('BAD_IDENTIFIER', `lots[${lot}].identifier`, describeMissing(identifier), identifier);
     else value += shares * common.prices[position]!;
     isPast(acquired, `lots[${lot}].acquired`);
+    if (bought === undefined) return;
+    isPast(bought, `lots[${lot}].bought`);
+    if (bought < acquired)
+      addError('BAD_DATE', `lots[${lot}].bought`, `${bought} is before acquired ${acquired}; it must not be.`, bought);
   });
   for (const name of Object.keys(account.tilts))
     if (!positionByName.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);

@@ -6,12 +6,14 @@ import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import {
   createHistory,
+  formatLot,
   type AccountHistory,
   type BookedTrade,
   type CashEntry,
   type TaxYear,
 } from './account-history.js';
 import { createAccountResult } from './account-result.js';
+import type { AccountLot } from './account-request.js';
 import type { AccountBacktestRequest } from './backtest-request.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
@@ -45,7 +47,7 @@ export interface AccountBacktest {
   readonly rebalances: readonly AccountRebalance[];
   readonly entries: readonly CashEntry[];
   readonly years: readonly TaxYear[];
-  readonly lots: readonly { identifier: string; shares: number; cost: number; acquired: string }[];
+  readonly lots: readonly AccountLot[];
 }
 
 export interface AccountRunInput {
@@ -72,7 +74,6 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   const history = createHistory(request.account, {
     start: sm.sessions[first]!,
     dividendRate: request.dividend_rate,
-    dayOf: parseValidDay,
   });
   const sessions: AccountSession[] = [];
   const rebalances: AccountRebalance[] = [];
@@ -110,7 +111,7 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
     rebalances,
     entries: history.entries,
     years: history.years,
-    lots: history.lots.map((lot) => ({ ...lot, acquired: formatDay(lot.acquired) })),
+    lots: history.lots.map(formatLot),
   };
 }
 
@@ -205,7 +206,7 @@ function rebalanceAccount(
   const checkedAccount = { ...account, cash: Math.max(0, account.cash) };
   const { findings } = readAccount(batchCommon, checkedAccount, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-  const builtAccount = buildAccount(batchCommon, account);
+  const builtAccount = buildAccount(batchCommon, account, { trades: account.recent, used: new Map() });
   const result = createAccountResult(batchCommon, builtAccount, solveOne(batchCommon, builtAccount));
   if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({

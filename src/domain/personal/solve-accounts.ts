@@ -35,7 +35,7 @@ export function solveOutcome(
   const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
   // Trades that violate a rule must not be executed.
   const trades = result.status === 'infeasible' ? [] : result.trades;
-  return { ...result, trades, lots_after: listLotsAfter(common, account, result) };
+  return { ...result, trades, lots_after: listLotsAfter(common, builtAccount, result) };
 }
 
 function readId(value: unknown): string | null {

@@ -2,7 +2,7 @@ import { formatDay } from '../time/days.js';
 import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { ActionType, CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import type { SessionMarket } from '../market/session-market.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
@@ -82,7 +82,7 @@ function reportExcluded(
   { identifier, column, account, path }: ExcludedHolding,
 ): Finding {
   const { sm, session, maxStaleSessions } = holdingSession;
-  const barDate = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
+  const barDate = formatDay(sm.barDay(session, column));
   const why = sm.hasEnded(session, column)
     ? `${describeEnding(holdingSession, column)} Add the cash and shares received for it to the account.`
     : `Its last price bar is on ${barDate}, more than ${maxStaleSessions} sessions ago.`;
@@ -116,9 +116,9 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
 }
 
 /** Describes what a holder receives per share. Returns undefined if the action does not state it. */
-function describeTerms({ type, value, related, cash }: CorporateAction): string | undefined {
+function describeTerms({ type, value, related, cash, isUnpriced }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it continues as ${related}`;
-  if (!(value > 0)) return undefined;
+  if (isUnpriced) return undefined;
   if (type !== 'MERGER') return `paid ${value} per share`;
   return related === null
     ? undefined
@@ -163,7 +163,7 @@ export function findCarriedPrices(
   const tradedIdentifiers = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
   const staleIdentifiers = [...tradedIdentifiers].filter((identifier) => {
     const column = sm.columnOf(identifier);
-    return Number.isNaN(sm.closeAt(session, column)) && sm.isPriceable(session, column, maxStaleSessions);
+    return !sm.hasBar(session, column) && sm.isPriceable(session, column, maxStaleSessions);
   });
   if (staleIdentifiers.length === 0) return [];
   const day = formatDay(sm.sessions[session]!);

@@ -1,3 +1,4 @@
+import { removeNumberNoise } from '#base/text/number-noise.js';
 import { formatDay, type Day } from '../time/days.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
@@ -94,6 +95,7 @@ export const FINDING_CODES = [
   'OVERLAPPING_MEMBERSHIP',
   'EMPTY_DATASET',
   'UNREADABLE_FILE',
+  'DAMAGED_FILE',
   'LOCATION_NOT_ALLOWED',
   'CALLBACK_NOT_ALLOWED',
   'TARGET_NOT_ALLOWED',
@@ -120,6 +122,7 @@ export const FINDING_CODES = [
   'DATES_ADDED',
   'SPLIT_RESTATED',
   'LATE_BARS',
+  'BAR_CORRECTED',
   'NOT_A_SESSION',
   'DIFFERENT_DATA',
   'WINDOW_CUT',
@@ -137,17 +140,24 @@ const SEVERITY_RANKS: Record<Severity, number> = { error: 0, warning: 1, info: 2
 
 /**
  * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further problems
- * follows the findings that it continues.
+ * follows the findings that it continues. Numbers in their messages have no noise.
  */
 export function sortFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
-  return findings.toSorted(
-    (a, b) =>
-      SEVERITY_RANKS[a.severity] - SEVERITY_RANKS[b.severity] ||
-      isRest(a) - isRest(b) ||
-      compareText(a.path, b.path) ||
-      compareText(a.code, b.code),
-  );
+  return findings
+    .map(removeNoise)
+    .toSorted(
+      (a, b) =>
+        SEVERITY_RANKS[a.severity] - SEVERITY_RANKS[b.severity] ||
+        isRest(a) - isRest(b) ||
+        compareText(a.path, b.path) ||
+        compareText(a.code, b.code),
+    );
+}
+
+function removeNoise(finding: Finding): Finding {
+  const message = removeNumberNoise(finding.message);
+  return message === finding.message ? finding : { ...finding, message };
 }
 
 /** Sets the first and last date of findings to the date of a rebalance. */

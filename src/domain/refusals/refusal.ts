@@ -1,3 +1,4 @@
+import { removeNumberNoise } from '#base/text/number-noise.js';
 import { hasErrors, sortFindings, type Finding } from './findings.js';
 
 /**
@@ -84,7 +85,7 @@ export const ERRORS = {
   STORE_ACTIVE: { status: 409, help: 'The store is active and cannot be deleted.' },
   STORE_PUBLISHED: {
     status: 409,
-    help: 'Published runs used the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway.',
+    help: 'The closes of a published log were computed on the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway.',
   },
   STORE_LOADING: {
     status: 409,
@@ -98,7 +99,7 @@ export const ERRORS = {
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source for a refresh.' },
   STORE_NOT_SERVED: {
     status: 409,
-    help: 'Used up to version 0.3.0, in which only the active store could be refreshed.',
+    help: 'The store is a folder or a database that is not active. An activation reads its source again; a refresh needs `"load": true`.',
   },
   STORE_MISMATCH: {
     status: 409,
@@ -256,7 +257,7 @@ export class Refusal extends Error {
     detail: Readonly<Record<string, unknown>> | null = null,
     options: ErrorOptions = {},
   ) {
-    super(message, options);
+    super(removeNumberNoise(message), options);
     this.code = code;
     this.detail = detail;
   }

@@ -9,7 +9,7 @@ import {
   type PrincipalParts,
 } from './principal-factors.js';
 import { assertEstimable, findCoverage, readReturns, type ReturnWindow } from './return-panel.js';
-import { computeActivePositions, computeCoveredShare, type Positions } from './risk-contributions.js';
+import { computeActivePositions, computeCoveredShare, computeFullScale, type Positions } from './risk-contributions.js';
 import { computeSectorFactors } from './sector-factors.js';
 import { estimateFactors } from './factors/estimate-factors.js';
 import { findSector } from './factors/sectors.js';
@@ -47,6 +47,8 @@ export interface FactorRiskRequest {
   readonly weights: Positions;
   /** Weights of the benchmark; empty for the total variance of the holdings. */
   readonly benchmark: Positions;
+  /** Sum of the magnitudes of further weights, of securities that the market does not have. Default: 0. */
+  readonly absent?: number;
   readonly model: FactorModelName;
   /** Number of principal components of the statistical model. */
   readonly factors: number;
@@ -57,8 +59,8 @@ const estimateCaches = { industries: createMeasureCache<FactorModel>(), styles: 
 const cacheParts = createMeasureCache<PrincipalParts>();
 
 /**
- * Decomposes the variance of holdings, or their active variance against a benchmark. Only securities that the window
- * covers count.
+ * Decomposes the variance of holdings, or their active variance against a benchmark. The weights of the
+ * covered securities are scaled to the weight of all securities.
  * Exposures are those known on the last session of the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations).
@@ -67,7 +69,7 @@ const cacheParts = createMeasureCache<PrincipalParts>();
 export function computeFactorRisk(
   engine: Engine,
   window: ReturnWindow,
-  { weights, benchmark, model, factors }: FactorRiskRequest,
+  { weights, benchmark, absent = 0, model, factors }: FactorRiskRequest,
 ): FactorRisk {
   const activePositions = computeActivePositions(weights, benchmark);
   const coverage = findCoverage(window, [...activePositions.keys()]);
@@ -110,14 +112,16 @@ export function computeFactorRisk(
     industries: () => estimateValue('industries'),
     styles: () => estimateValue('styles'),
   };
+  const coveredWeight = computeCoveredShare(activePositions, columns, absent);
+  const scale = computeFullScale(coveredWeight);
   const split = splitByFactors(
     models[model](),
-    Float64Array.from(columns, (column) => activePositions.get(column)!),
+    Float64Array.from(columns, (column) => scale * activePositions.get(column)!),
   );
   return {
     model,
     ...split,
-    coveredWeight: computeCoveredShare(activePositions, columns),
+    coveredWeight,
     uncovered: [...excluded.keys()],
     observations: sessions.length,
   };

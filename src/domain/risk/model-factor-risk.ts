@@ -1,5 +1,7 @@
 import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
+import { computeCoveredFraction } from './model-shares.js';
+import { computeFullScale } from './risk-contributions.js';
 import { splitByFactors, type FactorSplit } from './factor-risk.js';
 
 /** Variance of total or active weights, decomposed by the factors of a stored model. */
@@ -11,7 +13,8 @@ export interface ModelFactorRisk extends FactorSplit {
 }
 
 /**
- * Decomposes the variance of weights with a factor model. Ignores securities outside the model.
+ * Decomposes the variance of weights with a factor model. The weights of the securities in the model are scaled to the
+ * weight of all securities.
  * @param names securities of the model, [n]
  * @param weights total weights, or weights less benchmark weights
  */
@@ -21,14 +24,14 @@ export function computeModelFactorRisk(
   weights: ReadonlyMap<string, number>,
 ): ModelFactorRisk {
   const modelNames = new Set(names);
-  const gross = [...weights.values()].reduce((sum, weight) => sum + Math.abs(weight), 0);
-  const coveredWeight = names.reduce((sum, name) => sum + Math.abs(weights.get(name) ?? 0), 0);
+  const coveredWeight = computeCoveredFraction(names, weights);
+  const scale = computeFullScale(coveredWeight);
   return {
     ...splitByFactors(
       model,
-      Float64Array.from(names, (name) => weights.get(name) ?? 0),
+      Float64Array.from(names, (name) => scale * (weights.get(name) ?? 0)),
     ),
-    coveredWeight: gross === 0 ? 1 : coveredWeight / gross,
+    coveredWeight,
     uncovered: [...weights.keys()].filter((name) => !modelNames.has(name)).toSorted(compareText),
   };
 }

@@ -15,7 +15,10 @@ export type Positions = ReadonlyMap<number, number>;
 
 /** Volatility with the contribution of each security. */
 export interface RiskShares {
-  /** Annualised volatility of the covered securities at their actual weights. */
+  /**
+   * Annualised volatility. The weights of the covered securities are scaled to the weight of all securities, so that
+   * securities without an estimate do not count as riskless.
+   */
   readonly volatility: number;
   /**
    * Weight of the covered holdings. For active positions, it is the covered fraction of the sum of their magnitudes.
@@ -34,13 +37,14 @@ export interface RiskShares {
  * covariance of the window (constant correlation, intensity by shape, total returns). Allocates no n x n matrix. Cash
  * has no risk.
  * @param weights weights of the holdings; securities of weight 0 are excluded.
+ * @param absent sum of the magnitudes of further weights, of securities that the market does not have
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n]; three for securities whose returns on these sessions were measured
  * before
  */
-export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
+export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions, absent = 0): RiskShares {
   const positions = listHoldings(weights);
-  return addCoverage(computeShares(engine, window, [positions])[0]!, positions);
+  return addCoverage(computeShares(engine, window, [positions])[0]!, positions, absent);
 }
 
 /**
@@ -54,6 +58,7 @@ export function computeRisks(
   window: ReturnWindow,
   weights: Positions,
   benchmark: Positions,
+  absent: { readonly risk: number; readonly active: number } = { risk: 0, active: 0 },
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
   const holdings = listHoldings(weights);
   const activePositions = computeActivePositions(weights, benchmark);
@@ -62,20 +67,41 @@ export function computeRisks(
       ? computeShares(engine, window, [holdings, activePositions])
       : [...computeShares(engine, window, [holdings]), ...computeShares(engine, window, [activePositions])];
   return {
-    risk: addCoverage(ofOwn!, holdings),
-    active: { ...ofActive!, coveredWeight: computeCoveredShare(activePositions, ofActive!.contributions.keys()) },
+    risk: addCoverage(ofOwn!, holdings, absent.risk),
+    active: {
+      ...scaleToAll(ofActive!, activePositions, absent.active),
+      coveredWeight: computeCoveredShare(activePositions, ofActive!.contributions.keys(), absent.active),
+    },
   };
 }
 
 /** Returns the covered fraction of the total absolute active weight. Returns 1 if no weight is active. */
-export function computeCoveredShare(active: Positions, covered: Iterable<number>): number {
+export function computeCoveredShare(active: Positions, covered: Iterable<number>, absent = 0): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
-  const total = sumOver(gross.keys(), gross);
+  const total = sumOver(gross.keys(), gross) + absent;
   return total === 0 ? 1 : sumOver(covered, gross) / total;
 }
 
-function addCoverage(shares: Shares, positions: Positions): RiskShares {
-  return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
+function addCoverage(shares: Shares, positions: Positions, absent: number): RiskShares {
+  return { ...scaleToAll(shares, positions, absent), coveredWeight: sumOver(shares.contributions.keys(), positions) };
+}
+
+/** Scales volatility and contributions of the covered securities to the weights of all securities. */
+function scaleToAll(shares: Shares, positions: Positions, absent: number): Shares {
+  const coveredShare = computeCoveredShare(positions, shares.contributions.keys(), absent);
+  const scale = computeFullScale(coveredShare);
+  if (scale === 1) return shares;
+  const contributions = new Map([...shares.contributions].map(([column, part]) => [column, scale * part]));
+  return { ...shares, volatility: scale * shares.volatility, contributions };
+}
+
+/**
+ * Returns the factor by which the weights of covered securities are multiplied to stand for all securities. It is 1 if
+ * nothing is covered.
+ * @param coveredShare covered fraction of the sum of absolute weights
+ */
+export function computeFullScale(coveredShare: number): number {
+  return coveredShare > 0 ? 1 / coveredShare : 1;
 }
 
 /** Returns weight less benchmark weight for each security of either portfolio, by ascending column. */

@@ -121,16 +121,31 @@ export const RiskDiagnosticsPayload = defineObject(() => ({
     description:
       'Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.',
   }),
-  intensity: z
-    .number()
-    .nullable()
-    .meta({ description: 'Weight of the target. 0 is the sample covariance; null if there is no target.' }),
+  intensity: z.number().meta({
+    description: 'Weight of the target. 0 is the sample covariance, or the covariance of a model without a target.',
+  }),
   positive_semi_definite: z.boolean(),
   repaired: z.boolean(),
   smallest_eigenvalue: z.number(),
-  target: z.enum(SHRINKAGE_TARGETS).nullable(),
+  target: z.enum([...SHRINKAGE_TARGETS, 'none']).meta({
+    description: 'Target of the shrinkage; `none` for an imported model and for estimators that do not shrink.',
+  }),
 })).meta({ id: 'RiskDiagnosticsPayload' });
 export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
+
+/** Diagnostics of a stored model. Without a target, both members are null. */
+const StoredDiagnostics = RiskDiagnosticsPayload.extend({
+  intensity: z.number().nullable(),
+  target: z.enum(SHRINKAGE_TARGETS).nullable(),
+});
+export type StoredDiagnostics = z.infer<typeof StoredDiagnostics>;
+
+/** Returns the diagnostics of a stored model in the form of the API. */
+export const toServedDiagnostics = (diagnostics: StoredDiagnostics): RiskDiagnosticsPayload => ({
+  ...diagnostics,
+  intensity: diagnostics.intensity ?? 0,
+  target: diagnostics.target ?? 'none',
+});
 
 export const FactorModelPayload = defineObject(() => ({
   r_squared: z.number().nullable().meta({
@@ -183,7 +198,7 @@ export const RiskModelDocument = defineObject(() => ({
   model_id: z.string(),
   /** Estimated securities, ascending, [N]. */
   asset_ids: z.array(z.string()),
-  diagnostics: RiskDiagnosticsPayload,
+  diagnostics: StoredDiagnostics,
   /** Factor model of the estimate; absent for an estimator without factors. */
   factor_model: FactorModelPayload.optional(),
   /** Request of the estimate; absent for an imported model. */

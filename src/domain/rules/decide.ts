@@ -9,7 +9,8 @@ import { changesMembers } from '../documents/events-spec.js';
 import { isPriceWeighted, hasIndependentWeights } from '../documents/share-terms.js';
 import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { computeGrowth } from '../index-mathematics/growth.js';
-import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
+import { createValuation, type Valuation } from '../datapoints/valuation.js';
+import { createGrowthTerms, createReturnTerms } from '../index-mathematics/growth-terms.js';
 import { findReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
@@ -219,7 +220,11 @@ export function createIndexCrossSections({
     },
   };
   const createGrowthReader = (variant: 'total' | 'price') => () =>
-    computeGrowth(market, createGrowthTerms(treatment, currency, variant));
+    computeGrowth(market, createReturnTerms(treatment, currency, variant));
+  // Shares of a rights issue increase a market value, unless the treatment says otherwise.
+  const { rights = 'subscribe' } = treatment;
+  const holding = createGrowthTerms({ ...treatment, rights }, currency, 'price');
+  let valuation: Valuation | undefined;
   const [growth, priceGrowth] = [createGrowthReader('total'), createGrowthReader('price')];
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
@@ -228,6 +233,7 @@ export function createIndexCrossSections({
     price: { growth: priceGrowth, gaps: () => findReturnGaps(market, priceGrowth()) },
     maxStaleSessions: readPriceSessions(treatment),
     suspendedSessions: countStaleSessions(treatment),
+    valuation: () => (valuation ??= createValuation(market, holding)),
     followed: followed ?? null,
     datapoints,
     requireRates(session, columns) {
@@ -272,6 +278,11 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     redistributed: capping.redistributed,
     findings: [
       ...(unweighted.length === 0 ? [] : [reportMissingData(unweighted, market.identifiers)]),
+      ...(raw.warnings ?? []).map((warning): Finding => ({
+        severity: 'warning',
+        ...warning,
+        path: `pipeline.weighting.${warning.path}`,
+      })),
       ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.

@@ -1,3 +1,4 @@
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 import type { LadderCaps } from '../documents/weighting-spec.js';
 import { applyCaps, applyCap, type CappedOutcome } from './capping.js';
 import { CAP_TOLERANCE, type CapInfeasible } from './solve-grouping.js';
@@ -92,7 +93,7 @@ function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): Lad
   if (largestSum < total - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `${weights.length} ${what} reach only ${largestSum} of the required weight ${total}.`,
+      message: `${weights.length} ${what} reach only ${formatNumber(largestSum)} of the required weight ${formatNumber(total)}.`,
       stated: 'ladder_caps',
     };
   if (weights.length === 0) return weights;

@@ -56,7 +56,7 @@ export const identifiers = z
 export const defineWindow = (fallback: number) =>
   z.int().min(1).max(LAG_SESSIONS_MAX).default(fallback).meta({
     label: 'Window',
-    help: 'Number of trailing sessions up to the decision date. Sessions without a price bar are skipped.',
+    help: 'Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value.',
     unit: 'sessions',
   });
 

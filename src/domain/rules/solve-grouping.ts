@@ -1,3 +1,5 @@
+import { formatNumber } from '../catalogue/sentence-numbers.js';
+
 /** Tolerance of a cap. A weight that exceeds the cap by less counts as capped. */
 export const CAP_TOLERANCE = 1e-12;
 
@@ -106,7 +108,7 @@ export function solveGrouping(
   if (reachableSum < 1 - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachableSum} of the required weight 1.`,
+      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${formatNumber(reachableSum)} of the required weight 1.`,
       stated,
     };
   const groupWeights = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));

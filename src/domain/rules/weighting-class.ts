@@ -33,6 +33,8 @@ export interface WeighedSecurities {
    * recomputed by hand.
    */
   parts?(position: number): Readonly<Record<string, number | string | null>>;
+  /** Warnings, with the path of the parameter; absent without warnings. */
+  readonly warnings?: readonly (Pick<Finding, 'code' | 'message'> & { readonly path: string })[];
 }
 
 export interface WeightingRefusal {

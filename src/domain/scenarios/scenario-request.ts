@@ -32,17 +32,27 @@ const WindowScenario = defineObject(() => ({
     }),
 })).meta({ id: 'WindowScenario' });
 
+/** Maximum change of a rate: the width of the range of rates. */
+const BPS_MAX = 20_000;
+
+/** Shock of an interest rate. */
+const RateShock = z
+  .strictObject({
+    bps: z.number().min(-BPS_MAX).max(BPS_MAX).meta({ description: 'Change of the rate in basis points.' }),
+  })
+  .meta({ description: 'Shock of an interest rate.' });
+
 const ShockScenario = defineObject(() => ({
   name,
   shocks: z
-    .record(z.string().min(1).max(200), z.number().gt(-1).max(10))
+    .record(z.string().min(1).max(200), z.union([z.number().gt(-1).max(10), RateShock]))
     .refine((shocks) => Object.keys(shocks).length >= 1 && Object.keys(shocks).length <= SHOCKS_MAX, {
       params: { finding: 'OUT_OF_RANGE' },
       error: `must have 1 to ${SHOCKS_MAX} shocks`,
     })
     .meta({
       description:
-        'Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.',
+        'Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.',
     }),
   regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
 })).meta({ id: 'ShockScenario' });
@@ -78,4 +88,6 @@ export const ScenarioRequest = defineObject(() => ({
   scenarios: ScenarioList,
 })).meta({ id: 'ScenarioRequest' });
 export type ScenarioRequest = z.output<typeof ScenarioRequest>;
+/** Shock of a subject: a return, or a change of a rate in basis points. */
+export type Shock = number | z.output<typeof RateShock>;
 export type Scenario = ScenarioRequest['scenarios'][number];

@@ -1,3 +1,4 @@
+import { RATE_MAX } from '../market/interest-rates.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { Finding } from '../refusals/findings.js';
 import { readPanelRow } from '../market/session-market.js';
@@ -12,29 +13,37 @@ import {
   type ScenarioResult,
 } from './holdings.js';
 import { estimateResponse, type Response } from './regression.js';
+import type { Shock } from './scenario-request.js';
 
 export interface ShockTerms {
   readonly name: string;
-  readonly shocks: Readonly<Record<string, number>>;
+  readonly shocks: Readonly<Record<string, Shock>>;
   readonly regression_sessions: number;
   /** Path in the request, and the reference column of the groups. */
   readonly path: string;
   readonly by: string;
 }
 
+/** Series or identifier to which securities respond. A rate has changes in percentage points, not returns. */
+interface Factor {
+  readonly name: string;
+  readonly isRate: boolean;
+}
+
 /** Shocks by kind of subject: holdings, groups, and factors. */
 interface SortedShocks {
   readonly names: ReadonlyMap<string, number>;
   readonly groups: ReadonlyMap<string, number>;
-  readonly factors: readonly string[];
-  /** Shock of each factor, [K]. */
+  readonly factors: readonly Factor[];
+  /** Shock of each factor, [K]: a return, or a change in percentage points. */
   readonly moves: Float64Array;
 }
 
 /**
  * Computes the effect of shocks on the composition. Shocks of holdings and groups apply directly; the shock of a
  * security takes precedence over that of its group. All other securities respond to shocks of series and of identifiers
- * that are not held. Their response is estimated by a regression of simple session returns with an intercept. A
+ * that are not held. Their response is estimated by a regression of simple session returns with an intercept, on returns
+ * of the factors, or on changes of rates in percentage points. A
  * security with too few returns uses the equally weighted response of its group, or of all securities.
  * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
  * @cost O(sessions x (securities + K^2 securities))
@@ -48,8 +57,12 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
     return { ...createResult(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
   }
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
-  const columns = factors.map((factor) => readReturns(market, factor, from));
-  assertIndependent(columns, terms, factors);
+  const columns = factors.map((factor) => readMoves(market, factor, { from, path: terms.path }));
+  assertIndependent(
+    columns,
+    terms,
+    factors.map(({ name }) => name),
+  );
   const securityReturns = held.map(({ column }) => (column < 0 ? undefined : readColumnReturns(market, column, from)));
   const responses = securityReturns.map(
     (returns) => returns && estimateResponse(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS),
@@ -116,19 +129,32 @@ function computeResponseWeights(
 function sortShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
   const names = new Map<string, number>();
   const groups = new Map<string, number>();
-  const factors: string[] = [];
+  const factors: Factor[] = [];
+  const moves: number[] = [];
   const findings: Finding[] = [];
   const heldIdentifiers = new Set(held.map(({ identifier }) => identifier));
   const heldGroups = new Set(held.map(({ group }) => group));
   for (const [key, value] of Object.entries(shocks)) {
-    if (heldIdentifiers.has(key)) names.set(key, value);
-    else if (key.startsWith(`${by}:`) && heldGroups.has(key.slice(by.length + 1)))
-      groups.set(key.slice(by.length + 1), value);
-    else if (sm.market.series?.has(key) || sm.columnOf(key) >= 0) factors.push(key);
-    else findings.push(createUnknownShock(key, path, by));
+    const isGroup = key.startsWith(`${by}:`) && heldGroups.has(key.slice(by.length + 1));
+    const isRate = typeof value !== 'number';
+    if (isRate && (heldIdentifiers.has(key) || isGroup)) findings.push(createRateOfHolding(key, path));
+    else if (heldIdentifiers.has(key)) names.set(key, value as number); // checked above
+    else if (isGroup) groups.set(key.slice(by.length + 1), value as number);
+    else if (sm.market.series?.has(key) || sm.columnOf(key) >= 0) {
+      factors.push({ name: key, isRate });
+      moves.push(isRate ? value.bps / POINT_BPS : value);
+    } else findings.push(createUnknownShock(key, path, by));
   }
   if (findings.length > 0) throw refuseWithFindings('body', findings);
-  return { names, groups, factors, moves: Float64Array.from(factors, (factor) => shocks[factor]!) };
+  return { names, groups, factors, moves: Float64Array.from(moves) };
+}
+
+/** Basis points of a percentage point. */
+const POINT_BPS = 100;
+
+function createRateOfHolding(key: string, path: string): Finding {
+  const message = `${key} is held or a group of holdings: its shock is a return, such as -0.1. Basis points apply to a series of rates.`;
+  return { severity: 'error', code: 'WRONG_TYPE', message, path: `${path}.shocks.${key}`, value: key };
 }
 
 function createUnknownShock(key: string, path: string, by: string): Finding {
@@ -157,17 +183,55 @@ function assertIndependent(
 }
 
 /**
- * Returns the simple returns of a series or identifier from session `from` to the session of the composition, NaN if
- * missing.
+ * Returns the moves of a factor from session `from` to the session of the composition, NaN if missing: simple returns,
+ * or changes of a rate in percentage points.
+ * @throws Refusal VALIDATION_FAILED for returns of a rate, and for a rate that is not in percent
  */
-function readReturns(market: ScenarioMarket, identifier: string, from: number): Float64Array {
+function readMoves(
+  market: ScenarioMarket,
+  { name, isRate }: Factor,
+  { from, path }: { readonly from: number; readonly path: string },
+): Float64Array {
   const { sm, session } = market;
-  const series = sm.market.series?.get(identifier);
-  if (series === undefined) return readColumnReturns(market, sm.columnOf(identifier), from);
-  const returns = new Float64Array(Math.max(0, session - from + 1));
-  for (let s = from; s <= session; s++)
-    returns[s - from] = closeOn(series, sm.sessions[s]!) / closeOn(series, sm.sessions[s - 1]!) - 1;
-  return returns;
+  const series = sm.market.series?.get(name);
+  const column = sm.columnOf(name);
+  const read = (s: number) => (series === undefined ? sm.closeAt(s, column) : closeOn(series, sm.sessions[s]!));
+  const levels = Float64Array.from({ length: Math.max(0, session - from + 2) }, (_, k) => read(from - 1 + k));
+  const fault = isRate ? findRateFault(name, levels) : findReturnFault(name, levels);
+  if (fault !== undefined)
+    throw refuseWithFindings('body', [
+      { severity: 'error', code: 'OUT_OF_RANGE', message: fault, path: `${path}.shocks.${name}`, value: name },
+    ]);
+  if (series === undefined && !isRate) return readColumnReturns(market, column, from);
+  return Float64Array.from(levels.subarray(1), (level, k) => (isRate ? level - levels[k]! : level / levels[k]! - 1));
+}
+
+function findRateFault(name: string, levels: Float64Array): string | undefined {
+  const beyond = levels.find((level) => Math.abs(level) > 100 * RATE_MAX);
+  return beyond === undefined
+    ? undefined
+    : `${name} has the value ${beyond}, and a shock in basis points requires a rate in percent per year, at most ${100 * RATE_MAX} in magnitude. State the shock as a return.`;
+}
+
+/** Prefix of series of interest rates. */
+const RATE_PREFIX = /^RATE_/i;
+
+/**
+ * Fraction of the largest value of a series below which another value counts as near zero. Returns are then dominated by
+ * the level and not by the change.
+ */
+const NEAR_ZERO = 0.01;
+
+/** Explains why returns of a series are not meaningful; undefined if they are. */
+function findReturnFault(name: string, levels: Float64Array): string | undefined {
+  const values = levels.filter((level) => !Number.isNaN(level));
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const advice = `State a shock of a rate in basis points, such as { "bps": 100 }.`;
+  if (RATE_PREFIX.test(name))
+    return `${name} is an interest rate: a return of it is a fraction of its level, not a change in percentage points. ${advice}`;
+  if (values.length > 0 && least <= NEAR_ZERO * most)
+    return `${name} is between ${least} and ${most} in the sessions of the regression. Returns of values near or below zero have no meaning. ${advice}`;
+  return undefined;
 }
 
 /**

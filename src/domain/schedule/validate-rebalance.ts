@@ -1,3 +1,4 @@
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 import { reportUnreadParameters } from '../catalogue/unread-parameters.js';
 import { DateRule, RULE_PARAMETERS, type PhaseSpec } from './date-rule-spec.js';
 import { FRACTIONS_TOLERANCE } from './phase.js';
@@ -67,7 +68,7 @@ function reportFractions({ sessions, fractions }: PhaseSpec, path: string): Find
   const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);
   if (Math.abs(sum - 1) <= FRACTIONS_TOLERANCE) return [];
   const field = formatPath(path, ['fractions']);
-  const message = `The sum of ${field} is ${sum}; it must be 1.`;
+  const message = `The sum of ${field} is ${formatNumber(sum)}; it must be 1.`;
   return [{ severity: 'error', code: 'WEIGHTS_NOT_ONE', message, path: field, value: sum }];
 }
 

@@ -1,6 +1,7 @@
 import { raiseToPower } from '#kernels/power.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
+import { isConstant } from '../numbers/constant.js';
 
 /** Statistics of the returns of one variant for the deflated Sharpe ratio. */
 export interface SharpeSample {
@@ -13,9 +14,6 @@ export interface SharpeSample {
   readonly kurtosis: number;
   readonly observations: number;
 }
-
-/** Deviation of returns below which it counts as a rounding error. */
-const DEVIATION_MIN = 1e-15;
 
 /** Returns the statistics of returns. @param returns [T] @cost two passes */
 export function createSharpeSample(returns: Float64Array): SharpeSample {
@@ -34,7 +32,7 @@ export function createSharpeSample(returns: Float64Array): SharpeSample {
     fourthMoment += square * square;
   }
   const deviation = count < 2 ? 0 : Math.sqrt(second / (count - 1));
-  if (deviation < DEVIATION_MIN) return { sharpe: 0, skewness: 0, kurtosis: 3, observations: count };
+  if (isConstant(deviation)) return { sharpe: 0, skewness: 0, kurtosis: 3, observations: count };
   const variance = second / count;
   return {
     sharpe: mean / deviation,

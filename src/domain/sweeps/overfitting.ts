@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { FIGURES_PER_CHOICE, countHalves, type BlockSums } from '#kernels/sums/halving-choices.js';
-import { VARIANCE_MIN } from './stretch.js';
+import { CONSTANT_VARIANCE } from '../numbers/constant.js';
 import { computeMedian } from '../numbers/order-statistics.js';
 
 /** Result of combinatorially symmetric cross-validation of choosing the best of several variants by Sharpe ratio. */
@@ -83,7 +83,7 @@ export function createOverfitting({
     second: new Float64Array(variants * partitions),
     means: new Float64Array(variants),
     half,
-    varianceMin: VARIANCE_MIN,
+    varianceMin: CONSTANT_VARIANCE,
   };
   return {
     add: (variant, returns) =>

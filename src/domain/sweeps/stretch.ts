@@ -1,3 +1,4 @@
+import { CONSTANT_VARIANCE } from '../numbers/constant.js';
 import { raiseToPower } from '#kernels/power.js';
 import type { FoldRanking } from './rankings.js';
 
@@ -54,9 +55,6 @@ export function joinStretch(stretch: Stretch, later: Stretch): void {
   stretch.growth *= later.growth;
 }
 
-/** Variance below which returns count as constant. */
-export const VARIANCE_MIN = 1e-30;
-
 /**
  * Returns a metric of a range by the conventions of a run. Ratios and volatility are annualised. @param mean mean
  * that was subtracted. @param periods sessions per year
@@ -68,7 +66,7 @@ export function computeMetric(
   if (metric === 'annualised_return') return count === 0 ? 0 : raiseToPower(growth, periods / count) - 1;
   if (metric === 'max_drawdown') return drawdown;
   const variance = count < 2 ? 0 : (squares - (sum * sum) / count) / (count - 1);
-  const deviation = variance > VARIANCE_MIN ? Math.sqrt(variance) : 0;
+  const deviation = variance > CONSTANT_VARIANCE ? Math.sqrt(variance) : 0;
   const root = Math.sqrt(periods);
   if (metric === 'volatility') return deviation * root;
   return deviation === 0 ? 0 : ((mean + sum / count) / deviation) * root;

@@ -19,7 +19,7 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
       : [
           `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other; a random choice would do so in ${formatPercent(overfitting.chanceLevel)}${isOverfit ? ': the first rank here does not predict the future rank' : ''}.`,
         ]),
-    ...(folds === null ? [] : [describeFolds(folds)]),
+    ...(folds === null ? [] : describeFolds(folds)),
   ];
 }
 
@@ -57,20 +57,28 @@ const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {
   volatility: 'volatility',
 };
 
-/** Describes the results of the choice in sample and out of sample. */
-function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
+/**
+ * Describes the results of the choice in sample and out of sample. Both are means over the same splits; the paths, which
+ * join the tests of several splits, have a sentence of their own.
+ */
+function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string[] {
   if (folds.kind === 'short')
-    return `The choice was not tested by folds: the variants have ${folds.observations} common returns, but the folds need ${folds.needed}.`;
-  const { folds: terms, choices, paths, inSample, overPaths, probabilityOfLoss } = folds;
+    return [
+      `The choice was not tested by folds: the variants have ${folds.observations} common returns, but the folds need ${folds.needed}.`,
+    ];
+  const { folds: terms, choices, paths, inSample, outOfSample, overPaths, probabilityOfLoss } = folds;
   const metric = terms.select_by;
   const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : formatPercent;
   const pathDistribution = overPaths[metric];
-  const rangeText =
+  const { percentiles } = pathDistribution;
+  const pathText =
     paths.length === 1
-      ? `has ${write(pathDistribution.mean)} out of sample`
-      : `has a median of ${write(pathDistribution.percentiles['0.5']!)} out of sample (${write(pathDistribution.percentiles['0.05']!)} to ${write(pathDistribution.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
-  const lossText = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
-  return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${rangeText}${lossText}.`;
+      ? `Joined to one path, the returns out of sample have ${write(pathDistribution.mean)}.`
+      : `Joined to ${paths.length} paths, the returns out of sample have a median of ${write(percentiles['0.5']!)} (${write(percentiles['0.05']!)} to ${write(percentiles['0.95']!)} from the 5th to the 95th percentile); ${formatPercent(probabilityOfLoss)} of the paths lose.`;
+  return [
+    `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${write(outOfSample.mean)} on average out of sample.`,
+    pathText,
+  ];
 }
 
 function formatPercent(fraction: number): string {

@@ -1,7 +1,7 @@
 const SCHEME = 'divisor://service';
 
-/** Converts an address of the service to the URI of a resource. */
-export const toResourceUri = (url: string): string => url.replace(/^\w+:\/\/[^/]+/, SCHEME);
+/** Converts an address of the service, or its path, to the URI of a resource. */
+export const toResourceUri = (url: string): string => url.replace(/^(?:\w+:\/\/[^/]+)?/, SCHEME);
 
 /**
  * Returns the path and the query of a resource URI. Returns undefined if the resource does not belong to the service.

@@ -33,4 +33,4 @@ export function createClientHandlers(
   };
 }
 
-export const toClientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, etag });
+export const toClientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, documentEtag: etag });

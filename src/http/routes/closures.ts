@@ -32,5 +32,5 @@ export function createClosureHandlers(closures: Closures, removals: Removals): H
 
 export const toClosuresReply = ({ closures, etag }: StoredClosures): Reply => ({
   json: closures,
-  ...(etag === null ? {} : { etag }),
+  ...(etag === null ? {} : { documentEtag: etag }),
 });

@@ -45,4 +45,7 @@ export function createGovernanceHandlers(
   };
 }
 
-export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({ json: procedure, etag });
+export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({
+  json: procedure,
+  documentEtag: etag,
+});

@@ -1,4 +1,4 @@
-import type { jobRoutes } from '#contract/jobs.js';
+import type { jobRoutes } from '#contract/job-routes.js';
 import type { AnyJobEvent } from '#services/operations/job-events.js';
 import type { JobKindsService } from '#services/operations/job-kinds.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';

@@ -24,4 +24,4 @@ export function createPluginHandlers(
   };
 }
 
-const reply = ({ plugin, etag }: StoredPlugin): Reply => ({ json: plugin, etag });
+const reply = ({ plugin, etag }: StoredPlugin): Reply => ({ json: plugin, documentEtag: etag });

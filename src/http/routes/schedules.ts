@@ -74,7 +74,7 @@ export function createScheduleHandlers(
   };
 }
 
-export const toScheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, etag });
+export const toScheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, documentEtag: etag });
 
 /** Checks that a client has the scope of every step. @throws Refusal FORBIDDEN_SCOPE */
 export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {

@@ -18,7 +18,7 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
     }),
     async getStore({ params }) {
       const { store, etag } = await datasets.get(params.store_id);
-      return { json: store, ...(etag === undefined ? {} : { etag }) };
+      return { json: store, ...(etag === undefined ? {} : { documentEtag: etag }) };
     },
     async updateStore(request) {
       await datasets.get(request.params.store_id);

@@ -13,7 +13,7 @@ export function createStrategyHandlers(strategies: Strategies, removals: Removal
     validateStrategy: async ({ body }) => ({ json: await strategies.validate(body()) }),
     async getStrategy({ params }) {
       const { stored, etag } = await strategies.get(params.strategy_id);
-      return { json: stored, etag };
+      return { json: stored, documentEtag: etag };
     },
     async putStrategy({ params, body, precondition, authorship }) {
       const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition(), authorship());

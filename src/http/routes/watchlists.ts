@@ -18,4 +18,4 @@ export function createWatchlistHandlers(watchlists: Watchlists, removals: Remova
   };
 }
 
-const reply = ({ watchlist, etag }: StoredWatchlist): Reply => ({ json: watchlist, etag });
+const reply = ({ watchlist, etag }: StoredWatchlist): Reply => ({ json: watchlist, documentEtag: etag });

@@ -74,6 +74,7 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
     protocol: PROTOCOL,
     lacks: [],
     clock_offset_ms: null,
+    removes_orphans: false,
     process,
   };
   return {

@@ -26,6 +26,8 @@ export interface NodeState {
    * version does not report it.
    */
   readonly clock_offset_ms: number | null;
+  /** True if the node removes the orphaned results; null if the node's version does not report it. */
+  readonly removes_orphans: boolean | null;
   /**
    * Identity of the node's process. A later process with the same name uses it to determine whether this process has
    * ended. It is absent in earlier versions.
@@ -33,7 +35,7 @@ export interface NodeState {
   readonly process?: ProcessIdentity | undefined;
 }
 
-type AddedMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
+type AddedMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms' | 'removes_orphans';
 
 /** State that a node of any version may have reported. */
 type ReportedState = Omit<NodeState, AddedMember> & Partial<Pick<NodeState, AddedMember>>;
@@ -125,7 +127,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       // Nodes wrote the state as NodeState. Earlier versions reported fewer members.
       const entries = rows.map(({ state, reserved, ...row }) => {
         const { process: _, ...own } = JSON.parse(state) as ReportedState; // only a successor needs it
-        const withDefaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
+        const defaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, removes_orphans: null };
+        const withDefaults = { ...defaults, ...own };
         return { ...row, reserved_bytes: reserved, ...withDefaults };
       });
       // Omits a command that stopped sending heartbeats, because it will not return.

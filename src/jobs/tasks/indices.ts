@@ -6,7 +6,7 @@ import type { TriggeredRebalance } from '#domain/schedule/index-schedule.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import type { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import type { FactorModelPayload, StoredDiagnostics, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -203,7 +203,7 @@ export interface RiskModelOutput {
   /** Factor model as numbers; null for an estimator without factors. */
   readonly factors: ArtifactRef | null;
   readonly assetIds: readonly string[];
-  readonly diagnostics: RiskDiagnosticsPayload;
+  readonly diagnostics: StoredDiagnostics;
   readonly factorModel: FactorModelPayload | null;
   readonly excluded: Readonly<Record<string, string>>;
   readonly observedStart: string;

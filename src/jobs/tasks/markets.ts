@@ -38,6 +38,8 @@ export interface RefreshMarketOutput {
   readonly identifiers: number;
   /** Data warnings about the new version. */
   readonly warnings: readonly Finding[];
+  /** Data warnings that the previous version did not have. */
+  readonly newWarnings: readonly Finding[];
 }
 
 /** Request for the bars of one security in a client's format. */

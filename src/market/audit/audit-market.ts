@@ -1,5 +1,6 @@
 import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
+import { listActionSteps } from '../content/action-steps.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { DataWarning } from './data-warning.js';
 import { findDoubtfulBars } from './doubtful-bars.js';
@@ -39,6 +40,9 @@ export function auditMarket(
     level: computeMarketLevel(content),
     volume: fields.get('VOLUME'),
     shares: fields.get('SHARES_OUTSTANDING'),
+    steps: new Map(
+      listActionSteps(content, adjustment).map((step) => [step.to * content.identifiers.length + step.n, step]),
+    ),
   };
   const warnings: DataWarning[] = [];
   for (const history of listSecurityHistories(content, adjustment)) {

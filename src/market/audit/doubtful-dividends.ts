@@ -1,7 +1,7 @@
-import { raiseToPower } from '#kernels/power.js';
 import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
+import { computeUnit } from '../content/written-precision.js';
 import type { ActionRow, DataWarning, Repair } from './data-warning.js';
 import type { SecurityHistory } from './name-history.js';
 import { computeLogStudent } from './split-odds.js';
@@ -45,7 +45,6 @@ const LOG_ODDS_CLEAR = 2;
 const YIELD_ADJUSTED_MIN = 5e-4;
 /** Number of bars before a dividend that show how many decimals adjusted prices have. */
 const ROUNDING_BARS = 20;
-const DECIMALS_MAX = 8;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 interface Payment {
@@ -69,7 +68,7 @@ export function* findDoubtfulDividends(history: SecurityHistory, content: Market
     ...findDuplicates(payments, flaggedPayments),
   ])
     yield warning;
-  yield* findUnadjusted(history, content, payments);
+  yield* findUnadjusted(history, content, payments, flaggedPayments);
 }
 
 function listPayments({ close, returns, sigma, actions }: SecurityHistory): Payment[] {
@@ -271,6 +270,7 @@ function* findUnadjusted(
   { identifier, position, rows, days, close }: SecurityHistory,
   { fields, identifiers }: MarketContent,
   payments: readonly Payment[],
+  doubted: ReadonlySet<Payment>,
 ): Generator<DataWarning> {
   const column = ADJUSTED_COLUMNS.find((name) => fields.has(name));
   if (column === undefined) return;
@@ -282,33 +282,39 @@ function* findUnadjusted(
     const step = computeFactor(bar) / computeFactor(bar - 1);
     const expectedFactor = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
-    const unit = findLastDigit(
-      Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => readAdjusted(bar - i)),
-    );
+    const unit = computeUnit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => readAdjusted(bar - i)));
     const rounding = unit / 2 / readAdjusted(bar) + unit / 2 / readAdjusted(bar - 1);
     if (Math.abs(step - expectedFactor) < 0.5 * share + rounding) continue;
+    // The dividend may be wrong instead: its amount has to fit the price better than the amount in the adjusted prices.
+    const isRepaired = !doubted.has(payment) && computeLogOdds(payment, (1 - 1 / step) / share) <= 0;
     yield {
       ...createWarningFields(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
       message: `${column} steps by ${roundShare(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${roundShare(expectedFactor)}.`,
       evidence: { amount: payment.action.value, step, due: expectedFactor },
-      repair: {
-        kind: 'scale',
-        identifier,
-        from: formatDay(days[0]!),
-        to: formatDay(days[bar - 1]!),
-        columns: [column],
-        factor: step / expectedFactor,
-      },
+      repair: isRepaired
+        ? {
+            kind: 'scale',
+            identifier,
+            from: formatDay(days[0]!),
+            to: formatDay(days[bar - 1]!),
+            columns: [column],
+            factor: step / expectedFactor,
+          }
+        : null,
     };
   }
 }
 
+/** @param proposed amount of the repair, null to remove the dividend. It must fit the price move; otherwise there is no repair. */
 function createSizeWarning(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
-  const repair: Repair =
-    proposed === null
-      ? { kind: 'remove_action', action: createRow(payment.action) }
-      : { kind: 'replace_action', action: createRow(payment.action), value: proposed };
+  const { action, yield: share, move, sigma } = payment;
+  const isFit = Math.abs(move + (share * (proposed ?? 0)) / action.value) <= SIGMAS_MISSED * sigma;
+  const repair: Repair | null = !isFit
+    ? null
+    : proposed === null
+      ? { kind: 'remove_action', action: createRow(action) }
+      : { kind: 'replace_action', action: createRow(action), value: proposed };
   return {
     ...createWarningFields(payment, 'dividend_size'),
     confidence,
@@ -328,19 +334,6 @@ function createWarningFields(
 
 export function createRow({ identifier, type, value, exDay }: CorporateAction): ActionRow {
   return { identifier, type, value, ex_date: formatDay(exDay) };
-}
-
-/** Returns one unit of the last decimal that the vendor writes. */
-function findLastDigit(values: Iterable<number>): number {
-  let decimals = 0;
-  for (const value of values) decimals = Math.max(decimals, countDecimals(value));
-  return raiseToPower(10, -decimals);
-}
-
-function countDecimals(value: number): number {
-  for (let decimals = 0; decimals < DECIMALS_MAX; decimals++)
-    if (Number(value.toFixed(decimals)) === value) return decimals;
-  return DECIMALS_MAX;
 }
 
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);

@@ -4,6 +4,8 @@ import { formatPrices } from '../content/price-text.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';
+import { explainGrowths, listStructuralBars } from './unexplained-moves.js';
+import { findUnitBlocks, ignoreBars, listUnitChanges } from './unit-blocks.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
 /** Minimum suspicious move; smaller moves are assumed to be real. */
@@ -25,16 +27,11 @@ const REVERSAL_BARS = 20;
  */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
-/** Factors between units, such as pence and pounds or a misplaced decimal point. */
-const UNIT_FACTORS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
-/** Maximum distance of a jump from its factor, in addition to the usual move of the day. */
-const FACTOR_TOLERANCE = 0.06;
-
 const PRICE_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */
 const BAR_FIELDS = [...PRICE_FIELDS, 'VOLUME'];
 
-/** Finds price jumps that no action explains: wrong prices that reverse, wrong units, and missing splits. */
+/** Finds price jumps that no action explains: wrong prices that reverse, blocks in another unit, and missing splits. */
 export function* findDoubtfulPrices(
   history: SecurityHistory,
   fieldNames: readonly string[],
@@ -43,47 +40,24 @@ export function* findDoubtfulPrices(
   const { close, sigma } = history;
   const columns = PRICE_FIELDS.filter((name) => fieldNames.includes(name));
   const growths = explainGrowths(history, panels);
-  const structuralBars = listStructuralBars(history);
+  const knownGrowths = ignoreBars(growths, listStructuralBars(history, panels));
+  const unitChanges = listUnitChanges(history, knownGrowths);
+  const unitBars = new Set(unitChanges.map(({ bar }) => bar));
+  yield* findUnitBlocks(history, unitChanges, columns);
   for (let b = 1; b < close.length; b++) {
     const move = growths[b]! - 1;
-    if (structuralBars.has(b)) continue;
+    if (Number.isNaN(knownGrowths[b]) || unitBars.has(b)) continue;
     const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
-    if (isUnusual) {
-      const returnBar = findReturnBar(history, b);
-      if (returnBar !== undefined) {
-        yield createPrintWarning(history, b, returnBar, fieldNames);
-        b = returnBar;
-        continue;
-      }
-      const unit = findNearestFactor([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
-      if (unit !== undefined) {
-        yield createUnitWarning(history, b, unit, columns);
-        continue;
-      }
+    const returnBar = isUnusual ? findReturnBar(history, b) : undefined;
+    if (returnBar !== undefined) {
+      yield createPrintWarning(history, b, returnBar, fieldNames);
+      b = returnBar;
+      continue;
     }
     const split = findMissedSplit(history, b, growths, panels);
     if (split !== undefined) yield createSplitWarning(history, b, split, { fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
-}
-
-/**
- * Returns the growth of each bar, including the cash of its actions. Returns of prices as traded already include
- * splits.
- */
-function explainGrowths({ returns, close, actions }: SecurityHistory, { adjustment }: AuditPanels): Float64Array {
-  const growths = returns.map((move) => 1 + move);
-  if (adjustment === 'total') return growths;
-  for (const { bar, action } of actions) {
-    if (ACTION_KINDS[action.type] === 'cash' && bar > 0 && bar < close.length)
-      growths[bar]! += (action.value / close[bar]!) * (1 + returns[bar]!);
-  }
-  return growths;
-}
-
-/** Returns the bars of actions that change a price by an amount that the actions do not state. */
-function listStructuralBars({ actions }: SecurityHistory): ReadonlySet<number> {
-  return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
 }
 
 /**
@@ -113,14 +87,12 @@ function createPrintWarning(
 ): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
-  const factor = findNearestFactor(UNIT_FACTORS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
-  const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
   return {
-    id: `${kind} ${identifier} ${date}`,
-    kind,
+    id: `unexplained_jump ${identifier} ${date}`,
+    kind: 'unexplained_jump',
     identifier,
     date,
-    confidence: factor === undefined ? 0.7 : 0.95,
+    confidence: 0.7,
     message: `The close ${describeMove([close[b - 1]!, close[b]!, close[back]!])} on ${formatBarDay(history, back)}.`,
     evidence: {
       before: close[b - 1]!,
@@ -130,23 +102,13 @@ function createPrintWarning(
       back_at: close[back]!,
       back_on: formatBarDay(history, back),
     },
-    repair:
-      factor === undefined
-        ? {
-            kind: 'remove_values',
-            identifier,
-            from: date,
-            to,
-            columns: BAR_FIELDS.filter((name) => fieldNames.includes(name)),
-          }
-        : {
-            kind: 'scale',
-            identifier,
-            from: date,
-            to,
-            columns: PRICE_FIELDS.filter((name) => fieldNames.includes(name)),
-            factor,
-          },
+    repair: {
+      kind: 'remove_values',
+      identifier,
+      from: date,
+      to,
+      columns: BAR_FIELDS.filter((name) => fieldNames.includes(name)),
+    },
   };
 }
 
@@ -281,7 +243,7 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
   const explanation =
     action === undefined
       ? 'with no action'
-      : `and its ${action.type} of ${action.value} leaves ${formatPercent(growth - 1)} of that`;
+      : `and its ${action.type}${action.value > 0 ? ` of ${action.value}` : ''} leaves ${formatPercent(growth - 1)} of that`;
   return {
     id: `unexplained_jump ${identifier} ${date}`,
     kind: 'unexplained_jump',
@@ -303,46 +265,3 @@ function describeMove(closes: readonly number[]): string {
 }
 
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
-
-/** Returns the factor nearest to a ratio, if it is near enough. */
-function findNearestFactor(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
-  let nearestFactor: number | undefined;
-  for (const factor of factors)
-    if (nearestFactor === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / nearestFactor - 1))
-      nearestFactor = factor;
-  return nearestFactor !== undefined && Math.abs(ratio / nearestFactor - 1) < tolerance ? nearestFactor : undefined;
-}
-
-/**
- * Describes a price whose unit changes. If it changes back, the prices in between are assumed to be wrong. Otherwise
- * this is the shorter part of the history.
- */
-function createUnitWarning(history: SecurityHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
-  const { identifier, close, returns, sigma } = history;
-  let end = close.length;
-  for (let c = b + 1; c < close.length; c++) {
-    if (findNearestFactor([unit], close[c - 1]! / close[c]!, FACTOR_TOLERANCE + 3 * sigma[c]!) !== undefined) {
-      end = c;
-      break;
-    }
-  }
-  const isLaterWrong = end < close.length || close.length - b <= b;
-  const [from, to] = isLaterWrong ? [b, end - 1] : [0, b - 1];
-  return {
-    id: `currency_flip ${identifier} ${formatBarDay(history, b)}`,
-    kind: 'currency_flip',
-    identifier,
-    date: formatBarDay(history, b),
-    confidence: 0.9,
-    message: `The close ${describeMove([close[b - 1]!, close[b]!])}: another unit of currency from here on.`,
-    evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, unit },
-    repair: {
-      kind: 'scale',
-      identifier,
-      from: formatBarDay(history, from),
-      to: formatBarDay(history, to),
-      columns,
-      factor: isLaterWrong ? 1 / unit : unit,
-    },
-  };
-}

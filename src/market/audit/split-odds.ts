@@ -1,4 +1,5 @@
 import type { Adjustment } from '#domain/market/market-data.js';
+import type { ActionStep } from '../content/action-steps.js';
 import type { SecurityHistory } from './name-history.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
@@ -64,6 +65,8 @@ export interface AuditPanels {
   readonly level: Float64Array;
   readonly volume: Float64Array | undefined;
   readonly shares: Float64Array | undefined;
+  /** Steps of closes with actions, by the cell of their second bar. */
+  readonly steps: ReadonlyMap<number, ActionStep>;
 }
 
 /** Interpretation of a jump as a split. */

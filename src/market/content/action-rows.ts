@@ -62,6 +62,8 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       const exDay = readNeeded(exAt, readExDay);
       const value =
         type === undefined ? undefined : readNeeded(valueAt, (cell, path) => readValue(type, cell, path, problems));
+      const isUnpriced =
+        type !== undefined && PAID_ENDINGS.has(type) && Number.isNaN(readNumber(cells[valueAt.column]));
       const payDay = readDate(cells[payAt.column], payAt.path, problems);
       const announcedDay = readDate(cells[announcedAt.column], announcedAt.path, problems);
       const status = readStatus(cells[statusAt.column], statusAt.path, problems);
@@ -85,7 +87,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         !isApplicable
       )
         return;
-      const key = JSON.stringify([identifier, type, exDay, value, status, relatedSecurity, cash]);
+      const key = JSON.stringify([identifier, type, exDay, isUnpriced ? null : value, status, relatedSecurity, cash]);
       if (seenKeys.has(key)) {
         problems.error({
           code: 'DUPLICATE_KEY',
@@ -108,7 +110,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         subscriptionPrice,
         ...election,
       };
-      actions.push({ identifier, ...terms, ...(cash === null ? {} : { cash }) });
+      actions.push({ identifier, ...terms, ...selectRareTerms(cash, isUnpriced) });
     };
   }
 
@@ -119,6 +121,11 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       return rows;
     },
   };
+}
+
+/** Returns the terms that only few actions have. */
+function selectRareTerms(cash: number | null, isUnpriced: boolean): Pick<CorporateAction, 'cash' | 'isUnpriced'> {
+  return { ...(cash === null ? {} : { cash }), ...(isUnpriced ? { isUnpriced: true as const } : {}) };
 }
 
 interface ColumnLocation {
@@ -147,6 +154,7 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
     a.exDay - b.exDay ||
     compareText(a.type, b.type) ||
     a.value - b.value ||
+    Number(a.isUnpriced ?? false) - Number(b.isUnpriced ?? false) ||
     compareText(a.status ?? '', b.status ?? '') ||
     compareText(a.related ?? '', b.related ?? '') ||
     (a.cash ?? 0) - (b.cash ?? 0)
@@ -224,7 +232,7 @@ function readValue(
     return undefined;
   }
   if (Number.isNaN(value)) {
-    // A delisting, an acquisition or a ticker change may omit the payment per share.
+    // A ticker change has no value, and a delisting or an acquisition may omit the payment per share.
     if (kind === 'structural') return 0;
     problems.error({
       code: 'NOT_A_NUMBER',
@@ -244,6 +252,9 @@ function readValue(
   }
   return value + 0;
 }
+
+/** Types of actions that may omit the payment per share. A payment of 0 is a statement. */
+const PAID_ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION']);
 
 function readStatus(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionStatus | null | undefined {
   const text = readText(cell);

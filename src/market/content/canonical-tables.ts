@@ -17,8 +17,8 @@ export function encodeCanonicalTables({
 }
 
 /**
- * Returns an action with its members in code-point order. Cash and election terms are present only if the action has
- * them.
+ * Returns an action with its members in code-point order. Cash, election terms and an unknown payment are present only
+ * if the action has them.
  */
 const orderMembers = ({
   announcedDay,
@@ -27,6 +27,7 @@ const orderMembers = ({
   electionDefault,
   exDay,
   identifier,
+  isUnpriced,
   payDay,
   related,
   scripRatio,
@@ -41,6 +42,7 @@ const orderMembers = ({
   electionDefault,
   exDay,
   identifier,
+  isUnpriced,
   payDay,
   related,
   scripRatio,

@@ -1,6 +1,5 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Panels } from '../panels/panels.js';
-import { hasAnyValue } from './market-changes.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
 /** Differences between two versions of the bars of one security. */
@@ -8,8 +7,17 @@ export interface ChangedBars {
   added: number;
   changed: number;
   removed: number;
+  /** Day of the first difference. */
+  readonly from: Day;
   /** First differences, at most three. */
   readonly first: Restatement[];
+}
+
+/** Late bars of one security. */
+export interface LateBars {
+  count: number;
+  /** Day of the first late bar. */
+  readonly from: Day;
 }
 
 /** Stored bars that differ in a source, by security. */
@@ -18,29 +26,32 @@ export interface ChangedHistories {
   readonly changed: ReadonlyMap<string, ChangedBars>;
   /** Changed securities that already have stored bars. */
   readonly storedIdentifiers: ReadonlySet<string>;
-  /** Number of bars on stored days after the last stored bar of their security. */
-  readonly late: ReadonlyMap<string, number>;
+  /** Bars without a stored close that arrived late. */
+  readonly late: ReadonlyMap<string, LateBars>;
 }
 
 /** Maximum number of differences listed for one security. */
 export const DIFFERENCES_MAX = 3;
 
+/** Number of stored dates, counted from the last one, on which a missing close may arrive late. */
+const LATE_DATES = 5;
+
 /**
- * Returns the day of the last stored bar of each security. @cost one pass backwards from the last day, which ends at
- * the last bar of each security
+ * Returns the day of the last stored close of each security. A row with other values is no bar yet: its close may be
+ * late. @cost one pass backwards from the last day, which ends at the last close of each security
  */
 export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array {
-  const panels = [...fields.values()];
+  const close = fields.get('CLOSE')!;
   return Int32Array.from(identifiers, (_, n) => {
     let t = dates.length - 1;
-    while (t > 0 && !hasAnyValue(panels, t * identifiers.length + n)) t -= 1;
+    while (t > 0 && Number.isNaN(close[t * identifiers.length + n]!)) t -= 1;
     return dates[t]!;
   });
 }
 
 /**
  * Compares the bars of a source with the stored bars, in the stored columns. Compares stored securities up to their
- * last bar, and new securities up to the last day of the store.
+ * last close, and new securities up to the last day of the store. A bar that gets its close late is no change.
  * @param until last day of accepted bars
  * @cost one pass over the cells of both
  */
@@ -53,20 +64,29 @@ export function findChangedHistories(
   const axes = alignVersions(heldPanels, fresh);
   const changedBars = new Map<string, ChangedBars>();
   const heldNames = new Set<string>();
-  const lateBars = new Map<string, number>();
+  const lateBars = new Map<string, LateBars>();
+  const lateFrom = heldPanels.dates.at(-LATE_DATES) ?? -Infinity;
+  const [heldClose, freshClose] = [heldPanels.fields.get('CLOSE'), fresh.fields.get('CLOSE')];
   for (const [day, row] of axes.rows) {
     for (const { identifier, from, to, n } of axes.columns) {
       const oldCell = row[0] < 0 || from < 0 ? -1 : row[0] + from;
       const newCell = row[1] < 0 || to < 0 ? -1 : row[1] + to;
       const kind = classifyDifference(axes.fields, oldCell, newCell);
       if (kind === undefined) continue;
-      if (n >= 0 && day > lastOf[n]!) {
-        if (day <= until) lateBars.set(identifier, (lateBars.get(identifier) ?? 0) + 1);
+      const isAfterLast = n >= 0 && day > lastOf[n]!;
+      const isLateClose =
+        Number.isNaN(getValue(heldClose, oldCell)) && !Number.isNaN(getValue(freshClose, newCell)) && day >= lateFrom;
+      if (n >= 0 && isLateClose && day <= until) {
+        const late = lateBars.get(identifier);
+        if (late === undefined) lateBars.set(identifier, { count: 1, from: day });
+        else late.count += 1;
         continue;
       }
+      if (isAfterLast) continue;
       if (n >= 0) heldNames.add(identifier);
       let bars = changedBars.get(identifier);
-      if (bars === undefined) changedBars.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
+      if (bars === undefined)
+        changedBars.set(identifier, (bars = { added: 0, changed: 0, removed: 0, from: day, first: [] }));
       bars[kind] += 1;
       if (bars.first.length < DIFFERENCES_MAX)
         bars.first.push(...listRestatements(axes.fields, [oldCell, newCell], { identifier, day }));

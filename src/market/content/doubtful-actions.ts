@@ -1,41 +1,13 @@
 import { formatDay, type Day } from '#domain/time/days.js';
-import type { FindingCode } from '#domain/refusals/findings.js';
-import {
-  ACTION_KINDS,
-  ELECTIONS,
-  readReference,
-  type Adjustment,
-  type CorporateAction,
-} from '#domain/market/market-data.js';
+import { ACTION_KINDS, ELECTIONS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import { compareActions } from './action-rows.js';
-import { ENDING_ACTIONS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
-
-/** An implausible statement of an action. */
-export interface ActionWarning {
-  readonly action: CorporateAction;
-  readonly code: Extract<FindingCode, 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
-  readonly message: string;
-  /** Figures or dates that support the warning. */
-  readonly evidence: Readonly<Record<string, number | string>>;
-}
-
-/** Prices and actions by security. */
-interface Prices {
-  readonly content: MarketContent;
-  readonly adjustment: Adjustment;
-  readonly position: ReadonlyMap<string, number>;
-  /** Splits by security, if earlier prices do not include them. */
-  readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
-  /** Actions that end a security, by security. */
-  readonly endings: ReadonlyMap<string, readonly CorporateAction[]>;
-}
-
-interface Close {
-  readonly day: Day;
-  readonly price: number;
-}
+import { ENDING_ACTIONS, GAP_SESSIONS_MAX } from './market-warnings.js';
+import { JUMP_MAX } from '#domain/index-mathematics/unexplained-growth.js';
+import { describeAction, findCloseBefore, type ActionWarning, type Prices } from './action-prices.js';
+import { listActionSteps, type ActionStep } from './action-steps.js';
+import { findRelatedWarning } from './related-actions.js';
 
 /**
  * Warns of implausible actions that can still be applied. These are: two endings or splits of one security on one day;
@@ -54,9 +26,12 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
     splits: groupBySecurity(adjustment === 'none' ? actions.filter(isSplit) : []),
     endings: groupBySecurity(actions.filter(({ type, status }) => ENDING_ACTIONS.has(type) && status !== 'cancelled')),
   };
-  return actions.flatMap((action) =>
-    action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
-  );
+  return [
+    ...actions.flatMap((action) =>
+      action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
+    ),
+    ...listActionSteps(content, adjustment).flatMap((step) => findUnmovedClose(content, step) ?? []),
+  ];
 }
 
 function groupBySecurity(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
@@ -70,9 +45,6 @@ function groupBySecurity(actions: readonly CorporateAction[]): ReadonlyMap<strin
 }
 
 const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'ratio' && status !== 'cancelled';
-
-const describeAction = ({ type, identifier, exDay }: CorporateAction) =>
-  `The ${type} of ${identifier} on ${formatDay(exDay)}`;
 
 const findDateWarning = (action: CorporateAction) =>
   findLateAnnouncement(action, { day: action.exDay, member: 'ex_date', words: (exDate) => `ex-date ${exDate}` });
@@ -133,7 +105,8 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
   const amount = action.type === 'RIGHTS_ISSUE' ? action.subscriptionPrice : action.value;
   const isPaid = ACTION_KINDS[action.type] === 'cash' && prices.adjustment !== 'total';
   const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
-  if (amount === null || amount === 0 || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
+  const isSkipped = amount === null || (isEnd ? action.isUnpriced : amount === 0);
+  if (isSkipped || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
   const close = findCloseBefore(action.identifier, action.exDay, prices);
   if (close === undefined) return undefined;
   const { price, day } = close;
@@ -156,29 +129,28 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
   };
 }
 
-/** Reports a split if prices as traded do not change by its ratio on its day. */
-function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
-  const { identifier, exDay, value } = action;
-  if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
-  const before = findCloseBefore(identifier, exDay, prices);
-  const after = findCloseFrom(identifier, exDay, prices);
-  if (before === undefined || after === undefined) return undefined;
-  const splitsBetween = prices.splits
-    .get(identifier)!
-    .filter((corporateAction) => corporateAction.exDay > before.day && corporateAction.exDay <= after.day);
-  const expectedPrice = before.price * value;
-  const isUnmoved = Math.abs(after.price / expectedPrice - 1) <= UNMOVED_MAX;
-  if (splitsBetween.length > 1 || !isUnmoved || Math.abs(after.price / before.price - 1) <= JUMP_MAX) return undefined;
+/** Reports a split or cash that the close does not reflect. */
+function findUnmovedClose({ dates }: MarketContent, step: ActionStep): ActionWarning | undefined {
+  const { before, close, actions, from, to } = step;
+  const action =
+    actions.find(({ type }) => ACTION_KINDS[type] === 'ratio') ??
+    actions.find(({ type }) => ACTION_KINDS[type] === 'cash');
+  if (action === undefined || !step.isJump || step.isMoved) return undefined;
+  const isRatio = ACTION_KINDS[action.type] === 'ratio';
+  if (!isRatio && action.value >= before) return undefined; // `findSizeWarning` reports it.
+  const terms = isRatio ? `has the ratio ${action.value}` : `pays ${action.value} per share`;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} has the ratio ${value}, but the close does not reflect it: ${expectedPrice} on ${formatDay(before.day)}, ${after.price} on ${formatDay(after.day)}.`,
-    evidence: { ratio: value, close_before: expectedPrice, close: after.price, close_date: formatDay(after.day) },
+    message: `${describeAction(action)} ${terms}, but the close does not reflect it: ${before} on ${formatDay(dates[from]!)}, ${close} on ${formatDay(dates[to]!)}.`,
+    evidence: {
+      [isRatio ? 'ratio' : 'amount']: action.value,
+      close_before: before,
+      close,
+      close_date: formatDay(dates[to]!),
+    },
   };
 }
-
-/** Maximum change of a close that contradicts a split. */
-const UNMOVED_MAX = 0.2;
 
 /**
  * Reports several endings of one security on one day. Only one of them can be applied. In an offer, a holder chooses
@@ -236,7 +208,7 @@ const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITIO
  * type, the last in the table is applied.
  */
 function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateAction | undefined {
-  const decisiveEndings = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
+  const decisiveEndings = endings.filter(({ type, isUnpriced }) => type === 'TICKER_CHANGE' || !isUnpriced);
   return APPLIED_TYPES.flatMap(
     (type) =>
       (decisiveEndings.length > 0 ? decisiveEndings : endings)
@@ -246,11 +218,11 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
   )[0];
 }
 
-function formatTerms({ type, value, related, cash }: CorporateAction): string {
+function formatTerms({ type, value, related, cash, isUnpriced }: CorporateAction): string {
   const cashTerms = cash === undefined ? '' : ` and ${cash} in cash`;
   if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${cashTerms}`;
   if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
-  return value > 0 ? `${type} at ${value}` : `${type} without a price`;
+  return isUnpriced ? `${type} without a price` : `${type} at ${value}`;
 }
 
 const WARNING_CHECKS = [
@@ -260,71 +232,5 @@ const WARNING_CHECKS = [
   findElectionWarning,
   findEndWarning,
   findSizeWarning,
-  findSplitWarning,
   findRelatedWarning,
 ];
-
-/** Types of actions that pay shares of another security. */
-const SHARE_GIVING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
-
-function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
-  const { type, identifier, related, value, exDay, cash = 0 } = action;
-  if (!SHARE_GIVING_TYPES.has(type)) return undefined;
-  const createPriceWarning = (why: string): ActionWarning => ({
-    action,
-    code: 'ACTION_WITHOUT_PRICE',
-    message: `${describeAction(action)} pays ${value} shares per share ${why}. ${type === 'MERGER' ? 'The last close is paid instead' : 'The shares have no value'}.`,
-    evidence: { ratio: value, ...(related === null ? {} : { related }) },
-  });
-  if (related === null) return createPriceWarning('and has no related identifier');
-  if (related === identifier) return createPriceWarning('of itself');
-  if (!prices.position.has(related)) return createPriceWarning(`of ${related}, which has no bar in the store`);
-  const [ownClose, otherClose] = [findCloseBefore(identifier, exDay, prices), findCloseBefore(related, exDay, prices)];
-  if (type !== 'MERGER' || ownClose === undefined) return undefined;
-  if (otherClose === undefined) return createPriceWarning(`of ${related}, which has no earlier bar`);
-  const { reference } = prices.content;
-  const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
-  const offerValue = value * otherClose.price + cash;
-  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(offerValue / ownClose.price - 1) <= JUMP_MAX)
-    return undefined;
-  return {
-    action,
-    code: 'ACTION_SIZE',
-    message: `${describeAction(action)} pays ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} per share, worth ${offerValue} at the close of ${formatDay(otherClose.day)}, which is far from the previous close of ${identifier}, ${ownClose.price} on ${formatDay(ownClose.day)}.`,
-    evidence: { ratio: value, related, worth: offerValue, close: ownClose.price, close_date: formatDay(ownClose.day) },
-  };
-}
-
-/** Returns the first close of a security on or soon after a day; undefined if there is none. */
-function findCloseFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
-  const { identifiers, dates, fields } = content;
-  const n = position.get(identifier);
-  if (n === undefined) return undefined;
-  const close = fields.get('CLOSE')!;
-  const first = findFirstAtLeast(dates, day);
-  for (let t = first; t < Math.min(first + GAP_SESSIONS_MAX, dates.length); t++) {
-    const price = close[t * identifiers.length + n]!;
-    if (!Number.isNaN(price)) return { day: dates[t]!, price };
-  }
-  return undefined;
-}
-
-/**
- * Returns the last close of a security before a day, on the share basis of that day. Returns undefined if there is
- * none.
- */
-function findCloseBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
-  const { identifiers, dates, fields } = content;
-  const n = position.get(identifier);
-  if (n === undefined) return undefined;
-  const close = fields.get('CLOSE')!;
-  let t = findFirstAtLeast(dates, day) - 1;
-  while (t >= 0 && Number.isNaN(close[t * identifiers.length + n]!)) t--;
-  if (t < 0) return undefined;
-  const bar = dates[t]!;
-  const laterSplits = splits.get(identifier)?.filter(({ exDay }) => exDay > bar && exDay <= day) ?? [];
-  return {
-    day: bar,
-    price: laterSplits.reduce((price, { value }) => price / value, close[t * identifiers.length + n]!),
-  };
-}

@@ -80,7 +80,8 @@ interface Span {
 function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
-    const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
+    const { identifier, type, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
+    const value = action.isUnpriced ? null : action.value;
     // Treats an announced action as paid, because a paid action was announced earlier. Both statuses give the same
     // figures.
     const status = action.status === 'announced' ? 'paid' : action.status;

@@ -1,6 +1,7 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { describeBadIdentifier } from '../tables/key-problems.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
+import { replaceSlashes, restoreName } from '../tables/slashless-names.js';
 import { IDENTIFIERS_MAX } from './market-limits.js';
 
 /** Codes of identifiers, numbered in the order of their first occurrence. */
@@ -31,9 +32,14 @@ export function createIdentifierCodes(problems: Problems): IdentifierCodes {
     const existingCode = text === null ? undefined : codes.get(text);
     if (existingCode !== undefined) return existingCode;
     const path = formatCellPath(label, row, written[identifierColumn]!);
-    if (text === null || !isAssetIdentifier(text)) {
+    const name = text === null ? null : replaceSlashes(text);
+    if (text === null || name === null || !isAssetIdentifier(name)) {
       problems.error(describeBadIdentifier(path, text));
       return undefined;
+    }
+    if (name !== text) {
+      restoreName(text, problems);
+      return findCode(name, { label, written, identifierColumn }, row);
     }
     if (codes.size === IDENTIFIERS_MAX) {
       problems.error({

@@ -4,7 +4,13 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import type { Panels } from '../panels/panels.js';
 import { compareActions } from './action-rows.js';
-import { findChangedHistories, DIFFERENCES_MAX, findLastDays, type ChangedBars } from './changed-histories.js';
+import {
+  findChangedHistories,
+  DIFFERENCES_MAX,
+  findLastDays,
+  type ChangedBars,
+  type LateBars,
+} from './changed-histories.js';
 import type { DividendError } from './dividend-errors.js';
 import { hasAnyValue } from './market-changes.js';
 import type { MarketContent } from './market-content.js';
@@ -25,16 +31,24 @@ export interface Rejection {
   readonly first: readonly Restatement[];
 }
 
+/** Accepted change of the last part of a history. */
+export interface Correction extends Omit<Rejection, 'heldBack'> {
+  /** First changed day. */
+  readonly from: Day;
+}
+
 /** Decision of a refresh about each security. A security in neither map keeps its history and receives later bars. */
 export interface SecurityJudgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** Securities with their split. For them, all data of the source is accepted. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
+  /** Securities with a changed history on dates that were never published. For these dates, the source is accepted. */
+  readonly corrected: ReadonlyMap<string, Correction>;
   /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
-  /** Number of accepted bars on stored days after the last stored bar of their security. */
-  readonly late: number;
-  /** Day of the last stored bar, by position of the security. */
+  /** Accepted bars of stored days that had no close, by security. */
+  readonly late: ReadonlyMap<string, LateBars>;
+  /** Day of the last stored close, by position of the security. */
   readonly lastOf: Int32Array;
 }
 
@@ -44,6 +58,16 @@ export interface JudgeOptions {
   readonly isWhole: boolean;
   readonly adjustment: Adjustment;
   readonly dividendErrors: readonly DividendError[];
+  /** Dates that were never published; absent if there are none. */
+  readonly unpublished?: UnpublishedDates | undefined;
+}
+
+/** Dates whose bars no published close has used. Their bars are no history yet: a source may correct them. */
+export interface UnpublishedDates {
+  /** First unpublished day; null if no day counts as unpublished. */
+  readonly from: Day | null;
+  /** Securities with an earlier first unpublished day, which a check has held back since. */
+  readonly held: { readonly identifiers: readonly string[]; readonly from: Day } | null;
 }
 
 /**
@@ -60,7 +84,7 @@ export function judgeSecurities(
 ): SecurityJudgement {
   const lastDay = options.until ?? Infinity;
   const lastOf = findLastDays(storedContent);
-  const noChanges = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
+  const noChanges = { changed: new Map<string, ChangedBars>(), late: new Map<string, LateBars>() };
   const bars = options.isWhole ? findChangedHistories(storedContent, fresh, lastOf, lastDay) : noChanges;
   const lists = listActions(storedContent, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restatedSplits = new Map<string, SplitRestatement>();
@@ -69,35 +93,53 @@ export function judgeSecurities(
     if (split !== undefined) restatedSplits.set(identifier, split);
   }
   const rejections = new Map<string, Rejection>();
+  const corrections = new Map<string, Correction>();
+  const findUnpublished = createUnpublishedLookup(options.unpublished);
   for (const identifier of [...new Set([...bars.changed.keys(), ...lists.changed.keys()])].toSorted(compareText)) {
     if (restatedSplits.has(identifier)) continue;
-    const { counts, first } = lists.changed.get(identifier) ?? { counts: NO_ROWS, first: [] };
-    const { first: firstBars = [], ...barCounts } = bars.changed.get(identifier) ?? NO_ROWS;
-    rejections.set(identifier, {
+    const changedActions = lists.changed.get(identifier) ?? NO_CHANGE;
+    const changedBars = bars.changed.get(identifier) ?? NO_CHANGE;
+    const change = {
       identifier,
-      bars: barCounts,
-      actions: counts,
-      heldBack: countLaterBars(identifier, { storedContent, fresh, lastOf, until: lastDay }),
-      first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
-    });
+      bars: selectCounts(changedBars),
+      actions: selectCounts(changedActions),
+      first: [...changedBars.first, ...changedActions.first].slice(0, DIFFERENCES_MAX),
+    };
+    const from = Math.min(changedBars.from, changedActions.from);
+    if (from >= findUnpublished(identifier) && from <= lastDay) corrections.set(identifier, { ...change, from });
+    else {
+      const heldBack = countLaterBars(identifier, { storedContent, fresh, lastOf, until: lastDay });
+      rejections.set(identifier, { ...change, heldBack });
+    }
   }
-  let late = 0;
-  for (const [identifier, count] of bars.late)
-    if (!rejections.has(identifier) && !restatedSplits.has(identifier)) late += count;
+  const late = new Map(
+    [...bars.late].filter(([identifier]) => !rejections.has(identifier) && !restatedSplits.has(identifier)),
+  );
   return {
     rejected: rejections,
     restated: restatedSplits,
+    corrected: corrections,
     actions: lists.taken(rejections, restatedSplits),
     late,
     lastOf,
   };
 }
 
-const NO_ROWS: RowCounts & { readonly first?: readonly Restatement[] } = { added: 0, changed: 0, removed: 0 };
-
-interface ChangedActions {
-  readonly counts: RowCounts;
+interface ChangedActions extends RowCounts {
+  /** Ex-date of the first difference. */
+  readonly from: Day;
   readonly first: readonly Restatement[];
+}
+
+const NO_CHANGE: ChangedActions = { added: 0, changed: 0, removed: 0, from: Infinity, first: [] };
+
+const selectCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
+
+/** Returns a function that returns the first unpublished day of a security. */
+function createUnpublishedLookup(unpublished: UnpublishedDates | undefined): (identifier: string) => number {
+  const held = new Set(unpublished?.held?.identifiers);
+  const from = unpublished?.from ?? Infinity;
+  return (identifier) => (held.has(identifier) ? Math.min(from, unpublished!.held!.from) : from); // held is not empty then
 }
 
 interface ActionLists {
@@ -199,7 +241,13 @@ function findChanges(
   const reports = collectTableChanges(true).restatements.filter(
     ({ date }) => date === null || date <= formatDay(lastDay),
   );
-  return { counts, first: reports.slice(0, DIFFERENCES_MAX) };
+  const [keys, otherKeys] = [was, is].map((actions) => new Set(actions.map((action) => toCanonicalJson(action))));
+  const isChanged = (action: CorporateAction): boolean => {
+    const key = toCanonicalJson(action);
+    return !keys!.has(key) || !otherKeys!.has(key);
+  };
+  const from = Math.min(...[...was, ...is].filter(isChanged).map(({ exDay }) => exDay));
+  return { ...counts, from, first: reports.slice(0, DIFFERENCES_MAX) };
 }
 
 interface Versions {

@@ -1,5 +1,7 @@
+import type { ReferenceTable } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
 import {
+  findInstant,
   readDay,
   explainNotANumber,
   readNumber,
@@ -13,6 +15,7 @@ import type { DuplicatePolicy } from './repeated-rows.js';
 import { describeBadDay, formatNonPositivePrice, quoteText } from '../tables/key-problems.js';
 import { ROWS_MAX, RowsFault } from './market-limits.js';
 import { createIdentifierCodes } from './identifier-codes.js';
+import { createInstantDays, type ZoneTerms } from './instant-days.js';
 import { toPanels } from './row-panels.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Panels } from '../panels/panels.js';
@@ -68,8 +71,11 @@ export interface MarketRows {
   readonly rows: number;
   /** Returns the identifiers of the rows so far. */
   names(): readonly string[];
-  /** Returns the panels of all rows; undefined after an error. */
-  toPanels(): Panels | undefined;
+  /**
+   * Returns the panels of all rows; undefined after an error.
+   * @param reference table with the exchanges of the securities, from which days of instants follow
+   */
+  toPanels(reference?: ReferenceTable): Panels | undefined;
 }
 
 /** Collector of rows whose columns already have their final names. */
@@ -78,10 +84,12 @@ export interface NamedMarketRows extends MarketRows {
   openFile(file: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile;
   /** Begins a bar in a row that contains several bars. @param row of the file, counted from 1 */
   beginBar(row: number, code: number, day: Day): void;
+  /** Returns the day of an instant, or a code of it until the time zone is known. @param ms since 1970 */
+  dayOfInstant(ms: number): Day;
 }
 
 /** Properties of all rows, known before the first row is read. */
-export interface MarketRowsOptions {
+export interface MarketRowsOptions extends ZoneTerms {
   /** True if the rows are only a part of a source, which may be empty. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
@@ -93,12 +101,13 @@ export interface MarketRowsOptions {
 /** Creates a collector of rows. @throws RowsFault at the first block of rows that begins after `rowsMax` */
 export function createMarketRows(
   problems: Problems,
-  { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false }: MarketRowsOptions = {},
+  { isPart = false, rowsMax = ROWS_MAX, onDuplicate = 'refuse', isJoined = false, ...zones }: MarketRowsOptions = {},
 ): NamedMarketRows {
   const fields: string[] = [];
   /** Permitted signs of each field: above zero, at least zero, or any. */
   const signs: ('positive' | 'counted' | 'any')[] = [];
   const codes = createIdentifierCodes(problems);
+  const instants = createInstantDays(zones);
   const files: { readonly label: string; readonly firstRow: number }[] = [];
   const blocks = createRowBlocks();
   const codeBlocks: Int32Array[] = [];
@@ -177,7 +186,8 @@ export function createMarketRows(
   const findCode = (file: MarketFile, text: string | null): number | undefined => codes.codeOf(text, file, fileRow + 1);
 
   function readFileDay(file: MarketFile, cell: Cell | undefined): Day | undefined {
-    const day = readDay(cell);
+    const instant = findInstant(cell);
+    const day = instant === undefined ? readDay(cell) : instants.codeOf(instant);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = formatCellPath(file.label, fileRow + 1, name);
@@ -197,14 +207,14 @@ export function createMarketRows(
     beginFile,
     openFile,
     beginBar: (row, code, day) => beginRow(code, day, row),
+    dayOfInstant: instants.codeOf,
     refuseRow,
     addCells: (file, cells) => addCells(cellRows, file, cells),
-    toPanels: () =>
-      toPanels({ identifiers: codes.names(), fields, codeBlocks, dayBlocks, valueBlocks, rows, files }, problems, {
-        isPart,
-        onDuplicate,
-        isJoined,
-      }),
+    toPanels(reference) {
+      const collected = { identifiers: codes.names(), fields, codeBlocks, dayBlocks, valueBlocks, rows, files };
+      if (!instants.resolve(collected, reference, problems)) return undefined;
+      return toPanels(collected, problems, { isPart, onDuplicate, isJoined });
+    },
     names: codes.names,
     get rows() {
       return rows;

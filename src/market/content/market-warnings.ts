@@ -1,12 +1,16 @@
 import { formatDay } from '#domain/time/days.js';
-import type { CorporateAction } from '#domain/market/market-data.js';
+import {
+  computeUnexplainedGrowth,
+  isJump,
+  JUMP_MAX,
+  type UnexplainedGrowth,
+} from '#domain/index-mathematics/unexplained-growth.js';
+import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
+import { listActionSteps, type ActionStep } from './action-steps.js';
 import type { MarketContent } from './market-content.js';
 import { formatPrices } from './price-text.js';
-import type { Problems } from '../tables/problems.js';
-
-/** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */
-export const JUMP_MAX = 0.5;
+import type { Problem, Problems } from '../tables/problems.js';
 
 /**
  * Limits between which a growth is not a jump under any rounding. A product, which is cheaper than a quotient, decides
@@ -27,19 +31,20 @@ export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUIS
 
 /**
  * Reports suspect data in a market without rejecting it. Sessions are the dates of the store, and a bar is a CLOSE.
- * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
+ * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, in addition to the effect of the actions in between.
  * GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
  * history have no bar, and no action ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on
  * which an action takes effect; for an ending, any bar is enough. OUT_OF_RANGE: a free float is above 1.
  * @cost one pass over CLOSE, and one over FREE_FLOAT.
  */
-export function warnOfMarket(content: MarketContent, problems: Problems): void {
+export function warnOfMarket(content: MarketContent, adjustment: Adjustment, problems: Problems): void {
   const { dates } = content;
   const close = content.fields.get('CLOSE')!;
   const assets = content.identifiers.length;
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
-  const checkBar = createBarCheck(content, problems);
+  const steps = listActionSteps(content, adjustment);
+  const checkBar = createBarCheck(content, steps, problems);
   /**
    * `isWhole` is true if every security has a bar on the previous day. `isBehind` is true if the recorded last bars are
    * older than the previous day.
@@ -74,6 +79,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
     }
   }
   restorePreviousBars(dates.length);
+  for (const step of steps) if (step.isJump && step.isMoved) problems.warning(createUnexplainedJump(content, step));
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
   warnOfFloats(content, problems);
@@ -96,13 +102,17 @@ interface Bar {
 }
 
 /** Returns a function that compares a bar with the previous bar and reports unusual bars. */
-function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
+function createBarCheck(
+  content: MarketContent,
+  steps: readonly ActionStep[],
+  problems: Problems,
+): (bar: Bar, before: number, last: number) => void {
   const { identifiers, dates } = content;
-  const actions = listActionSessions(content);
+  const withActions = new Set(steps.map(({ n, to }) => to * identifiers.length + n));
   return ({ n, t, price }, before, last) => {
     const growth = price / last;
-    const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
-    if (isJump && !hasActionBetween(actions.get(n), before, t)) {
+    const isLarge = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
+    if (isLarge && !withActions.has(t * identifiers.length + n)) {
       const [lastText, priceText] = formatPrices([last, price]);
       problems.warning({
         code: 'PRICE_JUMP',
@@ -182,25 +192,33 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
   }
 }
 
-/** Returns the sessions on which actions take effect, ascending, by position of the security. */
-function listActionSessions({ identifiers, dates, actions }: MarketContent): Map<number, number[]> {
-  const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
-  const sessions = new Map<number, number[]>();
-  for (const action of actions) {
-    const n = position.get(action.identifier);
-    if (n === undefined || isCancelled(action)) continue;
-    const session = findFirstAtLeast(dates, action.exDay);
-    const securitySessions = sessions.get(n);
-    if (securitySessions === undefined) sessions.set(n, [session]);
-    else securitySessions.push(session);
-  }
-  return sessions;
+/** Describes a move of a close that its actions do not explain. */
+function createUnexplainedJump(content: MarketContent, step: ActionStep): Problem {
+  const { n, from, to, before, close, actions } = step;
+  const [fromText, toText] = [from, to].map((t) => formatDay(content.dates[t]!));
+  const [beforeText, closeText] = formatPrices([before, close]);
+  const list = actions.map(
+    ({ type, value, exDay, related }) =>
+      `${type}${type === 'TICKER_CHANGE' ? ` to ${related}` : ` of ${value}`} on ${formatDay(exDay)}`,
+  );
+  const [{ low, high }] = step.growth.growths as [UnexplainedGrowth['growths'][number]];
+  const expected = low === high && low > 0 && step.growth.isAdjusted ? formatPrices([close / low])[0] : undefined;
+  const impliedText = expected === undefined ? 'which does not explain it' : `which implies ${expected}`;
+  return {
+    code: 'PRICE_JUMP',
+    path: formatBarPath(content, n, to),
+    message: `CLOSE went from ${beforeText} on ${fromText} to ${closeText} on ${toText} with ${list.join(' and ')}, ${impliedText}.${suggestInverse(step)}`,
+    value: close,
+  };
 }
 
-const isCancelled = ({ status }: CorporateAction) => status === 'cancelled';
-
-function hasActionBetween(sessions: readonly number[] | undefined, before: number, t: number): boolean {
-  return sessions?.some((session) => session > before && session <= t) ?? false;
+/** Suggests the inverse of the ratio of a split if it explains the move. */
+function suggestInverse(step: ActionStep): string {
+  const [action] = step.actions;
+  if (step.actions.length !== 1 || action === undefined || ACTION_KINDS[action.type] !== 'ratio') return '';
+  const ratio = 1 / action.value;
+  const isExplained = !isJump(computeUnexplainedGrowth({ ...step, actions: [{ ...action, value: ratio }] }));
+  return isExplained ? ` A ratio of ${Number(ratio.toPrecision(12))} explains the move.` : '';
 }
 
 function formatBarPath({ identifiers, dates }: MarketContent, n: number, t: number): string {

@@ -70,7 +70,7 @@ interface Span {
 function listSpans(
   identifiers: readonly string[],
   { storedPanels, fresh }: { readonly storedPanels: Panels; readonly fresh: Panels },
-  { rejected, restated, lastOf }: SecurityJudgement,
+  { rejected, restated, late, corrected, lastOf }: SecurityJudgement,
   { last, lastDay }: { readonly last: number; readonly lastDay: Day },
 ): Span[] {
   const [storedPlaces, other] = [storedPanels, fresh].map(
@@ -81,6 +81,8 @@ function listSpans(
     const end = n < 0 ? lastDay : lastOf[n]!;
     if (rejected.has(identifier)) return { n, m, from: Infinity, to: -Infinity };
     if (restated.has(identifier)) return { n, m, from: -Infinity, to: Math.max(last, end) };
-    return { n, m, from: end, to: last };
+    // Except for late and corrected bars, both versions are equal on stored days.
+    const firstChanged = Math.min(late.get(identifier)?.from ?? Infinity, corrected.get(identifier)?.from ?? Infinity);
+    return { n, m, from: Math.min(end, firstChanged - 1), to: last };
   });
 }

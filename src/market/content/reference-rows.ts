@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import { readText, type Cell } from '../formats/cells.js';
+import { readText, ShownValue, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
@@ -124,13 +124,16 @@ function detectKind(rows: readonly RawRow[], position: number): Kind {
     const text = readText(cell);
     if (text === null) continue;
     cellCount += 1;
-    if (typeof cell === 'boolean' || text === 'true' || text === 'false') booleans += 1;
+    if (isBoolean(cell) || text === 'true' || text === 'false') booleans += 1;
     else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text)))
       numbers += 1;
   }
   if (cellCount > 0 && numbers === cellCount) return 'number';
   return cellCount > 0 && booleans === cellCount ? 'boolean' : 'text';
 }
+
+const isBoolean = (cell: Cell | undefined): boolean =>
+  typeof cell === 'boolean' || (cell instanceof ShownValue && typeof cell.value === 'boolean');
 
 /**
  * Returns true if a text is a number of at most 15 digits, which a double reproduces. Longer digit strings are codes.
@@ -142,7 +145,7 @@ function isNumberText(text: string): boolean {
 function parseValue(cell: Cell | undefined, kind: Kind): ReferenceValue {
   const text = readText(cell);
   if (text === null) return null;
-  if (kind === 'boolean') return text === 'true';
+  if (kind === 'boolean') return text.toLowerCase() === 'true';
   if (kind === 'text') return text;
   const value = Number(text) + 0;
   return Number.isFinite(value) ? value : null;

@@ -79,7 +79,8 @@ export function refreshContent(
 }
 
 /** Returns true if no bar of a stored day changed. */
-const isHistoryKept = ({ restated, late }: SecurityJudgement): boolean => restated.size === 0 && late === 0;
+const isHistoryKept = ({ restated, late, corrected }: SecurityJudgement): boolean =>
+  restated.size === 0 && late.size === 0 && corrected.size === 0;
 
 const removeFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
   names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));

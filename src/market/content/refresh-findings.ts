@@ -1,6 +1,7 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import type { Rejection } from './judged-securities.js';
+import type { LateBars } from './changed-histories.js';
+import type { Correction, Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
 /** Accepted restatement of a history for a split. */
@@ -14,6 +15,9 @@ export interface AcceptedSplit {
 
 /** Maximum number of securities with an individual finding. A single finding counts the others. */
 const FINDINGS_MAX = 20;
+
+/** Maximum number of securities that the finding about late bars names. */
+const LATE_NAMES_MAX = 3;
 
 const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
@@ -48,6 +52,16 @@ export function createRejectionFindings(rejections: readonly Rejection[]): Findi
   });
 }
 
+/** Returns one finding for each security with accepted corrections of bars that were never published. */
+export function createCorrectionFindings(corrections: readonly Correction[]): Finding[] {
+  return limitItems(corrections, 'BAR_CORRECTED', ({ identifier, bars, actions, first }) => ({
+    severity: 'warning',
+    code: 'BAR_CORRECTED',
+    path: `market.${identifier}`,
+    message: `The source corrected ${identifier} on dates that were never published: ${describeDifferences(bars, actions)}${formatExamples(first)}. The store now has the values of the source. Results of those dates change.`,
+  }));
+}
+
 function describeDifferences(bars: RowCounts, actions: RowCounts): string {
   const describeKind = (counts: RowCounts, one: string) =>
     (['changed', 'removed', 'added'] as const).flatMap((kind) =>
@@ -72,16 +86,19 @@ export function createColumnFindings(columns: readonly string[], lastDay: Day): 
 }
 
 /** Reports bars that arrived later than those of other securities. */
-export function reportLateBars(late: number): Finding[] {
-  if (late === 0) return [];
-  const message = `${countText(late, 'late bar')} ${late === 1 ? 'was' : 'were'} added on dates that the store already had. Results of those dates change.`;
+export function reportLateBars(lateBars: ReadonlyMap<string, LateBars>): Finding[] {
+  if (lateBars.size === 0) return [];
+  const late = [...lateBars.values()].reduce((sum, { count }) => sum + count, 0);
+  const names = [...lateBars.keys()].slice(0, LATE_NAMES_MAX);
+  const nameText = `${names.join(', ')}${lateBars.size > names.length ? ' and others' : ''}`;
+  const message = `${countText(late, 'late bar')} of ${nameText} ${late === 1 ? 'was' : 'were'} added on dates that the store already had. Results of those dates change.`;
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 
 /** Returns individual findings of the first items. A further finding counts the remaining items. */
 function limitItems<T extends { readonly identifier: string }>(
   items: readonly T[],
-  code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',
+  code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED' | 'BAR_CORRECTED',
   findingOf: (item: T) => Finding,
 ): Finding[] {
   const findings = items.slice(0, FINDINGS_MAX).map(findingOf);

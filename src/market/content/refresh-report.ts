@@ -6,10 +6,11 @@ import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, hasAnyValue, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { DividendError } from './dividend-errors.js';
-import type { SecurityJudgement, Rejection } from './judged-securities.js';
+import type { SecurityJudgement, Rejection, UnpublishedDates } from './judged-securities.js';
 import {
   createColumnFindings,
   reportLateBars,
+  createCorrectionFindings,
   createRejectionFindings,
   splitFindings,
   type AcceptedSplit,
@@ -33,6 +34,8 @@ export interface RefreshOptions {
   readonly adjustment: Adjustment;
   /** Precision of dividends that are implied by adjusted closes of the source. */
   readonly dividendErrors?: readonly DividendError[];
+  /** Dates that were never published. */
+  readonly unpublished?: UnpublishedDates | undefined;
 }
 
 /** Result of a refresh, as its job reports it. */
@@ -61,7 +64,7 @@ export interface RefreshReport {
   readonly rejected_total: number;
   /**
    * Findings of the refresh. SPLIT_RESTATED and HISTORY_CHANGED concern a security, HISTORY_CHANGED also a dataset, and
-   * LATE_BARS all late bars.
+   * BAR_CORRECTED too; LATE_BARS concerns all late bars.
    */
   readonly findings: readonly Finding[];
 }
@@ -161,8 +164,9 @@ export function createRefreshReport(
       : sortFindings([
           ...splitFindings(splits),
           ...createRejectionFindings(rejections),
+          ...createCorrectionFindings([...(judgement?.corrected.values() ?? [])]),
           ...createColumnFindings(columns, lastDay),
-          ...reportLateBars(judgement?.late ?? 0),
+          ...reportLateBars(judgement?.late ?? new Map()),
           ...createTableFindings(tables, lastDay),
         ]),
   };

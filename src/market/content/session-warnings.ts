@@ -9,6 +9,21 @@ const DAYS_MAX = 20;
 /** Maximum number of securities and of days listed in one finding. */
 const LISTED_MAX = 3;
 
+/** Minimum number and share of days without a session at which a shift of all days is tested. */
+const SHIFTED_DAYS_MIN = 2;
+const SHIFTED_SHARE_MIN = 0.1;
+
+/**
+ * Describes a shift by one day if the days are sessions one day later or earlier. Days of another time zone are shifted
+ * in this way.
+ */
+function describeShift(dates: readonly Day[], closedCount: number, calendars: readonly Calendar[]): string {
+  if (closedCount < SHIFTED_DAYS_MIN || closedCount < SHIFTED_SHARE_MIN * dates.length) return '';
+  const shift = [1, -1].find((by) => dates.every((day) => !isNoSession(day + by, calendars)));
+  if (shift === undefined) return '';
+  return ` Every date is a session one day ${shift > 0 ? 'later' : 'earlier'}: the dates are probably days of another time zone.`;
+}
+
 /** Names of weekdays, Monday first. */
 const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
@@ -31,6 +46,7 @@ export function warnOfSessions(
   const days = [...content.dates]
     .flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: listIdentifiers(content, t) }] : []))
     .filter(({ names }) => names.length > 0);
+  const shiftText = describeShift([...content.dates], days.length, calendars);
   const usedCalendars = calendars
     .map(({ code }) => code)
     .toSorted()
@@ -44,13 +60,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${listText} and more. Indices with these calendars do not use them.`,
+      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${listText} and more. Indices with these calendars do not use them.${shiftText}`,
     });
     return;
   }
   for (const { day, names } of days) {
     const listText = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAY_NAMES[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${listText}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAY_NAMES[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${listText}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.${shiftText}`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

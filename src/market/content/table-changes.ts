@@ -186,7 +186,8 @@ function listActionRows(actions: readonly CorporateAction[]): Rows {
 }
 
 function listTerms(action: CorporateAction): [string, ReferenceValue][] {
-  const { type, value, payDay, status, announcedDay, related, subscriptionPrice } = action;
+  const { type, payDay, status, announcedDay, related, subscriptionPrice } = action;
+  const value = action.isUnpriced ? null : action.value;
   const { cash = null, scripRatio = null, electionDay = null, electionDefault = null } = action;
   const formatDate = (day: number | null): string | null => (day === null ? null : formatDay(day));
   return [

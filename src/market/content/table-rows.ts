@@ -1,8 +1,9 @@
 import type { Day } from '#domain/time/days.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { readDay, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { findInstant, isTimeOfDay, readDay, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
+import { restoreName } from '../tables/slashless-names.js';
 
 /** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
@@ -41,16 +42,26 @@ export function createNeededReader(cells: readonly (Cell | undefined)[], problem
 /** Returns an asset identifier. If the cell contains none, returns undefined and adds a finding. */
 export function readIdentifier(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
   const text = readText(cell);
-  if (text !== null && isAssetIdentifier(text)) return text;
+  const name = text === null ? null : restoreName(text, problems);
+  if (name !== null && isAssetIdentifier(name)) return name;
   problems.error(describeBadIdentifier(path(), text));
   return undefined;
 }
 
 /** Returns a day, null for an empty cell. For any other content, returns undefined and adds a finding. */
 export function readDate(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | null | undefined {
+  const text = formatWrittenCell(cell).slice(0, 80);
+  if (isTimeOfDay(findInstant(cell) ?? 0)) {
+    problems.error({
+      code: 'BAD_DATE',
+      path: path(),
+      message: `${JSON.stringify(text)} is an instant, and its local day depends on the time zone; it must be a date, YYYY-MM-DD.`,
+      value: text,
+    });
+    return undefined;
+  }
   const day = readDay(cell);
   if (day === undefined) {
-    const text = formatWrittenCell(cell).slice(0, 80);
     problems.error({
       code: 'BAD_DATE',
       path: path(),

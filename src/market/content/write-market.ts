@@ -122,7 +122,7 @@ function createActionGroup({ actions }: MarketContent): RowGroup {
     columns: [
       { name: 'identifier', kind: 'text', values: actions.map(({ identifier }) => identifier) },
       { name: 'type', kind: 'text', values: actions.map(({ type }) => type) },
-      { name: 'value', kind: 'double', values: Float64Array.from(actions, ({ value }) => value) },
+      { name: 'value', kind: 'double', values: Float64Array.from(actions, readStatedValue) },
       { name: 'ex_date', kind: 'day', values: actions.map(({ exDay }) => exDay) },
       { name: 'pay_date', kind: 'day', values: actions.map(({ payDay }) => payDay) },
       { name: 'status', kind: 'text', values: actions.map(({ status }) => status) },
@@ -137,6 +137,9 @@ function createActionGroup({ actions }: MarketContent): RowGroup {
     ],
   };
 }
+
+/** Returns the value of an action, NaN for a payment that is not stated. */
+const readStatedValue = ({ value, isUnpriced }: CorporateAction): number => (isUnpriced ? Number.NaN : value);
 
 /** Returns columns that only few stores have. */
 function createRareColumns(actions: MarketContent['actions']): ParquetColumn[] {

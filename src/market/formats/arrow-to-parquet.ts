@@ -11,7 +11,7 @@ import { formatReason } from '../tables/fault-reason.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeLz4Frame } from './lz4-frame.js';
 import type { ParquetColumn } from '#base/parquet/columns.js';
-import { assertTimeZone, createDayReader } from './time-zones.js';
+import { assertTimeZone, createDayReader, isUtc } from './time-zones.js';
 import { writeParquet, type RowGroup } from './write-parquet.js';
 
 /** Maximum size of the decompressed columns of one batch: eight columns of 16 million doubles. */
@@ -54,7 +54,7 @@ export async function writeArrowAsParquet(
         problems.error({
           code: 'WRONG_TYPE',
           path: `${label}.${name}`.slice(0, 80),
-          message: `The column has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
+          message: `The column ${name.slice(0, 80)} has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
         });
     }
     if (problems.errors > errorsBefore) return false;
@@ -123,7 +123,7 @@ type Kind = 'text' | 'boolean' | 'day' | 'number' | 'nothing';
 
 function findKind(type: DataType): Kind | undefined {
   if (DataType.isDictionary(type)) return findKind(type.dictionary as DataType);
-  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return 'text';
+  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type)) return 'text';
   if (DataType.isFloat(type) || DataType.isInt(type)) return 'number';
   if (DataType.isBool(type)) return 'boolean';
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return 'day';
@@ -139,9 +139,16 @@ interface Values {
 function createDayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
+  if (DataType.isTimestamp(type) && type.timezone && isUtc(zone)) return createInstantColumn(name, parts, rows);
   const convertToDay = createDayReader(zone);
   const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : convertToDay(ms)));
   return { name, kind: 'day', values };
+}
+
+/** Returns instants in UTC as texts, because their days depend on a time zone that the file does not state. */
+function createInstantColumn(name: string, parts: readonly Vector[], rows: number): ParquetColumn {
+  const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : new Date(ms).toISOString()));
+  return { name, kind: 'text', values };
 }
 
 function createColumn(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vector[], rows: number): ParquetColumn {

@@ -3,8 +3,25 @@ import { toDay, parseDay, type Day } from '#domain/time/days.js';
 /** Texts of the rows above the header of a table. */
 export type Heading = readonly (readonly string[])[];
 
+/** Time of a column with a time zone. Its day depends on a time zone; other dates have the day that they show. */
+export class Instant extends Date {}
+
 /** Cell of a table as read from its file format. An empty cell is null. */
-export type Cell = string | number | bigint | boolean | Date | null;
+export type Cell = string | number | bigint | boolean | Date | ShownValue | null;
+
+/** Number or logical value of a workbook whose cell shows another text than the value, such as 0007 or TRUE. */
+export class ShownValue {
+  readonly value: number | boolean;
+  readonly text: string;
+  constructor(value: number | boolean, text: string) {
+    this.value = value;
+    this.text = text;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+}
 
 /** Rows of a table, a few thousand at a time. Every row has one cell per column. */
 export interface CellBatch {
@@ -15,9 +32,12 @@ export interface CellBatch {
 export const TEXT_BYTES_MAX = 32_768;
 
 const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+const UTC_OFFSET = /^(Z|[+-]00(:?00)?)$/;
 const MISSING_TEXTS = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
+/** Maximum length of a text with an instant: more than nanoseconds, an offset and spaces around them. */
+const INSTANT_LENGTH_MAX = 60;
 
 /** First and last day of the API: 0001-01-01 and 9999-12-31. */
 const DAY_MIN: Day = toDay({ year: 1, month: 1, day: 1 });
@@ -31,6 +51,7 @@ export function readNumber(cell: Cell | undefined): number | undefined {
   if (cell === null || cell === undefined) return Number.NaN;
   if (typeof cell === 'number') return Number.isNaN(cell) || Number.isFinite(cell) ? cell : undefined;
   if (typeof cell === 'bigint') return Number(cell);
+  if (cell instanceof ShownValue) return typeof cell.value === 'number' ? cell.value : undefined;
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (MISSING_TEXTS.has(text)) return Number.NaN;
@@ -46,12 +67,29 @@ export function readNumber(cell: Cell | undefined): number | undefined {
 export function readDay(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return toWireDay(Math.floor(cell.getTime() / MS_PER_DAY));
+  if (cell instanceof ShownValue) return readDay(cell.text);
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (text === '' || text === 'NaT') return null;
   const match = DATE_TIME.exec(text);
   return match === null ? undefined : toWireDay(parseDay(match[1]!) ?? Number.NaN);
 }
+
+/**
+ * Returns the milliseconds since 1970 of a cell with an instant in UTC. Returns undefined for other cells, including
+ * texts with another offset, which are in the local time of the file.
+ */
+export function findInstant(cell: Cell | undefined): number | undefined {
+  if (cell instanceof Instant) return cell.getTime();
+  if (typeof cell !== 'string' || cell.length > INSTANT_LENGTH_MAX) return undefined;
+  const [, day, time, , , offset] = DATE_TIME.exec(cell.trim()) ?? [];
+  if (day === undefined || time === undefined || offset === undefined || !UTC_OFFSET.test(offset)) return undefined;
+  const ms = Date.parse(`${day}T${time.slice(1, time.length - offset.length)}Z`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** Returns true for an instant that is not the beginning of a day in UTC. Its day is unknown without a time zone. */
+export const isTimeOfDay = (ms: number): boolean => ms % MS_PER_DAY !== 0;
 
 const toWireDay = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 

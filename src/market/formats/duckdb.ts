@@ -2,7 +2,7 @@ import type * as DuckDbApi from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
 import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
-import { type Cell, TEXT_BYTES_MAX } from './cells.js';
+import { Instant, type Cell, TEXT_BYTES_MAX } from './cells.js';
 import { TEXT_BYTES } from './short-names.js';
 
 // Loads the package by `require`. `import` takes 0.1 s more, because it searches all CommonJS files for export names,
@@ -222,7 +222,7 @@ export function toCell(value: DuckDBValue): Cell {
     return value;
   if (value instanceof DuckDBDecimalValue) return value.toDouble();
   if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000);
-  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
-    return new Date(Number(value.micros / 1000n));
+  if (value instanceof DuckDBTimestampValue) return new Date(Number(value.micros / 1000n));
+  if (value instanceof DuckDBTimestampTZValue) return new Instant(Number(value.micros / 1000n));
   return String(value);
 }

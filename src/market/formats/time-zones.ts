@@ -15,6 +15,9 @@ export function parseOffsetMinutes(zone: string): number | undefined {
   return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
 }
 
+/** Returns true if a zone is UTC. Files state it for instants of every exchange, so it states no local day. */
+export const isUtc = (zone: string): boolean => /^(utc|gmt|etc\/(utc|gmt)|z|[+-]00:?00)$/i.test(zone);
+
 /** Checks that a time zone exists. @throws Error for an unknown time zone */
 export function assertTimeZone(zone: string, column: string): void {
   if (parseOffsetMinutes(zone) !== undefined || isTimeZone(zone)) return;

@@ -1,5 +1,5 @@
 import { toDay } from '#domain/time/days.js';
-import { formatWrittenCell, type Cell, type Heading } from './cells.js';
+import { formatWrittenCell, ShownValue, type Cell, type Heading } from './cells.js';
 import { removeProtection } from './formula-text.js';
 import { findAttribute, readXmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
@@ -61,14 +61,14 @@ export async function readWorkbook(
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
   const texts = await listSharedTexts(members.get('xl/sharedStrings.xml'));
-  const dateStyles = await readDateStyles(members.get('xl/styles.xml'));
+  const styles = await readStyles(members.get('xl/styles.xml'));
   for (const { name, path } of sheets) {
     const member = members.get(path);
     if (member === undefined) throw new WorkbookFault(name, 'The workbook lists the sheet but does not contain it.');
     await readSheet(
       name,
       member,
-      { texts, dateStyles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900, skip: skipOf(name) },
+      { texts, styles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900, skip: skipOf(name) },
       onSheet,
     );
   }
@@ -133,9 +133,16 @@ async function listSharedTexts(member: ZipMember | undefined): Promise<readonly 
   return texts;
 }
 
-/** Returns true for each cell style that displays a date. */
-async function readDateStyles(member: ZipMember | undefined): Promise<readonly boolean[]> {
-  const styles: boolean[] = [];
+/** Display of the numbers of a cell style. */
+interface CellStyle {
+  readonly isDate: boolean;
+  /** Returns the text that a cell shows for a number. It is undefined for formats of amounts. */
+  readonly show?: ((value: number) => string | undefined) | undefined;
+}
+
+/** Returns the displays of the cell styles. */
+async function readStyles(member: ZipMember | undefined): Promise<readonly CellStyle[]> {
+  const styles: CellStyle[] = [];
   if (member === undefined) return styles;
   const customFormats = new Map<number, string>();
   let isCellStyles = false;
@@ -150,7 +157,9 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
       );
     if (token.name === 'xf' && isCellStyles) {
       const format = Number(findAttribute(token.attributes, 'numFmtId') ?? 0);
-      styles.push(BUILT_IN_DATES.has(format) || isDateFormat(customFormats.get(format)));
+      const code = customFormats.get(format);
+      const isDate = BUILT_IN_DATES.has(format) || isDateFormat(code);
+      styles.push({ isDate, show: isDate || code === undefined ? undefined : createCodeFormatter(code) });
     }
   }
   return styles;
@@ -164,9 +173,44 @@ function isDateFormat(code: string | undefined): boolean {
   );
 }
 
+/** Matches the format of a code: digits with literals, such as 0000, 000-00 or "A"000, and no decimals or thousands. */
+const CODE_FORMAT = /^(?:[0#?]|"[^"]*"|\\.|[-/ ():]|_.)+$/;
+
+/** Parts of a code format: a placeholder of a digit, or a literal. */
+const CODE_PART = /"([^"]*)"|\\(.)|_.|([0#?])|(.)/g;
+
+/**
+ * Returns a function that formats a whole number as a code with leading zeros or literals. Returns undefined for other
+ * formats, whose texts are amounts.
+ */
+function createCodeFormatter(formatCode: string): ((value: number) => string | undefined) | undefined {
+  const [code = ''] = formatCode.split(';');
+  if (!CODE_FORMAT.test(code) || !/[0?]|["\\]/.test(code) || !/[0#?]/.test(code)) return undefined;
+  const parts = [...code.matchAll(CODE_PART)].map(([all, quoted, escaped, digit, literal]) => ({
+    digit,
+    text: all.startsWith('_') ? ' ' : (quoted ?? escaped ?? literal ?? ''),
+  }));
+  const first = parts.findIndex(({ digit }) => digit !== undefined);
+  return (value) => {
+    if (!Number.isSafeInteger(value) || value < 0) return undefined;
+    let digits = String(value);
+    let shown = '';
+    for (let i = parts.length - 1; i >= 0; i--) {
+      const { digit, text } = parts[i]!;
+      if (digit === undefined) shown = text + shown;
+      else {
+        const last = digits.at(-1) ?? (digit === '0' ? '0' : digit === '?' ? ' ' : '');
+        shown = (i === first ? digits.slice(0, -1) : '') + last + shown;
+        digits = digits.slice(0, -1);
+      }
+    }
+    return shown.trim();
+  };
+}
+
 interface SheetContext {
   readonly texts: readonly string[];
-  readonly dateStyles: readonly boolean[];
+  readonly styles: readonly CellStyle[];
   readonly epoch: number;
   readonly skip: number;
 }
@@ -255,7 +299,7 @@ function parseColumn(reference: string | undefined, next: number): number {
 
 function readValue(
   cell: { readonly type: string; readonly style: number; readonly text: string; readonly isFormula: boolean },
-  { texts, dateStyles, epoch }: SheetContext,
+  { texts, styles, epoch }: SheetContext,
   sheet: string,
 ): SheetCell {
   const { type, text } = cell;
@@ -271,7 +315,7 @@ function readValue(
     case 'inlineStr':
       return removeFormulaMark(text);
     case 'b':
-      return text === '1';
+      return new ShownValue(text === '1', text === '1' ? 'TRUE' : 'FALSE');
     case 'd':
       return text;
     case 'e':
@@ -279,8 +323,11 @@ function readValue(
     default: {
       if (text.trim() === '') return null;
       const value = Number(text);
-      if (!dateStyles[cell.style]) return Number.isFinite(value) ? value : text;
-      return new Date((epoch + value) * MS_PER_DAY);
+      const style = styles[cell.style];
+      if (style?.isDate === true) return new Date((epoch + value) * MS_PER_DAY);
+      if (!Number.isFinite(value)) return text;
+      const shownText = style?.show?.(value) ?? String(value);
+      return shownText === String(value) ? value : new ShownValue(value, shownText);
     }
   }
 }

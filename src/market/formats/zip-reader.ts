@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
+import { describeForeignText } from './foreign-text.js';
 
 /** Maximum number of members of a workbook: a workbook with four sheets has about twenty. */
 const PARTS_MAX = 64;
@@ -38,7 +39,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     fromBuffer(
       buffer,
       { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false },
-      (error, zip) => (error ? reject(new ZipFault(formatError(error))) : resolve(zip)),
+      (error, zip) => (error ? reject(new ZipFault(describeForeignText(archive) ?? formatError(error))) : resolve(zip)),
     );
   });
   if (file.entryCount > membersMax)

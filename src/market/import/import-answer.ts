@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { TableFiles } from '../sources/folder.js';
 import type { TableKind } from '../tables/table-kinds.js';
@@ -18,6 +19,7 @@ export interface ImportResponse {
   readonly storedFiles: TableFiles | null;
   /** True if the store will be served after the import. */
   readonly load: boolean;
+  readonly calendars: UsedCalendars;
 }
 
 /** Function that decides how to handle an import, given its header. */

@@ -14,7 +14,7 @@ import { refuseAppendedAdjustment, type ImportResult, addRowsRead } from './perf
  * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
  */
 export async function importTable(
-  { table: { path, dataset, format }, answer: { folder, storedFiles, load }, terms }: TableImport,
+  { table: { path, dataset, format }, answer: { folder, storedFiles, load, calendars }, terms }: TableImport,
   problems: Problems,
   onProgress: (fraction: number) => void,
 ): Promise<ImportResult | undefined> {
@@ -43,7 +43,7 @@ export async function importTable(
     terms,
   });
   const { adjustment } = terms;
-  const importTerms = { folder, isServed: load, adjustment, derived: sourceResult?.derived ?? null };
+  const importTerms = { folder, isServed: load, calendars, adjustment, derived: sourceResult?.derived ?? null };
   if (sourceResult === undefined || storedFiles === null)
     return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...importTerms };
   const storedResult = await readSource(storedFiles, problems, () => {}, { isOwn: true });

@@ -1,3 +1,4 @@
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import { ImportBody, type ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
@@ -27,6 +28,7 @@ export interface ImportResult {
   /** Folder into which the content is written. */
   readonly folder: string;
   readonly isServed: boolean;
+  readonly calendars: UsedCalendars;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface ImportResult {
  */
 export async function performImport(
   bytes: Uint8Array,
-  problems: Problems,
+  { problems, calendars }: { readonly problems: Problems } & Pick<MarketInterpretation, 'calendars'>,
   ask: (header: ImportHeader) => Promise<ImportResponse>,
 ): Promise<ImportResult | undefined> {
   const { value, overflows } = parseJson(bytes);
@@ -54,23 +56,21 @@ export async function performImport(
     tables === null
       ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
-  const { folder, storedFiles, load: isServed } = await ask(header);
-  const importedContent = await readImport(source, problems, header);
+  const { folder, storedFiles, load: isServed, calendars: usedCalendars } = await ask(header);
+  const importedContent = await readImport(source, problems, { ...header, calendars });
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (storedFiles !== null) refuseAppendedAdjustment(header, problems);
-  const { adjustment } = header;
+  const terms = { adjustment: header.adjustment, folder, isServed, calendars: usedCalendars };
   if (importedContent === undefined || storedFiles === null)
-    return importedContent && { ...recountMarketRows(importedContent, header.mapping), adjustment, folder, isServed };
+    return importedContent && { ...recountMarketRows(importedContent, header.mapping), ...terms };
   const storedResult = await readSource(storedFiles, problems, () => {}, { isOwn: true });
   const mergedContent = storedResult && mergeContents(storedResult.content, importedContent.content, problems);
   return (
     mergedContent && {
       ...importedContent,
       ...addRowsRead(mergedContent, importedContent.rows),
-      adjustment,
-      folder,
-      isServed,
+      ...terms,
     }
   );
 }

@@ -5,10 +5,12 @@ import { suggestName } from '#base/text/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
 import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
-import { CsvFault, readCsv } from '../sources/csv.js';
+import { readCsv } from '../sources/csv.js';
+import { CsvFault } from '../sources/csv-records.js';
 import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
+import { isHeaderless } from '../mapping/market-tables.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import type { SourceResult } from '../sources/source-read.js';
@@ -146,7 +148,8 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
     names.add(name);
     const label = formatLabel(table, name);
     problems.nameFile(label, member.name);
-    const terms = table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {};
+    const { skip_rows: skip, encoding, columns: named } = mapping ?? {};
+    const terms = table === 'market' ? { skip, encoding, isHeaderless: isHeaderless(named) } : {};
     try {
       if (isImportedWorkbook)
         await readWorkbookMember(

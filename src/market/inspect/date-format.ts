@@ -14,6 +14,9 @@ export interface DateFormat {
  */
 const EPOCH_DAY_RANGE = { from: -56_000, to: 36_500 } as const;
 
+/** Serial dates of Excel from 1954 to 2173, with or without a time of day. */
+const SERIAL_DATE = /^[2-9]\d{4}(\.\d+)?$/;
+
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
 /** Returns the date format of a column; undefined if no format fits all cells. */
@@ -43,7 +46,9 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
       return typeof day === 'number' && day > 365 && day <= EPOCH_DAY_RANGE.to;
     });
   });
-  return epoch && { format: epoch, others: [] };
+  if (epoch !== undefined) return { format: epoch, others: [] };
+  const isSerial = filledCells.every((cell) => SERIAL_DATE.test(readText(cell)!));
+  return isSerial ? { format: 'excel', others: [] } : undefined;
 }
 
 /**

@@ -1,7 +1,8 @@
+import { formatDay } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { readText, type Cell } from '../formats/cells.js';
+import { isTimeOfDay, readText, type Cell } from '../formats/cells.js';
 import { parseAnyThousands, readCommaNumber, splitUnits } from '../mapping/written-numbers.js';
-import { createDayReader } from '../mapping/date-formats.js';
+import { createDayReader, createInstantReader } from '../mapping/date-formats.js';
 import { isFooterText } from '../mapping/footers.js';
 import { detectDateFormat } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
@@ -108,7 +109,17 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
     return;
   }
   const { format, others } = result;
+  const findInstant = createInstantReader(format);
+  if (!cells.some((cell) => isTimeOfDay(findInstant(cell) ?? 0))) delete draft.mapping.time_zone; // the cells are days
   if (format !== null) draft.mapping.date_format = format;
+  const serial = readText(cells[0]);
+  if (format === 'excel')
+    ask(draft, {
+      field: 'date_format',
+      question: `The dates are numbers such as ${serial}, which is ${formatDay(createDayReader(format)(serial)!)} as a serial date of Excel. Are they serial dates?`,
+      taken: format,
+      others: [],
+    });
   const question = `Every date fits ${[format, ...others].join(' and ')}. The first format is used.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
 }

@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { formatDay } from '#domain/time/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -21,10 +20,19 @@ import { createSingleTable, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { chooseAfterReading, filterDateFormats } from './date-question.js';
 import { correctMapping } from './correct-mapping.js';
-import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
-import { listAlternativeBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
-import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
-import { describeTable, listTableProblems } from './unrecognised-tables.js';
+import { proposeMapping, stateAdjustment, applyAnswers, type Proposal } from './propose.js';
+import { createBasis, listAlternativeBases, type Answers, type Basis, type Question } from './question.js';
+import {
+  addPositions,
+  SAMPLE_ROWS,
+  SAMPLE_TABLES,
+  sampleContent,
+  sampleFiles,
+  type TableNameSource,
+  type Sample,
+} from './sample.js';
+import { askTimeZone, type UsedZones } from './zone-question.js';
+import { createEmptyInspection, createPreview, type Inspection } from './inspection.js';
 
 /** Data to inspect. */
 export type InspectedData =
@@ -41,37 +49,17 @@ export type InspectedData =
 /** Data that is read in place. */
 type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
 
-/** Result of an inspection. Contains the proposal for reading the data, and its effect. */
-export interface Inspection {
-  /** Files, sheets or tables of the market. */
-  readonly files: number;
-  readonly rows_read: number;
-  readonly mapping: Mapping;
-  /** Names of the tables in a database, if the market has another name than its dataset. */
-  readonly tables: TableNames;
-  readonly adjustment: Adjustment;
-  readonly basis: Basis;
-  readonly confidence: Confidence;
-  readonly recognised_as: string | null;
-  readonly unsure: readonly Question[];
-  readonly preview: {
-    readonly index: number[];
-    readonly columns: string[];
-    readonly data: (string | number | null)[][];
-  };
-  readonly findings: readonly Finding[];
-}
-
 /** Settings of an inspection that are known in advance. */
 export interface InspectionTerms {
   /** Mapping to use instead of a proposal. Its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
   /** Questions that are already answered. */
   readonly answers?: Answers;
+  readonly zones?: UsedZones;
 }
 
-/** Maximum number of bars in a preview. */
-const PREVIEW_ROWS = 10;
+/** Maximum number of files whose problems are listed if no table was recognised. */
+const EXAMINED_FILES_MAX = 200;
 
 /** Maximum number of readings. Duplicates may need two corrections, zeros and text columns one each. */
 const TRIALS_MAX = 6;
@@ -132,19 +120,32 @@ function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspecti
 
 async function inspectReadable(
   inspected: OpenedData,
-  { mapping: suppliedMapping = null, answers = {} }: InspectionTerms,
+  { mapping: suppliedMapping = null, answers = {}, zones = {} }: InspectionTerms,
 ): Promise<Inspection> {
   const problems = createProblems();
-  const source = await openSource(inspected, problems, answers);
-  if (source === undefined) return createEmptyInspection(source, problems);
+  const source = await openSource(inspected, problems, { answers, tablesMax: SAMPLE_TABLES });
+  if (source === undefined) return createEmptyInspection([], 0, problems);
   if (suppliedMapping !== null)
-    return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, trialsMax: 1 });
+    return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, zones, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
     (hasColumnAnswer(answers) ? declareProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
-    ? createEmptyInspection(source, problems)
-    : tryMapping(source, proposal, { answers, trialsMax: TRIALS_MAX });
+    ? inspectUnrecognised(inspected, source, { answers, problems })
+    : tryMapping(source, proposal, { answers, zones, trialsMax: TRIALS_MAX });
+}
+
+/** Examines each file of an unrecognised source, up to a limit, and reports its problems. */
+async function inspectUnrecognised(
+  inspected: OpenedData,
+  source: Source,
+  { answers, problems }: { readonly answers: Answers; readonly problems: Problems },
+): Promise<Inspection> {
+  const files = source.filesOf(Mapping.parse({ ignore: answers.ignore ?? [] }));
+  if (files <= source.samples.length) return createEmptyInspection(source.samples, source.samples.length, problems);
+  const allProblems = createProblems();
+  const allFiles = await openSource(inspected, allProblems, { answers, tablesMax: EXAMINED_FILES_MAX });
+  return createEmptyInspection(allFiles?.samples ?? [], files, allProblems);
 }
 
 /**
@@ -160,47 +161,16 @@ const declareProposal = (mapping: Mapping, { adjustment }: Answers): Proposal =>
   questions: [],
 });
 
-function createEmptyInspection(source: Source | undefined, problems: Problems): Inspection {
-  const tables = source?.samples ?? [];
-  const isEmpty =
-    problems.errors === 0 &&
-    tables.length > 0 &&
-    tables.every(({ rows, fault }) => rows.length === 1 && fault === undefined);
-  if (isEmpty)
-    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The table has a header and no rows.' });
-  else if (problems.errors === 0)
-    for (const problem of listTableProblems(tables)) {
-      problems.nameFile(problem.path, problem.file);
-      problems.error(problem);
-    }
-  return {
-    files: tables.length,
-    rows_read: 0,
-    mapping: Mapping.parse({}),
-    tables: {},
-    adjustment: 'none',
-    basis: createBasis('none', 'No rows were read.'),
-    confidence: 'unsure',
-    recognised_as: null,
-    unsure: isEmpty
-      ? []
-      : [
-          {
-            field: 'columns',
-            question: `Which columns contain the date and the close? No table of prices was recognised.${describeTable(tables[0])}`,
-            taken: null,
-            others: [],
-            required: true,
-          },
-        ],
-    preview: { index: [], columns: [], data: [] },
-    findings: problems.findings(),
-  };
+interface Sampling {
+  readonly answers: Answers;
+  /** Maximum number of sampled tables. */
+  readonly tablesMax: number;
 }
 
-async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {
+async function openSource(inspected: OpenedData, problems: Problems, sampling: Sampling): Promise<Source | undefined> {
+  const { answers, tablesMax } = sampling;
   const encoding = answers.encoding ?? null;
-  if (inspected.kind === 'files') return openFiles(inspected.files, problems, answers);
+  if (inspected.kind === 'files') return openFiles(inspected.files, problems, sampling);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const databaseSamples = await sampleDatabase(place, SAMPLE_ROWS, problems);
@@ -219,9 +189,13 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
     };
   }
   const bytes = decodeContent(inspected.content, inspected.kind);
-  const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
+  const { names, samples } = await sampleContent(inspected.kind, bytes, problems, {
+    encoding,
+    ignore: answers.ignore,
+    tablesMax,
+  });
   return {
-    samples,
+    samples: addPositions(samples, answers.columns),
     tables: {},
     namedBy: inspected.kind === 'xlsx' ? 'sheet' : 'file',
     filesOf: (mapping) => names.filter((name) => isMarketTable(mapping, name)).length,
@@ -229,19 +203,24 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
   };
 }
 
-async function openFiles(files: TableFiles, problems: Problems, { encoding = null, ignore }: Answers): Promise<Source> {
+async function openFiles(
+  files: TableFiles,
+  problems: Problems,
+  { answers: { encoding = null, ignore, columns }, tablesMax }: Sampling,
+): Promise<Source> {
   let duckDb: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, {
     encoding,
     ignore,
+    tablesMax,
     duck: async () => (duckDb ??= await openDuckDb({ files: paths })),
   });
   duckDb?.close();
   const listMarketFiles = (mapping: Mapping) =>
     files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
   return {
-    samples,
+    samples: addPositions(samples, columns),
     tables: {},
     namedBy: 'file',
     filesOf: (mapping) => listMarketFiles(mapping).length,
@@ -252,13 +231,19 @@ async function openFiles(files: TableFiles, problems: Problems, { encoding = nul
 
 interface Trial {
   readonly answers: Answers;
+  readonly zones: UsedZones;
   /** Maximum number of readings of the source. */
   readonly trialsMax: number;
 }
 
 /** Reads a source as proposed, and repeats the reading with corrections that the findings imply. */
-async function tryMapping(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
-  let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
+async function tryMapping(
+  source: Source,
+  proposal: Proposal,
+  { answers, zones, trialsMax }: Trial,
+): Promise<Inspection> {
+  const { calendars } = zones;
+  let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none', calendars };
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
@@ -277,6 +262,12 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       const questionIndex = questions.findIndex(({ field }) => field === correction.question?.field);
       if (questionIndex >= 0) questions.splice(questionIndex, 1);
       if (correction.question !== undefined) questions.push(correction.question);
+      continue;
+    }
+    const zoneQuestion = trial < trialsMax ? askTimeZone(terms.mapping!, problems.findings(), zones) : undefined;
+    if (zoneQuestion !== undefined) questions.push(zoneQuestion);
+    if (zoneQuestion?.required === false) {
+      terms = { ...terms, mapping: { ...terms.mapping!, time_zone: zoneQuestion.taken } };
       continue;
     }
     await filterDateFormats(questions, async (date_format) => {
@@ -302,12 +293,6 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
   }
 }
 
-const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
-  adjustment,
-  reason,
-  others: listAlternativeBases(adjustment),
-});
-
 /** Returns the price basis. Adjusted closes can show it: if they imply no split, the closes are adjusted for splits. */
 function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
@@ -324,19 +309,4 @@ function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: 
   const otherAdjustments = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others: otherAdjustments, required: false });
   return createBasis(taken, reason);
-}
-
-/** Returns the first bars, by security. */
-function createPreview(content: MarketContent | undefined): Inspection['preview'] {
-  if (content === undefined) return { index: [], columns: [], data: [] };
-  const { identifiers, dates, fields } = content;
-  const rows: (string | number | null)[][] = [];
-  for (let n = 0; n < identifiers.length && rows.length < PREVIEW_ROWS; n++) {
-    for (let t = 0; t < dates.length && rows.length < PREVIEW_ROWS; t++) {
-      const values = [...fields.values()].map((panel) => panel[t * identifiers.length + n]!);
-      if (values.some((value) => value === value))
-        rows.push([identifiers[n]!, formatDay(dates[t]!), ...values.map((value) => (value === value ? value : null))]);
-    }
-  }
-  return { index: rows.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data: rows };
 }

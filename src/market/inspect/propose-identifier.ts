@@ -1,4 +1,5 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
+import { replaceSlashes } from '../tables/slashless-names.js';
 import { readText, type Cell } from '../formats/cells.js';
 import { findFileIdentifier, findLabelledValue } from '../mapping/market-tables.js';
 import { ask, isPlainNumber, listTexts, type ProposalDraft } from './draft.js';
@@ -14,6 +15,9 @@ interface Tables {
   readonly samples: readonly Sample[];
   readonly namedBy: TableNameSource;
 }
+
+/** Returns true for an identifier, in which slashes are replaced. */
+const isIdentifier = (text: string): boolean => isAssetIdentifier(replaceSlashes(text));
 
 /**
  * Proposes the source of the identifier: a column, a cell above the header, or the file names. Returns false if no
@@ -61,7 +65,7 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
         !ATTRIBUTE_HEADING.test(each) &&
         isWorded(column(each)) &&
         !listTexts(each).some((text) => PERCENT_TEXT.test(text)) &&
-        listTexts(each).every(isAssetIdentifier) &&
+        listTexts(each).every(isIdentifier) &&
         (!areRepeated || countKeys(each) > new Set(days).size),
     )
     .toSorted((a, b) => countKeys(b) - countKeys(a));
@@ -85,9 +89,7 @@ export const isWorded = (cells: readonly (Cell | undefined)[]) =>
  * security, and the column contains its company name.
  */
 const isIdentifiedByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
-  samples.length > 1 &&
-  findRole(name) === 'identifier' &&
-  cells.every((cell) => !isAssetIdentifier(readText(cell) ?? ''));
+  samples.length > 1 && findRole(name) === 'identifier' && cells.every((cell) => !isIdentifier(readText(cell) ?? ''));
 
 /**
  * Proposes a label above the header, such as `Security | AAPL US Equity`, if it states the identifier in every table.
@@ -97,7 +99,7 @@ function proposeHeadingIdentifier(draft: ProposalDraft, { samples }: Tables): bo
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(listTexts));
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => findRole(text) === 'identifier'));
   const label = labels.find((each) =>
-    headings.every((heading) => isAssetIdentifier(findLabelledValue(each, heading) ?? '')),
+    headings.every((heading) => isIdentifier(findLabelledValue(each, heading) ?? '')),
   );
   if (label === undefined) return false;
   draft.mapping.identifier_from = `heading:${removeColon(label)}`;
@@ -124,7 +126,7 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
   const pattern = `file:${findCommonPattern(names, namedBy)}`;
-  if (!names.every((name) => isAssetIdentifier(findFileIdentifier(pattern, name) ?? ''))) return false;
+  if (!names.every((name) => isIdentifier(findFileIdentifier(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
   const fileIdentifier = names.length === 1 ? findFileIdentifier(pattern, names[0]!) : null;
   const question = `No column contains the identifier. The name of the ${namedBy} is used: ${fileIdentifier}.`;

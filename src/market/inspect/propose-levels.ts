@@ -1,5 +1,5 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { replaceSlashes } from '../mapping/slashless-names.js';
+import { replaceSlashes } from '../tables/slashless-names.js';
 import { findFieldLevels } from '../mapping/wide-columns.js';
 import {
   useAdjustedAsClose,

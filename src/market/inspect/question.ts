@@ -45,3 +45,10 @@ export const listAlternativeBases = (adjustment: Adjustment): Basis['others'] =>
     adjustment: otherAdjustment,
     meaning: ADJUSTMENT_MEANINGS[otherAdjustment],
   }));
+
+/** Returns a price basis with its alternatives. */
+export const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
+  adjustment,
+  reason,
+  others: listAlternativeBases(adjustment),
+});

@@ -28,6 +28,7 @@ const ROLE_HEADINGS: Readonly<Record<Role, readonly string[]>> = {
     'asofdate',
     'timestamp',
     'windowstart',
+    'tsevent',
     'caldt',
     'dlycaldt',
     'datadate',

@@ -1,7 +1,10 @@
 import { basename } from 'node:path';
+import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
-import { readCellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
+import { isHeaderless, namePositions } from '../mapping/market-tables.js';
+import { readCellText, readCsv } from '../sources/csv.js';
+import { CsvFault, type CsvRecord } from '../sources/csv-records.js';
 import { formatScan } from '../sources/parquet/parquet.js';
 import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
@@ -54,16 +57,18 @@ interface SampleTerms {
   readonly encoding: TextEncoding | null;
   /** Names of ignored sheets. */
   readonly ignore?: readonly string[] | undefined;
+  /** Maximum number of sampled tables. */
+  readonly tablesMax: number;
 }
 
-/** Reads the first rows of at most `SAMPLE_TABLES` files. Reports problems of a file and continues. */
+/** Reads the first rows of at most `tablesMax` files. Reports problems of a file and continues. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
   { duck, ...terms }: SampleTerms & { readonly duck: () => Promise<DuckDb> },
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
-  for (const file of selectSpread(files)) {
+  for (const file of selectSpread(files, terms.tablesMax)) {
     const sample =
       file.format === 'parquet'
         ? await readParquetRows(file, await duck(), problems)
@@ -73,13 +78,16 @@ export async function sampleFiles(
   return samples;
 }
 
+/** Adds a header of positions to tables without a header, if the columns are named by position. */
+export const addPositions = (samples: readonly Sample[], columns: Mapping['columns'] | undefined): readonly Sample[] =>
+  isHeaderless(columns)
+    ? samples.map((sample) => ({ ...sample, rows: [namePositions(sample.rows[0]?.length ?? 0), ...sample.rows] }))
+    : samples;
+
 /** Selects files at even distances, including the first and the last. */
-function selectSpread<T>(files: readonly T[]): readonly T[] {
-  if (files.length <= SAMPLE_TABLES) return files;
-  return Array.from(
-    { length: SAMPLE_TABLES },
-    (_, i) => files[Math.round((i * (files.length - 1)) / (SAMPLE_TABLES - 1))]!,
-  );
+function selectSpread<T>(files: readonly T[], most: number): readonly T[] {
+  if (files.length <= most) return files;
+  return Array.from({ length: most }, (_, i) => files[Math.round((i * (files.length - 1)) / (most - 1))]!);
 }
 
 type Rows = Omit<Sample, 'name'>;
@@ -229,7 +237,7 @@ async function sampleArchive(
   const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
   const readWorkbookMember = createWorkbookReader();
-  for (const member of selectSpread(sampledMembers)) {
+  for (const member of selectSpread(sampledMembers, terms.tablesMax)) {
     const rows =
       texts.length > 0
         ? await readMemberRows(member, terms.encoding)

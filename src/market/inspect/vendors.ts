@@ -119,7 +119,14 @@ export const VENDORS: readonly Vendor[] = [
   {
     name: 'Polygon flat file',
     columns: ['ticker', 'open', 'close', 'high', 'low', 'volume', 'window_start', 'transactions'],
-    mapping: {},
+    mapping: { time_zone: 'America/New_York' },
+    adjustment: 'none',
+    questions: [],
+  },
+  {
+    name: 'Databento',
+    columns: ['ts_event', 'open', 'high', 'low', 'close', 'volume'],
+    mapping: { ignore: ['rtype', 'publisher_id', 'instrument_id'], price_divisor: 1e9 },
     adjustment: 'none',
     questions: [],
   },

@@ -1,11 +1,10 @@
 import { formatDay, type Day } from '#domain/time/days.js';
-import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
 import { countDecimals, SINGLE_PRECISION, computeUnit } from '../content/written-precision.js';
 import type { DividendError } from '../content/dividend-errors.js';
-import { removeEmptyLines, type Panels } from '../panels/panels.js';
+import type { Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /**
@@ -44,7 +43,7 @@ interface Range {
 }
 
 /** Closes and adjusted closes of one security, on the days with both. */
-interface Closes {
+export interface Closes {
   readonly days: readonly Day[];
   readonly close: readonly number[];
   readonly adjusted: readonly number[];
@@ -61,11 +60,9 @@ interface Plateau {
   readonly rounding: number;
 }
 
-/** Panels without adjusted closes, and the actions derived from the adjusted closes. */
-export interface DerivedMarket {
-  readonly panels: Panels;
+/** Actions that adjusted closes imply. */
+export interface ImpliedActions {
   readonly actions: readonly CorporateAction[];
-  readonly derived: DerivedActions;
   readonly errors: readonly DividendError[];
 }
 
@@ -81,23 +78,36 @@ interface SecurityActions {
  * multiple falls without an explanation, a warning is given.
  * @cost O(days x securities)
  */
-export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
+export function deriveActions(
+  panels: Panels,
+  adjustment: MarketData['adjustment'],
+  problems: Problems,
+): ImpliedActions {
   const adjustedCloses = panels.fields.get(ADJUSTED_CLOSE);
-  if (adjustedCloses === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
-  const remainingPanels = removeEmptyLines({
-    ...panels,
-    fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
-  });
+  if (adjustedCloses === undefined) return { actions: [], errors: [] };
   const results = panels.identifiers.map((identifier, n) =>
     collectActions(identifier, createCloses(panels, adjustedCloses, n), adjustment, problems),
   );
-  const actions = results.flatMap((securityActions) => securityActions.actions);
-  const splits = actions.filter(({ type }) => type === 'SPLIT').length;
-  const errors = results.flatMap((securityActions) => securityActions.errors);
-  return { panels: remainingPanels, actions, derived: { dividends: actions.length - splits, splits }, errors };
+  return {
+    actions: results.flatMap((securityActions) => securityActions.actions),
+    errors: results.flatMap((securityActions) => securityActions.errors),
+  };
 }
 
-function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
+/** Returns an action without other terms. */
+export const createPlainAction = (
+  terms: Pick<CorporateAction, 'identifier' | 'type' | 'value' | 'exDay'>,
+): CorporateAction => ({
+  ...terms,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+});
+
+/** Returns the closes and adjusted closes of a security. */
+export function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has this field
   const series = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
   const refusals: (readonly [Day, number])[] = [];
@@ -121,17 +131,7 @@ function collectActions(
   const actions: CorporateAction[] = [];
   const errors: DividendError[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
-    actions.push({
-      identifier,
-      type,
-      value,
-      exDay,
-      payDay: null,
-      status: null,
-      announcedDay: null,
-      related: null,
-      subscriptionPrice: null,
-    });
+    actions.push(createPlainAction({ identifier, type, value, exDay }));
   if (closes.refused.length > 0) problems.warning(describeNonPositiveClose(identifier, closes.refused));
   const [first, ...steps] = listSteps(listPlateaus(closes, adjustment), adjustment);
   const decimals = Math.min(CASH_DECIMALS, countDecimals(closes.close) ?? CASH_DECIMALS);

@@ -1,21 +1,39 @@
 import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
-import { readDay, type Cell } from '../formats/cells.js';
+import { findInstant, readDay, type Cell } from '../formats/cells.js';
 
 /**
  * Function that returns the day in a cell. It returns null if the cell is empty, undefined if it is not a valid day.
  */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
-const SECONDS_PER_DAY = 86_400;
-const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = {
-  epoch_s: SECONDS_PER_DAY,
-  epoch_ms: SECONDS_PER_DAY * 1e3,
-  epoch_us: SECONDS_PER_DAY * 1e6,
-  epoch_ns: SECONDS_PER_DAY * 1e9,
+const MS_PER_DAY = 86_400_000;
+/** Decimal digits of a unit below those of a second. */
+const EPOCH_DIGITS: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = {
+  epoch_s: 0,
+  epoch_ms: 3,
+  epoch_us: 6,
+  epoch_ns: 9,
 };
 
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+/** Names of months without accents: English, German, French, Spanish, Italian, Dutch, Portuguese, and abbreviations. */
+const MONTHS: readonly (readonly string[])[] = [
+  'january januar jaenner janner janvier enero gennaio januari janeiro',
+  'february februar fevrier febrero febbraio februari fevereiro',
+  'march maerz marz mrz mars marzo maart mrt marco',
+  'april avril abril aprile',
+  'may mai mayo maggio mei maio',
+  'june juni juin junio giugno junho',
+  'july juli juillet julio luglio julho',
+  'august aout agosto augustus',
+  'september septembre septiembre settembre setembro',
+  'october oktober octobre octubre ottobre outubro',
+  'november novembre noviembre novembro',
+  'december dezember decembre diciembre dicembre dezembro',
+].map((names) => names.split(' '));
+
+/** Maximum length of the name of a month. */
+const MONTH_LENGTH_MAX = 12;
 
 /** Two-digit years from this one on belong to the 20th century, lower ones to the 21st, as in POSIX. */
 const CENTURY_PIVOT = 69;
@@ -47,8 +65,11 @@ export const COMMON_FORMATS = [
   'D.M.YYYY',
   'D-MMM-YYYY',
   'D MMM YYYY',
+  'D. MMM YYYY',
+  'D.MMM.YYYY',
   'MMM D, YYYY',
   'D-MMM-YY',
+  'D MMM YY',
   'M/D/YY',
   'D/M/YY',
   'YYYY/M/D',
@@ -58,9 +79,18 @@ export const COMMON_FORMATS = [
 /** Returns a reader of days in a format. Null means YYYY-MM-DD. A date cell has its day in any format. */
 export function createDayReader(format: string | null): DayReader {
   if (format === null) return readDay;
-  const parseText = Object.hasOwn(UNITS_PER_DAY, format)
-    ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
-    : createPatternReader(format);
+  const parseInstant = createEpochReader(format);
+  const parseText =
+    format === 'excel'
+      ? parseSerial
+      : parseInstant === undefined
+        ? createPatternReader(format)
+        : (text: string) => {
+            const ms = parseInstant(text);
+            return ms === undefined
+              ? undefined
+              : (readDay(new Date(Math.floor(ms / MS_PER_DAY) * MS_PER_DAY)) ?? undefined);
+          };
   return (cell) => {
     if (cell === null || cell === undefined) return null;
     if (cell instanceof Date) return readDay(cell);
@@ -70,12 +100,40 @@ export function createDayReader(format: string | null): DayReader {
   };
 }
 
-function createEpochReader(units: number): (text: string) => Day | undefined {
-  return (text) => {
-    if (!/^-?\d{1,20}$/.test(text)) return undefined;
-    const day = Math.floor(Number(text) / units);
-    return readDay(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
-  };
+/** Serial number 0 of Excel's dates, which count a 29 February 1900. */
+const SERIAL_EPOCH = toDay({ year: 1899, month: 12, day: 30 });
+
+/** First serial number after the 29 February 1900 that does not exist. */
+const SERIAL_MIN = 61;
+
+/** Returns the day of a serial number of Excel, of which a fraction is the time of day. */
+function parseSerial(text: string): Day | undefined {
+  if (!/^\d{1,7}(\.\d*)?$/.test(text) || Number(text) < SERIAL_MIN) return undefined;
+  return readDay(new Date((SERIAL_EPOCH + Math.floor(Number(text))) * MS_PER_DAY)) ?? undefined;
+}
+
+/**
+ * Returns a reader of instants in a format, in milliseconds since 1970. Its result is undefined for cells whose day does
+ * not depend on a time zone, or which are not valid.
+ */
+export function createInstantReader(format: string | null): (cell: Cell | undefined) => number | undefined {
+  const parseInstant = format === null ? undefined : createEpochReader(format);
+  if (parseInstant === undefined)
+    return format === null ? findInstant : (cell) => (cell instanceof Date ? findInstant(cell) : undefined);
+  const readUtcDay = createDayReader(format);
+  return (cell) =>
+    cell instanceof Date
+      ? findInstant(cell)
+      : typeof readUtcDay(cell) === 'number'
+        ? parseInstant(String(cell).trim())
+        : undefined;
+}
+
+/** Returns a parser of numbers since 1970, in milliseconds. Returns undefined for a pattern of dates. */
+function createEpochReader(format: string): ((text: string) => number | undefined) | undefined {
+  if (!Object.hasOwn(EPOCH_DIGITS, format)) return undefined;
+  const msPerUnit = 10 ** (3 - EPOCH_DIGITS[format as keyof typeof EPOCH_DIGITS]); // the key was just tested
+  return (text) => (/^-?\d{1,20}(\.0*)?$/.test(text) ? Math.floor(Number(text) * msPerUnit) : undefined);
 }
 
 function createPatternReader(format: string): (text: string) => Day | undefined {
@@ -84,8 +142,8 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
     if (text.length > TEXT_MAX) return undefined;
     const parts: Partial<Record<Part, string>> = {};
     let position = 0;
-    for (const token of tokens) {
-      const length = matchToken(token, text, position);
+    for (const [i, token] of tokens.entries()) {
+      const length = matchToken(token, text, position, tokens[i + 1]);
       if (length === 0) return undefined;
       const digitsPart = DIGITS_BY_TOKEN[token];
       if (digitsPart !== undefined) parts[digitsPart.part] = text.slice(position, position + length);
@@ -100,24 +158,28 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
  * Returns the number of characters at a position that match a token of a format. Matches as many as possible; returns 0
  * if none match.
  */
-function matchToken(token: string, text: string, position: number): number {
+function matchToken(token: string, text: string, position: number, next?: string): number {
   const digitsPart = DIGITS_BY_TOKEN[token];
   if (digitsPart === undefined) {
     if (/\s/.test(token)) return run(text, position, TEXT_MAX, isSpace);
     return text[position] === token ? 1 : 0;
   }
   if (digitsPart.digits === null) {
-    const letters = run(text, position, 9, isLetter);
+    const letters = run(text, position, MONTH_LENGTH_MAX, isLetter);
     if (letters < 3) return 0;
-    return text[position + letters] === '.' ? letters + 1 : letters;
+    return text[position + letters] === '.' && next !== '.' ? letters + 1 : letters;
   }
   const [least, most] = digitsPart.digits;
   const digits = run(text, position, most, isDigit);
-  return digits < least ? 0 : digits;
+  if (digits < least) return 0;
+  // French writes the first day of a month as 1er.
+  return digitsPart.part === 'day' && /^er\b/i.test(text.slice(position + digits, position + digits + 3))
+    ? digits + 2
+    : digits;
 }
 
 const isSpace = (character: string): boolean => /\s/.test(character);
-const isLetter = (character: string): boolean => /[A-Za-z]/.test(character);
+const isLetter = (character: string): boolean => /\p{L}/u.test(character);
 const isDigit = (character: string): boolean => character >= '0' && character <= '9';
 
 function run(text: string, from: number, most: number, is: (character: string) => boolean): number {
@@ -133,7 +195,7 @@ function combineDayParts({
 }: Partial<Record<Part, string>>): Day | undefined {
   const year = parseYear(years);
   const month = parseMonth(months);
-  const day = Number(days);
+  const day = Number.parseInt(days, 10);
   if (month < 1 || month > 12) return undefined;
   const result = toDay({ year, month, day });
   return parseDay(formatDay(result)) === result && isSameDate(result, { year, month, day }) ? result : undefined;
@@ -154,6 +216,13 @@ function parseYear(text: string): number {
   return text.length > 2 ? year : year + (year >= CENTURY_PIVOT ? 1900 : 2000);
 }
 
+/** Returns the month of a number or of a name. A name may be cut, if only one month begins with its letters. */
 function parseMonth(text: string): number {
-  return /^\d/.test(text) ? Number(text) : MONTHS.indexOf(text.slice(0, 3).toLowerCase()) + 1;
+  if (/^\d/.test(text)) return Number(text);
+  const letters = text
+    .normalize('NFD')
+    .toLowerCase()
+    .replaceAll(/[^a-z]/g, '');
+  const months = MONTHS.flatMap((names, i) => (names.some((name) => name.startsWith(letters)) ? [i + 1] : []));
+  return months.length === 1 ? months[0]! : 0;
 }

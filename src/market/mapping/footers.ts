@@ -137,9 +137,9 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       catching(deferredProblems, () => rows.refuseRow(file, message, first));
       settle(deferredProblems, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
     },
-    toPanels() {
+    toPanels(reference) {
       endTable();
-      return rows.toPanels();
+      return rows.toPanels(reference);
     },
     get rows() {
       return rows.rows - footerRows;

@@ -1,11 +1,11 @@
 import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
-import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import { describeBadDay } from '../tables/key-problems.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import { formatWrittenCell, type Cell } from '../formats/cells.js';
-import { createDayReader } from './date-formats.js';
+import { createDayReader, createInstantReader } from './date-formats.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 import type { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
@@ -13,6 +13,9 @@ import { createNumberReader } from './written-numbers.js';
 
 /** Price columns of a mapped market, including the adjusted close. */
 export const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
+
+/** Largest 64-bit integer, with which vendors of fixed-point prices mark a missing one. */
+const UNDEFINED_FIXED_POINT = 2 ** 63;
 
 /** Matches texts that vendors write for a missing number. */
 const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
@@ -43,7 +46,7 @@ export interface MappedCells {
 }
 
 interface MappedCellsDependencies {
-  readonly rows: Pick<MarketRows, 'refuseNumber'>;
+  readonly rows: Pick<NamedMarketRows, 'refuseNumber' | 'dayOfInstant'>;
   readonly texts: ReturnType<typeof createTextColumns>;
 }
 
@@ -53,12 +56,15 @@ export function createMappedCells(
   { rows, texts }: MappedCellsDependencies,
 ): MappedCells {
   const readDay = createDayReader(mapping.date_format);
+  const findInstant = createInstantReader(mapping.date_format);
   const countMarks = createCountMarks(mapping, problems);
 
   function readPrice(isPrice: boolean, value: number): number {
-    if (!isPrice || value > 0) return value;
+    if (!isPrice) return value;
+    if (value > 0)
+      return value >= UNDEFINED_FIXED_POINT && mapping.price_divisor > 1 ? Number.NaN : value / mapping.price_divisor;
     if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;
-    return mapping.negative_prices === 'absolute' ? -value : value;
+    return (mapping.negative_prices === 'absolute' ? -value : value) / mapping.price_divisor;
   }
 
   function readNumber(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined {
@@ -82,7 +88,8 @@ export function createMappedCells(
   }
 
   function readMappedDay(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined {
-    const day = readDay(cell);
+    const instant = findInstant(cell);
+    const day = instant === undefined ? readDay(cell) : rows.dayOfInstant(instant);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = formatCellPath(file.label, row, name);

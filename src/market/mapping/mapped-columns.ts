@@ -3,7 +3,8 @@ import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 import { getColumnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
-import { isWholeName } from './market-tables.js';
+import { isHeaderless, isWholeName } from './market-tables.js';
+import { findStatedName, readsStatedActions } from './own-dividends.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
@@ -127,7 +128,13 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
     const position = findPosition(written, mapping.adjusted_close);
     if (position >= 0) names[position] = ADJUSTED_CLOSE;
   }
+  if (readsStatedActions(mapping))
+    written.forEach((column, i) => {
+      const name = findStatedName(column);
+      if (names[i] === '' && name !== undefined && !names.includes(name)) names[i] = name;
+    });
   const isNamedByTable = isWholeName(mapping);
+  if (isHeaderless(mapping.columns)) return names;
   const usedNames = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;

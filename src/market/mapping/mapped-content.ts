@@ -3,12 +3,14 @@ import type { PriceOverride } from '#domain/documents/price-override.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 import { compareActions } from '../content/action-rows.js';
 import { joinContent } from '../content/whole-content.js';
+import type { ZoneTerms } from '../content/instant-days.js';
 import type { ContentTables, MarketContent } from '../content/market-content.js';
 import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { Problems } from '../tables/problems.js';
 import type { Panels } from '../panels/panels.js';
-import { deriveActions } from './adjusted-closes.js';
+import { readsStatedActions } from './own-dividends.js';
+import { readVendorActions } from './stated-actions.js';
 import { wrapFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
@@ -18,6 +20,8 @@ export interface MarketInterpretation {
   readonly adjustment: MarketData['adjustment'];
   /** Closes that replace closes of the source. */
   readonly overrides?: readonly Pick<PriceOverride, 'identifier' | 'date' | 'price'>[] | undefined;
+  /** Calendars of the service, from which the time zones of exchanges follow. */
+  readonly calendars?: ZoneTerms['calendars'];
 }
 
 /** Interpretation of a market without a mapping. */
@@ -33,10 +37,11 @@ export interface CompleteContent {
 
 /** Creates the reader of the rows of a market. */
 export function createMarketRowsOn(
-  { mapping }: MarketInterpretation,
+  { mapping, calendars }: MarketInterpretation,
   problems: Problems,
-  options: MarketRowsOptions = {},
+  { isPart = false }: Pick<MarketRowsOptions, 'isPart'> = {},
 ): MarketRows {
+  const options = { isPart, calendars };
   return mapping === null
     ? createMarketRows(problems, options)
     : wrapFooters((seen) => createMappedRows(mapping, seen, options), problems);
@@ -60,12 +65,17 @@ export function completeMappedContent(
     });
     return undefined;
   }
-  if (mapping === null || mapping.adjusted_close === null) {
+  if (mapping === null || !readsStatedActions(mapping)) {
     const content = joinContent(panels, tables, problems);
     return content && { content, derived: null };
   }
   refuseTwice(tables, adjustment, problems);
-  const { panels: remainingPanels, actions, derived, errors } = deriveActions(panels, adjustment, problems);
+  const {
+    panels: remainingPanels,
+    actions,
+    derived,
+    errors,
+  } = readVendorActions(panels, { ...mapping, adjustment }, problems);
   const content = joinContent(
     remainingPanels,
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },

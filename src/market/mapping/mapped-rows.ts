@@ -1,4 +1,5 @@
 import type { Day } from '#domain/time/days.js';
+import type { ReferenceTable } from '#domain/market/market-data.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import type { Problems } from '../tables/problems.js';
@@ -17,6 +18,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const rows = createMarketRows(problems, {
     ...options,
     onDuplicate: mapping.on_duplicate,
+    timeZone: mapping.time_zone,
     isJoined: mapping.layout === 'wide',
   });
   const findName = createTableNames(mapping, problems);
@@ -87,10 +89,10 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
   }
 
-  function toPanels(): Panels | undefined {
+  function toPanels(reference?: ReferenceTable): Panels | undefined {
     texts.report();
     cells.report();
-    const panels = rows.toPanels();
+    const panels = rows.toPanels(reference);
     if (panels === undefined) return undefined;
     const fields = new Map([...panels.fields].filter(([name]) => !texts.has(name)));
     if (fields.has('CLOSE')) return { ...panels, fields };

@@ -45,11 +45,25 @@ export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapp
     layout === 'long' &&
     (from === null || from === 'column') &&
     mapping.date_format === null &&
+    mapping.time_zone === null &&
     mapping.decimal === '.' &&
     mapping.thousands === null &&
     mapping.units === 'refuse' &&
+    mapping.price_divisor === 1 &&
     mapping.on_duplicate === 'refuse' &&
     mapping.zero_prices === 'refuse' &&
     mapping.negative_prices === 'refuse'
   );
 }
+
+/** Name of a column of a table without a header: its position, counted from 1. */
+const POSITION = /^#[1-9]\d*$/;
+
+/** Returns true if a mapping names its columns by position, because the tables have no header. */
+export const isHeaderless = (columns: Mapping['columns'] | undefined): boolean => {
+  const names = Object.values(columns ?? {});
+  return names.length > 0 && names.every((name) => POSITION.test(name));
+};
+
+/** Returns the names of columns by position: #1, #2 and so on. */
+export const namePositions = (count: number): string[] => Array.from({ length: count }, (_, i) => `#${i + 1}`);

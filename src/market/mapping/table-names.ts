@@ -2,6 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
+import { restoreName } from '../tables/slashless-names.js';
 import type { Heading } from '../formats/cells.js';
 import { findTableIdentifier, isWholeName } from './market-tables.js';
 
@@ -20,7 +21,7 @@ export function createTableNames(mapping: Mapping, problems: Problems): TableNam
   return (label, table, heading) => {
     if (!isWholeName(mapping)) return undefined;
     const from = mapping.identifier_from!; // tested above
-    const identifier = findTableIdentifier(from, table, heading) ?? '';
+    const identifier = restoreName(findTableIdentifier(from, table, heading) ?? '', problems);
     if (!isAssetIdentifier(identifier)) {
       const message = from.startsWith('file:')
         ? `${quoteText(table)} says no identifier: ${from} was expected.`

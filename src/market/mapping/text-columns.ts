@@ -6,6 +6,8 @@ import { explainNotANumber } from '../formats/cells.js';
 /** Problems of the texts in a column that the mapping does not name. */
 interface ColumnProblems {
   readonly first: Problem[];
+  /** Name of the column in the table. */
+  readonly written: string;
   count: number;
 }
 
@@ -31,7 +33,7 @@ export function createTextColumns(problems: Problems): TextColumns {
   const columns = new Map<string, ColumnProblems>();
 
   function add(name: string, text: string, { file, row, column }: TextLocation): void {
-    const refusal = columns.get(name) ?? { first: [], count: 0 };
+    const refusal = columns.get(name) ?? { first: [], written: file.written[column]!, count: 0 };
     columns.set(name, refusal);
     refusal.count += 1;
     const columnName = file.written[column]!;
@@ -45,8 +47,9 @@ export function createTextColumns(problems: Problems): TextColumns {
   }
 
   function report(): void {
-    for (const [name, { first, count }] of columns) {
-      if (!numberColumns.has(name))
+    for (const [target, { first, count, written }] of columns) {
+      const name = target.startsWith('\u0000') ? written : target;
+      if (!numberColumns.has(target))
         problems.warning({
           code: 'COLUMN_IGNORED',
           path: `market.${name}`,

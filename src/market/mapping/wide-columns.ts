@@ -2,6 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { readText, type Cell } from '../formats/cells.js';
 import { getColumnName, isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE, findPosition } from './mapped-columns.js';
+import { findStatedName, readsStatedActions } from './own-dividends.js';
 
 /** Column of a wide table: one field of one security. */
 export interface WideColumn {
@@ -131,8 +132,10 @@ export function createTwoRowColumns(
 
 function createColumn(mapping: Mapping, [field, identifier]: readonly [string, string]): WideColumn | undefined {
   if (field.trim() === '' || identifier.trim() === '') return undefined;
-  if (mapping.ignore.includes(field) || mapping.ignore.includes(identifier)) return undefined;
-  return { identifier: identifier.trim(), field: getField(mapping, field) };
+  const name = getField(mapping, field);
+  const isIgnored = mapping.ignore.includes(field) && name !== findStatedName(field);
+  if (isIgnored || mapping.ignore.includes(identifier)) return undefined;
+  return { identifier: identifier.trim(), field: name };
 }
 
 /** Returns true if the first of two levels contains the fields. The level with more known fields counts. */
@@ -146,11 +149,13 @@ const isField = (mapping: Mapping, name: string) =>
   getField(mapping, name) !== name.trim() || isKnownColumn('market', name);
 
 /** Returns the field with the name in a table. */
-export function getField({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
+export function getField(mapping: Mapping, written: string): string {
+  const { columns, adjusted_close: adjusted } = mapping;
   const isLike = (name: string | null) => name !== null && findPosition([written], name) === 0;
   if (isLike(adjusted)) return ADJUSTED_CLOSE;
   const mappedField = Object.entries(columns).find(([, from]) => isLike(from));
-  return getColumnName('market', mappedField === undefined ? written : mappedField[0]);
+  if (mappedField !== undefined) return getColumnName('market', mappedField[0]);
+  return (readsStatedActions(mapping) ? findStatedName(written) : undefined) ?? getColumnName('market', written);
 }
 
 /** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */

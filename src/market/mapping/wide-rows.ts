@@ -2,9 +2,9 @@ import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
+import { restoreName } from '../tables/slashless-names.js';
 import { readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeColumns, PRICE_FIELDS, type MappedCells, type MappedFile } from './mapped-cells.js';
-import { createNameRestorer } from './slashless-names.js';
 import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
 import {
@@ -46,8 +46,6 @@ export function createWideRows(
   problems: Problems,
   { rows, texts, cells }: WideRowsDependencies,
 ): WideRows {
-  const restoreName = createNameRestorer(problems);
-
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
     const field = findTableField(mapping, table);
     if (field === undefined) {
@@ -67,7 +65,7 @@ export function createWideRows(
     const names = columns.columns.map((column) => column?.field ?? '');
     const file = rows.openFile(source, names);
     const codes = columns.columns.map(
-      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, restoreName(column.identifier)),
+      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, restoreName(column.identifier, problems)),
     );
     for (const name of names) texts.numbered.add(name);
     const mappedFile: MappedFile = {

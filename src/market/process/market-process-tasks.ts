@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { readEpochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -97,11 +99,20 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   }
 }
 
+/** Opens the calendars of the service at their first use. */
+function openOnDemand({ closures = {} }: UsedCalendars): Calendars {
+  let opened: Calendars | undefined;
+  const open = () => (opened ??= correctCalendars(openCalendars(), closures));
+  return { list: () => open().list(), get: (code: string) => open().get(code) };
+}
+
 async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
+  const calendars = openOnDemand(request.options.calendars);
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, inspectionTerms } = request.input;
-    return { kind: 'inspected', inspection: await inspect(inspected, inspectionTerms) };
+    const zones = { calendars, codes: request.options.calendars.codes };
+    return { kind: 'inspected', inspection: await inspect(inspected, { ...inspectionTerms, zones }) };
   }
   if (request.task === 'query') {
     const { runQuery } = await import('../sql/run-query.js');
@@ -109,31 +120,50 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
     return { kind: 'queried', outcome };
   }
   const problems = createProblems();
-  if (request.task === 'parquetLines') {
-    const { writeParquetLines } = await import('../formats/parquet-lines.js');
-    try {
-      return { kind: 'lines', lines: await writeParquetLines(request.input.from, request.input.to) };
-    } catch (fault) {
-      if (isFull(fault)) throw fault;
-      const message = `The bytes are no Parquet file that can be read: ${formatReason(fault)}.`;
-      problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
-      return { kind: 'refused', findings: problems.findings() };
-    }
+  return request.task === 'parquetLines'
+    ? writeLines(request.input, problems)
+    : readMarket(request, growing, { problems, calendars });
+}
+
+async function writeLines(
+  { from, to }: { readonly from: string; readonly to: string },
+  problems: Problems,
+): Promise<MarketTaskReport> {
+  const { writeParquetLines } = await import('../formats/parquet-lines.js');
+  try {
+    return { kind: 'lines', lines: await writeParquetLines(from, to) };
+  } catch (fault) {
+    if (isFull(fault)) throw fault;
+    const message = `The bytes are no Parquet file that can be read: ${formatReason(fault)}.`;
+    problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
+    return { kind: 'refused', findings: problems.findings() };
   }
+}
+
+/** Reads or changes a market, hands its panels over, and checks its content. */
+async function readMarket(
+  request: ContentRequest,
+  growing: GrowingDigests,
+  { problems, calendars }: { readonly problems: Problems; readonly calendars: Calendars },
+): Promise<MarketTaskReport> {
   const { sharedFiles } = request.options;
   const outgoingMarket =
     sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
-  const result = await perform(request, problems, {
-    begin(panels) {
-      outgoingMarket?.begin(panels);
-      growing.begin(panels);
+  const result = await perform(
+    request,
+    { problems, calendars },
+    {
+      begin(panels) {
+        outgoingMarket?.begin(panels);
+        growing.begin(panels);
+      },
+      complete(from, to) {
+        outgoingMarket?.send(from, to);
+        growing.complete(from, to);
+      },
+      digested: growing.digested,
     },
-    complete(from, to) {
-      outgoingMarket?.send(from, to);
-      growing.complete(from, to);
-    },
-    digested: growing.digested,
-  });
+  );
   if (result === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows, rowsRead } = result;
   const transfer = async () =>
@@ -144,13 +174,13 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
         });
   // Skips the warnings for a part of a market. They would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
-  const { codes, closures = {} } = request.options.calendars;
-  const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
+  const { codes, closures = {} } = result.calendars ?? request.options.calendars;
+  const used = { codes, open: () => correctCalendars(openCalendars(), closures) };
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
     const warnings = isWhole
-      ? findContentWarnings(content, { adjustment: result.adjustment, calendars }, problems)
+      ? findContentWarnings(content, { adjustment: result.adjustment, calendars: used }, problems)
       : readWarnings;
     const contentDigests = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
     return { ...contentDigests, warnings, readWarnings };
@@ -187,11 +217,16 @@ interface WrittenContent {
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False if the market will not be served. */
   readonly isServed?: boolean;
+  /** Calendars of the indices that use the store, if they were not known at the start of the task. */
+  readonly calendars?: UsedCalendars;
 }
 
+/** Request for a task that returns the content of a market. */
+type ContentRequest = Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>;
+
 async function perform(
-  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>,
-  problems: Problems,
+  { task, input, options }: ContentRequest,
+  { problems, calendars }: { readonly problems: Problems; readonly calendars: Calendars },
   follower: DayFollower,
 ): Promise<WrittenContent | undefined> {
   // Loads modules that are not needed for reading files on demand, because the first load of a store waits for the
@@ -208,7 +243,7 @@ async function perform(
         input.files,
         problems,
         (fraction, message) => onProgress(0.9 * fraction, message),
-        { ...input, follower },
+        { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
       return (
         sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
@@ -221,7 +256,7 @@ async function perform(
         input.tables,
         problems,
         (fraction, message) => onProgress(0.9 * fraction, message),
-        { ...input, follower },
+        { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
       return (
         sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
@@ -229,12 +264,15 @@ async function perform(
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
-      const result = await performImport(await readFile(options.bodyFile!), problems, ask);
+      const result = await performImport(await readFile(options.bodyFile!), { problems, calendars }, ask);
       return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'importTable': {
       const { importTable } = await import('../import/import-table.js');
-      const result = await importTable(input, problems, (fraction) => onProgress(0.6 * fraction, 'reading'));
+      const terms = { ...input.terms, calendars };
+      const result = await importTable({ ...input, terms }, problems, (fraction) =>
+        onProgress(0.6 * fraction, 'reading'),
+      );
       return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'generate': {

@@ -21,7 +21,7 @@ import type {
   MarketTasks,
 } from './market-tasks.js';
 import type { ImportResponse } from '../import/import-answer.js';
-import type { Inspection } from '../inspect/inspect.js';
+import type { Inspection } from '../inspect/inspection.js';
 import type { SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import { createIncomingMarket } from './incoming-market.js';
 import { isFull, type TransferMessage } from '../panels/shared-market.js';
@@ -107,12 +107,16 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
 }
 
 /**
- * Inspects data and proposes a mapping, within a minute. @throws Refusal STORE_READ_FAILED if the process fails,
+ * Inspects data and proposes a mapping, within a minute. @param calendars that stored indices use. @throws Refusal STORE_READ_FAILED if the process fails,
  * exceeds its time or is killed
  */
-export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
+export async function inspectMarket(
+  input: MarketTasks['inspect'],
+  signal: AbortSignal,
+  calendars: UsedCalendars = { codes: [] },
+): Promise<Inspection> {
   signal.throwIfAborted();
-  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
+  const options = { sharedFiles: null, bodyFile: null, calendars, memory: findMemoryLimit() };
   const report = await exchangeMessages(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },

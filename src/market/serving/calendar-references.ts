@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import {
-  Corrections,
+  parseCorrections,
   parseSessionReference,
   readSessionReference,
+  type Corrections,
   type SessionReference,
 } from '#domain/calendars/session-reference.js';
 
@@ -28,5 +29,5 @@ export function readReferences(folder: string): SessionReference[] {
 
 /** Reads the corrections of calendars. @throws if the file contains no valid corrections */
 export function readCorrections(file: string): Corrections {
-  return Corrections.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return parseCorrections(JSON.parse(readFileSync(file, 'utf8')));
 }

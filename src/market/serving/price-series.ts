@@ -172,7 +172,7 @@ function listEffectsBySession(
 ): Map<number, SessionEffect> {
   const effects = new Map<number, SessionEffect>();
   if (adjustment === 'total') return effects;
-  for (const { type, value, exDay, status, subscriptionPrice } of actions) {
+  for (const { type, value, exDay, status, subscriptionPrice, worth = Number.NaN } of actions) {
     if (status === 'cancelled') continue;
     const t = findFirstAtLeast(dates, exDay);
     if (t === dates.length) continue;
@@ -182,6 +182,8 @@ function listEffectsBySession(
       effects.set(t, { ...earlierEffect, ratio: earlierEffect.ratio * value });
     else if (kind === 'cash' && adjust === 'total')
       effects.set(t, { ...earlierEffect, cash: earlierEffect.cash + value });
+    else if (type === 'SPIN_OFF' && adjust === 'total' && value > 0)
+      effects.set(t, { ...earlierEffect, spunOff: earlierEffect.spunOff + worth });
     else if (type === 'RIGHTS_ISSUE' && adjust === 'total' && subscriptionPrice !== null && value > 0) {
       effects.set(t, { ...earlierEffect, rights: earlierEffect.rights + value, subscription: subscriptionPrice });
     }

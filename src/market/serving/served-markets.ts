@@ -144,7 +144,10 @@ function createNoDataRefusal(failed: FailedLoad | undefined): Refusal {
 
 /** Describes the error of an active store, and how to fix it. */
 export function describeFailure({ datasetId, error }: FailedLoad): string {
-  return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
+  const findings = error.detail?.['findings'];
+  const [first] = Array.isArray(findings) ? (findings as readonly { readonly message?: unknown }[]) : [];
+  const reason = typeof first?.message === 'string' ? `${error.message} ${first.message}` : error.message;
+  return `The active data store ${datasetId} could not be read: ${reason} Fix its source and activate it again, or activate another.`;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createActionRows } from '../content/action-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from '../content/market-content.js';
-import type { CsvRecord } from './csv.js';
+import type { CsvRecord } from './csv-records.js';
 import { createMarketRecords, describeRow, readTextCells } from './csv.js';
 import {
   completeMappedContent,
@@ -92,7 +92,7 @@ export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): Co
     toTables,
     toContent() {
       const contentTables = toTables();
-      const panels = market.toPanels();
+      const panels = market.toPanels(contentTables.reference);
       if (panels === undefined) reportSeries(market.names(), contentTables.series, problems);
       const content = panels && completeMappedContent(panels, contentTables, terms, problems);
       return problems.errors === 0 ? content : undefined;

@@ -1,6 +1,8 @@
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
+import { describeForeignText, HEAD_BYTES } from '../formats/foreign-text.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
 import { toCell, streamChunks, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
@@ -8,7 +10,7 @@ import { formatReason } from '../tables/fault-reason.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
-import { readColumns, planMarketColumns, formatScan } from './parquet/parquet.js';
+import { readColumns, planInstants, planMarketColumns, formatScan } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
@@ -16,11 +18,19 @@ import { reportMarketProblems } from './parquet/parquet-problems.js';
 import { readTypedMarket, type TypedMarketResult, type OnSecurities } from './read-typed-market.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import type { SourceReadState } from './source-read.js';
+import type { MarketReadState, SourceReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: SourceReadState & { readonly onNames: OnSecurities },
+  {
+    digests,
+    problems,
+    follower,
+    terms,
+    duck: open,
+    onNames,
+    reference,
+  }: MarketReadState & { readonly onNames: OnSecurities },
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<TypedMarketResult | undefined> {
@@ -40,7 +50,12 @@ export async function readParquetMarket(
     if (checkedFiles === undefined) return undefined;
     const { files, columns: typed } = checkedFiles;
     const scan = formatScan(files, { withRows: false });
-    const columns = planMarketColumns(typed, problems, terms.mapping);
+    const columns = await planInstants(
+      connection,
+      scan,
+      planMarketColumns(typed, problems, terms.mapping),
+      typed.map(({ name }) => name),
+    );
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duckDb,
@@ -72,7 +87,7 @@ export async function readParquetMarket(
       if (marketFile === undefined) continue;
       await readCells(connection, file, names, (cells) => rows.addCells(marketFile, cells));
     }
-    const panels = rows.toPanels();
+    const panels = rows.toPanels(reference);
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
@@ -109,11 +124,26 @@ async function checkFiles(
   return problems.errors > errorsBefore ? undefined : result;
 }
 
+/** Returns a message if a file takes the place of a table. Returns undefined for other and for unreadable files. */
+function describeForeignFile(path: string): string | undefined {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = new Uint8Array(HEAD_BYTES);
+      return describeForeignText(bytes.subarray(0, readSync(file, bytes)));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined; // the reader of the file reports the error
+  }
+}
+
 /** Describes a file that DuckDB cannot read. */
-export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
+export const describeUnreadableFile = ({ label, path }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
-  message: describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
+  message: describeForeignFile(path) ?? describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
 });
 
 /** Returns a clear message for errors that the reader describes unclearly. Returns undefined for other errors. */
@@ -157,7 +187,10 @@ export async function readParquetTable<T>(
     }
   } catch (error) {
     if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
-    const message = describeReaderFault(error) ?? `The files cannot be read: ${formatReason(error)}`;
+    const message =
+      files.map(({ path }) => describeForeignFile(path)).find((each) => each !== undefined) ??
+      describeReaderFault(error) ??
+      `The files cannot be read: ${formatReason(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }

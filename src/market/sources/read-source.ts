@@ -5,6 +5,7 @@ import { createActionRows } from '../content/action-rows.js';
 import { createRecordReader } from './content-rows.js';
 import { getSeries } from '../content/whole-content.js';
 import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
+import { isHeaderless } from '../mapping/market-tables.js';
 import { createMarketRecords } from './csv.js';
 import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
@@ -19,7 +20,7 @@ import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import type { SourceResult, ReadOptions, SourceReadState } from './source-read.js';
+import type { MarketReadState, SourceResult, ReadOptions, SourceReadState } from './source-read.js';
 import { readRows } from './read-text-file.js';
 import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 
@@ -49,11 +50,13 @@ export async function readSource(
   };
   try {
     onProgress(0, 'reading market');
-    const { market, identifiers } = await readMarket(files.market, readState, isPart, (fraction) =>
+    // The exchanges of the reference table determine the days of instants.
+    const reference = await readTable('reference', files.reference, createReferenceRows(problems), readState);
+    const marketState = { ...readState, reference: reference.table };
+    const { market, identifiers } = await readMarket(files.market, marketState, isPart, (fraction) =>
       onProgress(0.8 * fraction, 'reading market'),
     );
     onProgress(0.8, 'reading tables');
-    const reference = await readTable('reference', files.reference, createReferenceRows(problems), readState);
     const actions = await readActions(files, readState, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), readState);
     const series = await readTable('series', files.series, createSeriesRows(problems), readState);
@@ -96,7 +99,7 @@ const listParquetPaths = (files: readonly SourceFile[]) =>
 
 async function readMarket(
   files: readonly SourceFile[],
-  reading: SourceReadState,
+  reading: MarketReadState,
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<ReadResult> {
@@ -131,7 +134,12 @@ async function readMarket(
         return marketFile && createSheetReader(table, (cells) => rows.addCells(marketFile, cells));
       },
       onBytes: (bytes) => onProgress((readBytes + bytes) / total),
-      terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
+      terms: {
+        skip: terms.mapping?.skip_rows,
+        encoding: terms.mapping?.encoding,
+        ignore: terms.mapping?.ignore,
+        isHeaderless: isHeaderless(terms.mapping?.columns),
+      },
     });
     readBytes += file.bytes;
     // Reports an empty file only if there are several. For a single file, the empty market is reported. In a part of a
@@ -143,7 +151,7 @@ async function readMarket(
         message: 'The file has a header and no row below it.',
       });
   }
-  const panels = rows.toPanels();
+  const panels = rows.toPanels(reading.reference);
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
 }
 

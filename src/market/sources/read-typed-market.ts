@@ -11,6 +11,7 @@ import { createNoPanels, removeEmptyLines, type Panels } from '../panels/panels.
 import { formatDayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
 import { reportMarketProblems, type NumberedSource } from './parquet/parquet-problems.js';
 import type { Problems } from '../tables/problems.js';
+import { replaceSlashes, restoreName } from '../tables/slashless-names.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import {
   writeRows,
@@ -66,7 +67,7 @@ export async function readTypedMarket(
     ),
     countDays(countConnection, scan, columns.date),
   ]);
-  const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
+  const names = [...new Set(spellings.texts.map((text) => restoreName(text.trim(), problems)))].sort(compareText);
   source.onNames?.(names);
   if (!spellings.isSound || rowsByDay === undefined) {
     await reportMarketProblems(duck, source, problems);
@@ -125,7 +126,7 @@ async function fillPanels(
 ): Promise<ScatterResult> {
   const columnByIdentifier = new Map(target.identifiers.map((name, n) => [name, n]));
   const positions = new Map(
-    spellings.toSorted(compareText).map((text) => [text, columnByIdentifier.get(text.trim())!]),
+    spellings.toSorted(compareText).map((text) => [text, columnByIdentifier.get(replaceSlashes(text.trim()))!]),
   );
   const nameTable = createNameTable(positions);
   const { scattering } = source;
@@ -249,7 +250,8 @@ async function readDistinctTexts(connection: DuckDBConnection, sql: string): Pro
   let isSound = true;
   for await (const chunk of streamChunks(connection, sql)) {
     for (const value of chunk.getColumnValues(0)) {
-      if (typeof value === 'string' && AssetIdentifier.safeParse(value.trim()).success) texts.push(value);
+      if (typeof value === 'string' && AssetIdentifier.safeParse(replaceSlashes(value.trim())).success)
+        texts.push(value);
       else isSound = false;
     }
   }

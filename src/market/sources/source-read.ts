@@ -1,3 +1,4 @@
+import type { ReferenceTable } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { FileDigest } from '../formats/digest-file.js';
@@ -45,4 +46,9 @@ export interface SourceReadState {
   readonly terms: MarketInterpretation;
   /** Returns the DuckDB that reads all Parquet files of the source. */
   duck(): Promise<DuckDb>;
+}
+
+/** State shared by the readers of the market, which follows the reference table. */
+export interface MarketReadState extends SourceReadState {
+  readonly reference: ReferenceTable;
 }

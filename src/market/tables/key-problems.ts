@@ -7,7 +7,7 @@ export function describeBadIdentifier(path: string, text: string | null): Proble
   return {
     code: 'BAD_IDENTIFIER',
     path,
-    message: `${quoteText(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
+    message: `${quoteText(text)} is not an identifier, which has 1 to 64 characters and no control characters.`,
     value: text,
   };
 }

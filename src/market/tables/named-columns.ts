@@ -40,7 +40,7 @@ export function nameFileColumns(
     problems.error({
       code: 'MISSING_COLUMN',
       path: label,
-      message: `Column ${unnamedColumn + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
+      message: `Column ${unnamedColumn + 1} of ${written.length} has no name; it needs one, or has to be removed. With a mapping ({} is enough, --inspect proposes one), a column without a name is ignored, unless columns names it by an empty text, such as { "date": "" }.`,
     });
   }
   if (missingColumns.length === REQUIRED_COLUMNS[table].length) return undefined;

@@ -48,6 +48,8 @@ export interface Problems {
   /** Adds an error. @param times number of problems that it represents, including itself */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
+  /** Adds a warning unless one with its code and path was added in this way before. */
+  warnOnce(problem: Problem): void;
   /** Records that two rows of one security and date differ. The later row also has an error. */
   conflict(conflict: ValueConflict): void;
   /** Returns the conflicts by security, in the order of their first occurrence. */
@@ -76,6 +78,7 @@ interface CollectedProblems {
 export function createProblems(): Problems {
   const files = new Map<string, string>();
   const conflicts = createRowConflicts();
+  const reportedOnce = new Set<string>();
   const problemsBySeverity: Record<Severity, CollectedProblems> = {
     error: createCollection(),
     warning: createCollection(),
@@ -123,6 +126,12 @@ export function createProblems(): Problems {
     nameFile: (label, file) => void files.set(label, file),
     error: (problem, times = 1) => addProblem('error', problem, times),
     warning: (problem) => addProblem('warning', problem, 1),
+    warnOnce(problem) {
+      const key = `${problem.code} ${problem.path}`;
+      if (reportedOnce.has(key)) return;
+      reportedOnce.add(key);
+      addProblem('warning', problem, 1);
+    },
     conflict: conflicts.add,
     conflicts: conflicts.list,
     take(findings) {

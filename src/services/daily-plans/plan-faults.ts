@@ -29,16 +29,37 @@ export function listNamedIndices({ steps }: ScheduleBody): readonly (readonly [s
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
   return steps.flatMap((step, k) => {
     if (step.type === 'render') return list(step.indices, `steps[${k}]`);
-    if (step.type === 'compare')
-      return Object.keys(step.second_source).map((id) => [`steps[${k}].second_source.${id}`, id] as [string, string]);
-    if (step.type === 'checks')
-      return (step.checks ?? []).flatMap((check, c) =>
-        check.check === 'second_source'
-          ? Object.keys(check.series).map((id) => [`steps[${k}].checks[${c}].series.${id}`, id] as [string, string])
-          : [],
-      );
     if (step.type !== 'export') return [];
     return step.files.flatMap(({ indices }, f) => list(indices, `steps[${k}].files[${f}]`));
+  });
+}
+
+/** Series with which the levels of an index are compared. */
+interface SecondSource {
+  readonly path: string;
+  readonly index: string;
+  readonly series: string;
+  /** True if an earlier step refreshes the data, which may add the series. */
+  readonly isRefreshed: boolean;
+}
+
+/** Returns the series with which steps and checks compare the levels of indices. */
+export function listSecondSources({ steps }: ScheduleBody): readonly SecondSource[] {
+  const firstRefresh = steps.findIndex(({ type }) => type === 'refresh');
+  return steps.flatMap((step, k) => {
+    const isRefreshed = firstRefresh >= 0 && firstRefresh < k;
+    const list = (seriesByIndex: Readonly<Record<string, string>>, path: string): SecondSource[] =>
+      Object.entries(seriesByIndex).map(([index, series]) => ({
+        path: `steps[${k}].${path}.${index}`,
+        index,
+        series,
+        isRefreshed,
+      }));
+    if (step.type === 'compare') return list(step.second_source, 'second_source');
+    if (step.type !== 'checks') return [];
+    return (step.checks ?? []).flatMap((check, c) =>
+      check.check === 'second_source' ? list(check.series, `checks[${c}].series`) : [],
+    );
   });
 }
 

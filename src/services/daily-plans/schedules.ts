@@ -8,6 +8,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
 import { readLastVersion, loadVersion } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
+import { suggestName } from '#base/text/nearest-name.js';
+import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { outside } from '../operations/access.js';
@@ -15,7 +17,13 @@ import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
 import type { AuthoredPlan } from './new-day.js';
-import { listMisplacedSteps, listNamedDocuments, listNamedIndices, reportRepeatedNames } from './plan-faults.js';
+import {
+  listMisplacedSteps,
+  listNamedDocuments,
+  listNamedIndices,
+  listSecondSources,
+  reportRepeatedNames,
+} from './plan-faults.js';
 
 export interface StoredSchedule {
   readonly schedule: ScheduleDocument & { readonly schedule_id: string; readonly updated_at: string };
@@ -43,9 +51,11 @@ export interface SchedulesDependencies {
   readonly documents: DocumentStore;
   readonly calendars: Calendars;
   readonly now: () => number;
+  /** Returns the market of an index. Default: the series of second sources are not compared with the data. */
+  readonly findMarket?: (indexId: string) => Promise<ServedMarket>;
 }
 
-export function createSchedules({ documents, calendars, now }: SchedulesDependencies): Schedules {
+export function createSchedules({ documents, calendars, now, findMarket }: SchedulesDependencies): Schedules {
   const family = openStoredFamily(documents, {
     kind: 'schedule',
     word: 'schedule',
@@ -60,6 +70,17 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
   /** Returns today's date in the time zone of the exchange. A new schedule starts on this day. */
   function readToday({ calendar, time_zone: zone }: ScheduleBody): string {
     return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings has validated the calendar
+  }
+
+  /** Returns the series of the store of an index. Returns undefined if the store cannot be read now. */
+  async function listSeries(index: string): Promise<readonly string[] | undefined> {
+    try {
+      const served = await findMarket?.(index);
+      return served && [...(served.market.series?.keys() ?? [])];
+    } catch (error) {
+      if (error instanceof Refusal) return undefined;
+      throw error;
+    }
   }
 
   async function listFindings(id: string, body: ScheduleBody): Promise<Finding[]> {
@@ -81,9 +102,19 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       else if ((await findIndex(documents, index)) === undefined)
         reportError('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
     }
-    for (const [path, index] of listNamedIndices(body))
+    const secondSources = listSecondSources(body);
+    const namedIndices = [...listNamedIndices(body), ...secondSources.map(({ path, index }) => [path, index] as const)];
+    for (const [path, index] of namedIndices)
       if (!indices.includes(index))
         reportError('UNKNOWN_INDEX', path, `${index} is not an index of the schedule.`, index);
+    if (findings.length === 0)
+      for (const { path, index, series, isRefreshed } of secondSources) {
+        const names = await listSeries(index);
+        if (names === undefined || names.includes(series) || (isRefreshed && names.length === 0)) continue;
+        const storedText = names.length === 0 ? ' The store has no series.' : suggestName(series, names);
+        const message = `${series} is not a series of the data store of ${index}.${storedText}`;
+        reportError('UNKNOWN_IDENTIFIER', path, message, series);
+      }
     for (const [path, message] of listMisplacedSteps(body)) reportError('INVALID_RANGE', path, message);
     for (const { path, pattern, message } of reportRepeatedNames(id, body))
       reportError('DUPLICATE_ID', path, message, pattern);

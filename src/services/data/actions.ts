@@ -56,11 +56,12 @@ function createActionView({
   scripRatio,
   electionDay,
   electionDefault,
+  isUnpriced,
 }: CorporateAction): CorporateActionsResponse['actions'][number] {
   return {
     type,
     kind: ACTION_KINDS[type],
-    value,
+    value: isUnpriced ? null : value,
     ex_date: formatDay(exDay),
     pay_date: payDay === null ? null : formatDay(payDay),
     status,

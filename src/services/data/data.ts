@@ -14,6 +14,7 @@ import type {
 } from '#contract/data.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Day } from '#domain/time/days.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -99,7 +100,10 @@ export function createData({ markets, calendars, jobs, dataVersions, datasetInUs
     assertKnownIdentifier(request.columns, availableColumns, 'columns');
     const ownColumns =
       series === undefined
-        ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
+        ? {
+            ...selectBars(market, lookup.positionOf(identifier)),
+            actions: lookup.actionsOf(identifier).map((action) => addSpinOffValue(market, action)),
+          }
         : convertSeriesToBars(series);
     const bars = { ...ownColumns, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;

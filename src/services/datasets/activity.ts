@@ -38,10 +38,13 @@ export interface DatasetActivity {
    */
   assertNoneLoads(): Promise<void>;
   /**
-   * Runs `begin` if no load is running. No other load can start between the check and the start.
-   * @throws Refusal STORE_LOADING
+   * Runs `begin` if no work on a store is in progress. No other work on it, and no deletion, can begin between the check
+   * and the start. @param options `isLoad` is true if the store will be served: then no other load may run
+   * @throws Refusal STORE_LOADING, STORE_REFRESHING
    */
-  admitLoad<T>(begin: () => Promise<T>): Promise<T>;
+  admit<T>(datasetId: string, begin: () => Promise<T>, options?: { readonly isLoad: boolean }): Promise<T>;
+  /** Deletes an idle store. Until the deletion has ended, all work on it is refused. @throws as `admit` */
+  removing<T>(datasetId: string, remove: () => Promise<T>): Promise<T>;
   /**
    * Marks a store as being read outside a job. `isLoad` is true if the store will be served afterwards.
    * @throws Refusal STORE_LOADING
@@ -67,12 +70,10 @@ export interface DatasetActivityDependencies {
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const readingIds = new Set<string>();
-  /** Ids that are reserved for stores whose documents do not exist yet. */
-  const reservedIds = new Set<string>();
+  const removedIds = new Set<string>();
   /** Id of the store that was served before the restart; set while the store is read again. */
   let resumedId: string | undefined;
-  /** Promise of the last admission in the queue. Admissions run one after another. */
-  let lastAdmission: Promise<unknown> = Promise.resolve();
+  const runInTurn = createTurns();
 
   async function readActivity(datasetId: string): Promise<Activity | undefined> {
     if (readingIds.has(datasetId) || resumedId === datasetId || (await jobs.isLive(`load:${datasetId}`)))
@@ -97,14 +98,15 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const refuseBusy = (datasetId: string, reason: string): Refusal =>
     datasetId === resumedId
       ? refuseWhileResuming(datasetId)
-      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${reason}.`);
+      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${reason}.`, { store_id: datasetId });
 
   async function assertIdle(datasetId: string): Promise<void> {
+    if (removedIds.has(datasetId)) throw refuseBusy(datasetId, 'is being deleted');
     const activity = await readActivity(datasetId);
     if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
       throw refuseBusy(datasetId, 'is being read or written');
     if (activity === 'refreshing')
-      throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
+      throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`, { store_id: datasetId });
   }
 
   async function assertNoLoading(): Promise<void> {
@@ -112,20 +114,25 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     if (first !== undefined) throw refuseBusy(first, 'is already loading');
   }
 
-  function runInTurn<T>(admission: () => Promise<T>): Promise<T> {
-    const ownAdmission = lastAdmission.then(admission);
-    lastAdmission = ownAdmission.catch(() => undefined);
-    return ownAdmission;
-  }
-
-  const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
+  const admit: DatasetActivity['admit'] = (datasetId, begin, options) =>
     runInTurn(async () => {
-      await assertNoLoading();
+      await assertIdle(datasetId);
+      if (options?.isLoad === true) await assertNoLoading();
       return begin();
     });
 
+  async function runRemoval<T>(datasetId: string, remove: () => Promise<T>): Promise<T> {
+    await admit(datasetId, async () => removedIds.add(datasetId));
+    try {
+      return await remove();
+    } finally {
+      removedIds.delete(datasetId);
+    }
+  }
+
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     runInTurn(async () => {
+      if (removedIds.has(datasetId)) throw refuseBusy(datasetId, 'is being deleted');
       if (readingIds.has(datasetId) || resumedId === datasetId) throw refuseBusy(datasetId, 'is being read or written');
       if (isLoad) await assertNoLoading();
       readingIds.add(datasetId);
@@ -151,19 +158,6 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     }
   }
 
-  async function runWithFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
-    const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
-    let n = 1;
-    while (usedIds.has(`${idStem}-${n}`)) n += 1;
-    const datasetId = `${idStem}-${n}`;
-    reservedIds.add(datasetId);
-    try {
-      return await work(datasetId);
-    } finally {
-      reservedIds.delete(datasetId);
-    }
-  }
-
   return {
     of: readActivity,
     reading: readingIds,
@@ -177,11 +171,39 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     requireKnown: requireStoredDataset,
     assertIdle,
     assertNoneLoads: assertNoLoading,
-    admitLoad,
+    admit,
+    removing: runRemoval,
     beginReading,
     assertFree,
-    withFreeId: runWithFreeId,
+    withFreeId: createIdReservation(documents),
     asReader: runAsReader,
+  };
+}
+
+/** Returns a function that runs admissions one after another. */
+function createTurns(): <T>(admission: () => Promise<T>) => Promise<T> {
+  let lastAdmission: Promise<unknown> = Promise.resolve();
+  return (admission) => {
+    const ownAdmission = lastAdmission.then(admission);
+    lastAdmission = ownAdmission.catch(() => undefined);
+    return ownAdmission;
+  };
+}
+
+function createIdReservation(documents: Pick<DocumentStore, 'ids'>): DatasetActivity['withFreeId'] {
+  /** Ids that are reserved for stores whose documents do not exist yet. */
+  const reservedIds = new Set<string>();
+  return async (idStem, work) => {
+    const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
+    let n = 1;
+    while (usedIds.has(`${idStem}-${n}`)) n += 1;
+    const datasetId = `${idStem}-${n}`;
+    reservedIds.add(datasetId);
+    try {
+      return await work(datasetId);
+    } finally {
+      reservedIds.delete(datasetId);
+    }
   };
 }
 

@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -17,13 +17,13 @@ import type { ContentSummary } from '#market/process/market-tasks.js';
 export interface DatasetAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   /**
-   * Returns the panels of a store. If the store is not served, its panels are loaded for this call.
-   * @throws Refusal VALIDATION_FAILED if the store is unreadable
+   * Returns the content of a store, which its source may no longer have.
+   * @throws Refusal STORE_LOADING, STORE_REFRESHING; VALIDATION_FAILED if the store is unreadable
    */
-  readonly readPanels: (document: DatasetDocument, asker: Requester) => Promise<MarketHandle>;
+  readonly readContent: (document: DatasetDocument) => Promise<MarketHandle>;
   /** Registers a repaired store and, on request, serves it. @returns the store in the format of the API */
   readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
@@ -59,12 +59,12 @@ export function createDatasetAudits({
   jobs,
   folders,
   calendarsInUse,
-  readPanels,
+  readContent,
   register,
 }: DatasetAuditsDependencies): DatasetAudits {
   return {
     async audit(document, requester) {
-      const market = await readPanels(document, requester);
+      const market = await readContent(document);
       const { doubts, total } = await jobs.query('audit-market', { market }, requester.signal);
       return {
         store_id: document.store_id,
@@ -76,7 +76,7 @@ export function createDatasetAudits({
     },
 
     async repair(document, request, requester, authorship) {
-      const market = await readPanels(document, requester);
+      const market = await readContent(document);
       const { doubts } = await jobs.query('audit-market', { market }, requester.signal);
       const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
@@ -86,7 +86,7 @@ export function createDatasetAudits({
           repairs,
           folder,
           datasetId: request.store_id,
-          calendars: await calendarsInUse(),
+          calendars: await calendarsInUse(request.store_id, request.activate),
         });
         const name = request.name ?? `${document.name}, repaired`;
         const result: RepairedStore = {

@@ -29,7 +29,7 @@ interface ContentRecordingDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: ServedMarkets;
   readonly copies: ContentCopies;
-  readonly pending: Pick<PendingCopies, 'expect' | 'isPending'>;
+  readonly pending: Pick<PendingCopies, 'expect' | 'find'>;
   readonly timestamp: () => string;
 }
 
@@ -84,7 +84,7 @@ export function createContentRecording({
     };
     const previousMarket = head === undefined ? undefined : await findLastContent(head, market, replaced);
     if (head === undefined || previousMarket === undefined) return draft;
-    const isCopied = head.copy !== null || pending.isPending(head.content_hash);
+    const isCopied = head.copy !== null || pending.find(head.content_hash) !== undefined;
     const input = { before: previousMarket.handle, after: market.handle, isBothWays: !isManagedStore && isCopied };
     const { back, forth, rows } = await jobs.query('content-change', input);
     const change = await artifacts.write(back.bytes, back.sha256);

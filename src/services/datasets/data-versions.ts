@@ -146,15 +146,21 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     if (head === undefined) return null;
     if (head.copy !== null) return 'made';
     if (store === undefined || isManaged(store.kind)) return null;
-    return pendingCopies.isPending(head.content_hash) ? 'pending' : 'missing';
+    return pendingCopies.find(head.content_hash) === undefined ? 'missing' : 'pending';
   }
 
   return {
     prepare,
     preserve,
     async last(market) {
-      const head = await readHistory(documents, market.identity.datasetId);
-      return head === undefined ? undefined : findLastContent(head, market, undefined);
+      const { datasetId, contentHash } = market.identity;
+      // Looked up first: the copy may be complete when the history has been read.
+      const pendingContent = pendingCopies.find(contentHash);
+      const head = await readHistory(documents, datasetId);
+      if (head === undefined) return undefined;
+      return head.content_hash === contentHash && pendingContent?.identity.datasetId === datasetId
+        ? pendingContent
+        : findLastContent(head, market, undefined);
     },
     onActivated: pendingCopies.onActivated,
     copyUsed(market, kind) {

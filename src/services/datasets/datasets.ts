@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
@@ -7,9 +7,7 @@ import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Health } from '#contract/health.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
@@ -22,7 +20,6 @@ import { readStored } from '#store/read-stored.js';
 import type { ServedDataset } from './coverage.js';
 import { createGate, type Requester } from '../shared/gate.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
-import { placeFindings, refuseData } from './refused-data.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import { createDatasetActivity } from './activity.js';
@@ -37,6 +34,7 @@ import { createPartialDatesReader } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import type { StoreFiles } from './store-files.js';
+import type { StoreMarkets } from './store-markets.js';
 import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
 
 export interface DatasetsDependencies {
@@ -44,6 +42,7 @@ export interface DatasetsDependencies {
   readonly jobs: Jobs;
   readonly kinds: DatasetJobs;
   readonly markets: ServedMarkets;
+  readonly stores: Pick<StoreMarkets, 'of'>;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
@@ -51,8 +50,8 @@ export interface DatasetsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
@@ -115,7 +114,7 @@ const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMa
 const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 
 export function createDatasets(dependencies: DatasetsDependencies): Datasets {
-  const { documents, jobs, markets, loading, folders } = dependencies;
+  const { documents, jobs, markets, folders, stores } = dependencies;
   const closing = new AbortController();
   const activity = createDatasetActivity(dependencies);
   const readPartialDates = createPartialDatesReader(documents);
@@ -128,23 +127,14 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const resumption = createDatasetResumption(sharedDependencies);
   let pendingResumption: Promise<void> = Promise.resolve();
 
-  async function readPanels(document: DatasetDocument, { client, signal }: Requester): Promise<MarketHandle> {
-    const requester = { client, signal: AbortSignal.any([signal, closing.signal]) };
-    const servedMarket = markets.served();
-    if (servedMarket?.handle.datasetId === document.store_id) return servedMarket.handle;
-    await activity.assertIdle(document.store_id);
-    const loadOutcome = await activity.asReader(document.store_id, () =>
-      readers(() => loading.read(document, { serve: true, signal: requester.signal }), requester),
-    );
-    if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
-    return loadOutcome.served!.handle;
-  }
-
   const audits = createDatasetAudits({
     jobs,
     folders,
     calendarsInUse: dependencies.calendarsInUse,
-    readPanels,
+    readContent: async ({ store_id: datasetId }) => {
+      if (!activity.isServed(datasetId)) await activity.assertIdle(datasetId);
+      return (await stores.of(datasetId)).handle;
+    },
     register: imports.register,
   });
 
@@ -189,7 +179,11 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...registration,
     ...submissions,
     importData: imports.importData,
-    inspect: createDatasetInspections(sharedDependencies),
+    inspect: createDatasetInspections({
+      ...sharedDependencies,
+      // The data have no store yet: only indices without a store may use them.
+      calendarsInUse: () => dependencies.calendarsInUse('', true),
+    }),
     template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, requester) => audits.audit((await activity.requireKnown(datasetId)).document, requester),
     repair,

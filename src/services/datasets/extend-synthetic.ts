@@ -1,4 +1,5 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { sortFindings } from '#domain/refusals/findings.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
@@ -9,7 +10,7 @@ import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { createLoadedFields, recordFailure } from './loading.js';
-import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
+import { assertAccepted } from './rejected-refresh.js';
 import { createSyntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -34,18 +35,19 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const folder = await folders.create(datasetId);
     try {
       const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
-      const { report, warnings } = await attempt.compute(
+      const { report, warnings, newWarnings } = await attempt.compute(
         'refresh-market',
         {
           held: servedMarket.handle,
           fresh: outcome.handle!,
           options: { until: null, full: true, isWhole: true },
-          calendars: await calendarsInUse(),
+          calendars: await calendarsInUse(datasetId),
         },
         0.2,
       );
-      assertAccepted([...report.findings, ...findNewWarnings(warnings, document)], failOn);
-      const result = { value: { store_id: datasetId, dry_run: isTrial, ...report } };
+      const findings = sortFindings([...report.findings, ...newWarnings]);
+      assertAccepted(findings, failOn);
+      const result = { value: { store_id: datasetId, dry_run: isTrial, ...report, findings } };
       if (isTrial) {
         await folders.remove(folder, datasetId);
         return { result };

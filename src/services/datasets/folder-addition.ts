@@ -1,3 +1,4 @@
+import { readsStatedActions } from '#market/mapping/own-dividends.js';
 import type { Day } from '#domain/time/days.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -106,7 +107,7 @@ export async function readFolderAddition(
  * Returns the tables that are derived from the market. They are as recent as the market, whatever files the folder has.
  */
 const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
-  mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
+  mapping !== null && readsStatedActions(mapping) ? ['corporate_actions'] : [];
 
 /** Sorts digests in the order of their files. */
 function listInOrder(

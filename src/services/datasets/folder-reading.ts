@@ -7,6 +7,7 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
+import { digestReadable } from './damaged-files.js';
 import { createTerms, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
 /** Service that reads folders. A folder can change while it is read. */
@@ -20,6 +21,8 @@ export interface FolderReading {
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult>;
+  /** Returns the digests of the readable files of a folder. */
+  digest(source: SourceTerms): Promise<readonly FileDigest[]>;
   /** Reads all files of a folder. */
   read(
     source: SourceTerms,
@@ -84,6 +87,10 @@ export function createFolderReading({
 
   return {
     list,
+    async digest(source) {
+      const files = await list(source, createProblems());
+      return files === undefined ? [] : digestReadable(files);
+    },
     readFiles,
     read,
     async unchanged({ files: digests, ...source }) {

@@ -1,4 +1,3 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
@@ -26,8 +25,6 @@ interface ImportReadingDependencies {
   readonly readers: Gate;
   /** Limits the number of concurrent uploads. */
   readonly uploads: Gate;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
 }
 
 interface ImportTerms {
@@ -45,28 +42,26 @@ export const readImport = (
   body.kind === 'json' ? readJson(dependencies, body.bytes, terms) : readTable(dependencies, body, terms);
 
 async function readJson(
-  { readers, calendarsInUse }: ImportReadingDependencies,
+  { readers }: ImportReadingDependencies,
   body: Uint8Array,
   { onImport, asker }: ImportTerms,
 ): Promise<MarketTaskResult> {
-  const calendars = await calendarsInUse();
-  const options = { load: UNNAMED, body, onImport, calendars, signal: asker.signal };
+  const options = { load: UNNAMED, body, onImport, signal: asker.signal };
   return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
 }
 
 /** Writes a table into the folder of the new store and reads it there. */
 async function readTable(
-  { readers, uploads, calendarsInUse }: ImportReadingDependencies,
+  { readers, uploads }: ImportReadingDependencies,
   { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
   { onImport, asker }: ImportTerms,
 ): Promise<MarketTaskResult> {
-  const calendars = await calendarsInUse();
   return uploads(async () => {
     const answer = await onImport(header);
     const path = join(answer.folder, UPLOADED);
     try {
       await convertFailure('content', writeUpload(path, bytes));
-      const options = { load: answer.load ? UNNAMED : null, calendars, signal: asker.signal };
+      const options = { load: answer.load ? UNNAMED : null, signal: asker.signal };
       const input = { table: { path, dataset, format }, answer, terms: header };
       return await readers(() => convertFailure('content', runMarketTask('importTable', input, options)), asker);
     } finally {

@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -21,6 +21,7 @@ import type { Activations } from './activations.js';
 import { assertUnchanged, commitImport } from './import-commit.js';
 import { readImport, type ImportedBody } from './import-reading.js';
 import { findPrevious } from './previous-import.js';
+import { assertIntact } from './damaged-files.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
 import type { StoreFiles } from './store-files.js';
 
@@ -37,8 +38,8 @@ export interface DatasetImportsDependencies {
   readonly uploads: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
@@ -75,7 +76,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         previousDocument !== undefined && header.on_exists === 'append' ? await readFiles(previousDocument) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      return { folder: work.folder, storedFiles: previousFiles, load };
+      const calendars = await dependencies.calendarsInUse(datasetId, load);
+      return { folder: work.folder, storedFiles: previousFiles, load, calendars };
     };
     try {
       const result = await readImport(dependencies, body, { onImport, asker: requester });
@@ -121,6 +123,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     const problems = createProblems();
     const files = await listFolderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refuseData(problems.findings());
+    await assertIntact({ ...document, location }, files);
     return files;
   }
 

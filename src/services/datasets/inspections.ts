@@ -1,4 +1,5 @@
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
+import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -17,19 +18,27 @@ export interface DatasetInspectionsDependencies {
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
+  /** Calendars of the indices that may use the data. Default: none. */
+  readonly calendarsInUse?: () => Promise<UsedCalendars>;
 }
 
 /**
  * Creates the function that inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED,
  * OVERLOADED
  */
-export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
+export function createDatasetInspections({
+  locations,
+  databases,
+  readers,
+  closing,
+  calendarsInUse,
+}: DatasetInspectionsDependencies) {
   async function inspectData(request: InspectRequest, requester: Requester): Promise<InspectResult> {
     const signal = AbortSignal.any([requester.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
-    const inspectedData = await inspectSource(request);
+    const [inspectedData, calendars] = await Promise.all([inspectSource(request), calendarsInUse?.() ?? { codes: [] }]);
     const input = { inspected: inspectedData, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
-    const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), {
+    const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal, calendars)), {
       ...requester,
       signal,
     });

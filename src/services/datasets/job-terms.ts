@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
@@ -18,8 +18,8 @@ export interface DatasetJobsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly timestamp: () => string;
 }

@@ -33,6 +33,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
     try {
       const loadOutcome = await loading.read(document, {
         serve: true,
+        willBeActive: true,
         onProgress: attempt.report,
         signal: attempt.signal,
       });
@@ -67,7 +68,12 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const result = await runMarketTask(
         'generate',
         { spec, folder },
-        { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
+        {
+          load,
+          calendars: await calendarsInUse(datasetId, request.activate),
+          onProgress: attempt.report,
+          signal: attempt.signal,
+        },
       );
       if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
       const currentTimestamp = timestamp();

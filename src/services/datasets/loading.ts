@@ -1,6 +1,6 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import { formatDay } from '#domain/time/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
@@ -10,6 +10,7 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
+import { findDamagedFiles } from './damaged-files.js';
 import { readFolderAddition, type Addition, type AdditionOptions } from './folder-addition.js';
 import { createFolderReading } from './folder-reading.js';
 import { placeFindings } from './refused-data.js';
@@ -23,9 +24,9 @@ export type LoadOutcome =
 export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabaseLocations;
-  readonly files: Pick<StoreFiles, 'here'>;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  readonly files: Pick<StoreFiles, 'here' | 'refetch'>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
 }
 
@@ -64,12 +65,26 @@ export function createDatasetLoading({
     return runMarketTask('readDatabase', { place: resolvedUrl.place, tables, terms: createTerms(source) }, options);
   }
 
+  /** Reads a folder. Damaged files of a managed store are fetched again, if possible, or refused. */
+  async function readFolder(source: SourceTerms, options: MarketTaskOptions): ReturnType<typeof folders.read> {
+    const result = await folders.read(source, options);
+    const findDamage = async () =>
+      findDamagedFiles(source, result.kind === 'refused' ? await folders.digest(source) : result.summary.files);
+    const damage = isManaged(source.kind) ? await findDamage() : [];
+    if (damage.length === 0) return result;
+    const fetched = await storeFiles.refetch(source);
+    if (fetched === undefined) return { kind: 'refused', findings: damage };
+    const again = await folders.read(fetched, options);
+    const isIntact = again.kind !== 'refused' && findDamagedFiles(source, again.summary.files).length === 0;
+    return isIntact ? again : { kind: 'refused', findings: damage };
+  }
+
   const createOptions = async (
     source: SourceTerms,
     serve: boolean,
-    { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
+    { onProgress, signal, willBeActive }: Pick<LoadOptions, 'onProgress' | 'signal' | 'willBeActive'>,
   ): Promise<MarketTaskOptions> => ({
-    calendars: await calendarsInUse(),
+    calendars: await calendarsInUse(source.store_id, willBeActive),
     load: serve ? { datasetId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),
@@ -82,7 +97,7 @@ export function createDatasetLoading({
       const result =
         source.kind === 'database'
           ? { ...(await readDatabase(source, options)), known: [] }
-          : await folders.read(await storeFiles.here(source), options);
+          : await readFolder(await storeFiles.here(source), options);
       if (result.kind === 'refused') return result;
       return {
         kind: 'loaded',

@@ -25,7 +25,8 @@ export interface PendingCopies {
   onActivated(event: CommitEvents['market-activated']): void;
   /** Adds a content that is already served. */
   add(market: ServedMarket): void;
-  isPending(contentHash: string): boolean;
+  /** Returns a content that waits for its copy, or is being copied. */
+  find(contentHash: string): ServedMarket | undefined;
   /** Resolves when all waiting copies are complete. Stops copies that take longer than `copyWaitMs`. */
   close(): Promise<void>;
 }
@@ -85,8 +86,7 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
         add(servedMarket);
     },
     add,
-    isPending: (contentHash) =>
-      [currentMarket, ...queue].some((market) => market?.identity.contentHash === contentHash),
+    find: (contentHash) => [currentMarket, ...queue].find((market) => market?.identity.contentHash === contentHash),
     async close() {
       const stopTimer = setTimeout(() => closing.abort(), copyWaitMs);
       await queueEnd;

@@ -105,7 +105,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
    * already running does not count, because it may have read the store before the change.
    */
   async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
-    const request = { until: null, full: false, dry_run: false, fail_on: [] };
+    const request = { until: null, full: false, dry_run: false, load: true, fail_on: [] };
     try {
       return (await datasets.refresh(storeId, request, origin)).job_id;
     } catch (failure) {

@@ -18,6 +18,7 @@ import { selectReusableFiles, isOtherTable, createRefreshFields } from './refres
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateDataset, replaceDataset } from './activate.js';
 import { addStartImport } from './served-content.js';
+import { findUnpublishedDates } from './unpublished-dates.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -37,7 +38,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 
   async function refreshFromSource(
     document: DatasetDocument,
-    { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
+    { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn, day }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
     const servedMarket = await stores.of(datasetId);
@@ -56,25 +57,27 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
           ...(changedPrices.length > 0 && { accepted: changedPrices }),
           unchangedTables: freshData.unchangedTables,
           dividendErrors: freshData.summary.dividendErrors ?? [],
+          unpublished: await findUnpublishedDates(documents, datasetId, day),
         },
-        calendars: await calendarsInUse(),
+        calendars: await calendarsInUse(datasetId),
       },
       0.3,
     );
-    const { handle, isSameTables, report, warnings } = refreshOutput;
-    const dataWarnings = [...(freshData.summary.readWarnings ?? []), ...warnings];
-    assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshOutput, document, servedMarket) };
+    const { handle, isSameTables, report, warnings, newWarnings } = refreshOutput;
+    const { readWarnings = [] } = freshData.summary;
+    const causedWarnings = [...findNewWarnings(readWarnings, document), ...newWarnings];
+    assertAccepted([...report.findings, ...causedWarnings], failOn);
+    const fullReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
+    const value = { store_id: datasetId, dry_run: isTrial, ...fullReport };
     if (isTrial) return { result: { value } };
     const currentTimestamp = timestamp();
-    const versionFiles = selectReusableFiles(freshData.files, report);
-    const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
+    const files = selectReusableFiles(freshData.files, report).filter((file) => lastDay === null || isOtherTable(file));
     const refreshedMarket = isSameTables
       ? prepareServedAgain(handle, servedMarket, currentTimestamp, files)
       : await prepareServedMarket(handle, currentTimestamp, files);
     const changes: Partial<DatasetDocument> = {
       ...createLoadedFields(
-        { ...freshData.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) },
+        { ...freshData.summary, warnings: sortFindings([...report.findings, ...readWarnings, ...warnings]) },
         currentTimestamp,
       ),
       last_refreshed_at: currentTimestamp,
@@ -135,19 +138,27 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 const RECENT_DATES = 5;
 
 /**
- * Returns the report of a refresh. Adds the changes that earlier starts accepted, and the partial dates and gaps among
- * the last dates.
+ * Returns the report of a refresh. Adds the changes that earlier starts accepted, the data warnings that the refresh
+ * caused, and the partial dates and gaps among the last dates.
  */
 function createReport(
   { report, warnings }: RefreshMarketOutput,
+  causedWarnings: readonly Finding[],
   { taken_at_start: startImport }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recentFrom = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
   const refreshReport = addStartImport(report, startImport);
+  const recentDates = selectRecentPartialDates(warnings, recentFrom);
   return {
     ...refreshReport,
-    findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recentFrom)]),
+    findings: sortFindings([
+      ...refreshReport.findings,
+      ...causedWarnings,
+      ...recentDates.filter(
+        ({ code, path }) => !causedWarnings.some((each) => each.code === code && each.path === path),
+      ),
+    ]),
   };
 }
 

@@ -96,7 +96,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       mapping: request.mapping,
     };
     return activity.asReader(datasetId, async () => {
-      const options = { serve: request.activate, signal: requester.signal };
+      const { activate: willBeActive } = request;
+      const options = { serve: willBeActive, willBeActive, signal: requester.signal };
       const loadOutcome = await readers(() => loading.read(source, options), requester);
       if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
       const currentTimestamp = timestamp();

@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
@@ -24,8 +24,8 @@ export interface DatasetResumptionDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
-  /** Returns the calendars of stored indices. */
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
   readonly markets: ServedMarkets;
   readonly activations: Activations;
   readonly loading: DatasetLoading;
@@ -117,7 +117,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     const createFailure = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);
     try {
-      const outcome = await loading.read(active, { serve: true, signal: closing });
+      const outcome = await loading.read(active, { serve: true, willBeActive: true, signal: closing });
       const error = outcome.kind === 'refused' ? recordFailure(outcome.findings, 'location').toDetail() : null;
       const startImport =
         outcome.kind === 'refused' ? undefined : await acceptSource(active, outcome.summary, outcome.served!); // the read was requested with panels

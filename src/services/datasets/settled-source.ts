@@ -1,4 +1,4 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
+import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { sortFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -21,18 +21,18 @@ export interface SettledSource {
 export interface SettlingDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly versions: Pick<DataVersions, 'last'>;
-  readonly calendarsInUse: () => Promise<UsedCalendars>;
+  readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
 }
 
-type SettledStore = Pick<DatasetDocument, 'kind' | 'content_hash' | 'changed_prices'>;
+type SettledStore = Pick<DatasetDocument, 'store_id' | 'kind' | 'content_hash' | 'changed_prices'>;
 
 /**
  * Applies the rules of a refresh to a source that was read again. A security with a changed history keeps its served
  * data. If the served content is lost, all rows of the source are accepted.
  */
 export async function settleSource(
-  { kind, content_hash: hash, changed_prices: changedPrices = [] }: SettledStore,
+  { store_id: datasetId, kind, content_hash: hash, changed_prices: changedPrices = [] }: SettledStore,
   read: Pick<SettledSource, 'summary' | 'served'>,
   { jobs, versions, calendarsInUse, timestamp }: SettlingDependencies,
   signal: AbortSignal,
@@ -49,7 +49,8 @@ export async function settleSource(
     unchangedTables: [],
     dividendErrors: summary.dividendErrors ?? [],
   };
-  const input = { held: servedMarket.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
+  const calendars = await calendarsInUse(datasetId, true);
+  const input = { held: servedMarket.handle, fresh: served.handle, options, calendars };
   const { handle, report, identifiers, warnings } = await jobs.query('refresh-market', input, signal);
   const market = await prepareServedMarket(handle, timestamp(), selectReusableFiles(served.files, report));
   return {

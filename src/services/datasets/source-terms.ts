@@ -7,11 +7,16 @@ import type { MarketTaskOptions } from '#market/process/market-process.js';
 export type SourceTerms = Pick<
   DatasetDocument,
   'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept' | 'price_overrides'
->;
+> & {
+  /** Files that the service wrote; compared with the present ones if the service manages the store. */
+  readonly files?: DatasetDocument['files'];
+};
 
 export interface LoadOptions {
   /** True to load the data into shared memory, false to read and check it only. */
   readonly serve: boolean;
+  /** True if the store will be active. Default: whether it is. */
+  readonly willBeActive?: boolean;
   readonly onProgress?: MarketTaskOptions['onProgress'];
   readonly signal?: AbortSignal;
 }

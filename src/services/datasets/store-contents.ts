@@ -1,12 +1,15 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import type { ServedMarket } from '#market/serving/markets.js';
+import { redeclareMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { replaceDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
-import { refuseData, placeFindings } from './refused-data.js';
+import { refuseUnreadableStore } from './damaged-files.js';
+import { placeFindings } from './refused-data.js';
 import type { DatasetLoading } from './loading.js';
 import { hasGrown, createReloadFields } from './served-content.js';
 
@@ -23,7 +26,7 @@ export interface StoreContentsDependencies {
 /**
  * Creates a reader for the content of a store. The content comes from other processes, from its copy, or from its
  * source. If the source has changed and there is no copy, the current content of the source is used.
- * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
+ * @throws Refusal NO_DATA_SOURCE, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({
   documents,
@@ -37,12 +40,18 @@ export function createStoreContents({
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     if (isManaged(kind) || contentHash === null) return undefined;
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
-    return copy?.identity.contentHash === contentHash ? copy : undefined;
+    return copy?.identity.contentHash === contentHash ? redeclareMarket(copy, { adjustment, currency }) : undefined;
   }
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
-    const loadOutcome = await loading.read(document, { serve: true });
-    if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
+    const loadOutcome = await loading.read(document, { serve: true }).catch((failure: unknown) => {
+      if (!(failure instanceof Refusal) || failure.code !== 'STORE_READ_FAILED') throw failure;
+      const { message } = failure;
+      const finding = { severity: 'error', code: 'UNREADABLE_FILE', path: 'location', message } as const;
+      return { kind: 'refused', findings: [finding] } as const;
+    });
+    if (loadOutcome.kind === 'refused')
+      throw refuseUnreadableStore(document.store_id, placeFindings('location', loadOutcome.findings));
     const servedMarket = loadOutcome.served!; // the read was requested with panels
     if (isReadOnly) return servedMarket;
     const isGrown = await hasGrown(document, servedMarket);

@@ -21,17 +21,20 @@ export interface StoreFiles {
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   here<S extends StoredLocation>(store: S): Promise<S>;
+  /** Fetches the files of a store again, because those in its folder are damaged. Undefined if there are no others. */
+  refetch<S extends StoredLocation>(store: S): Promise<S | undefined>;
 }
 
 /** Storage for a single process, whose home contains the folders. */
 export const localStoreFiles: StoreFiles = {
   keep: async () => ({}),
   here: async (store) => store,
+  refetch: async () => undefined,
 };
 
 export interface SharedStoreFilesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'writeFile' | 'file' | 'isIntact'>;
-  readonly folders: Pick<ManagedFolders, 'receive'>;
+  readonly folders: Pick<ManagedFolders, 'receive' | 'remove'>;
   /** Folder of the managed stores of this machine. */
   readonly root: string;
 }
@@ -49,6 +52,14 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
     }
   }
 
+  async function fetchHere<S extends StoredLocation>(store: S): Promise<S> {
+    const { kept, location, store_id: datasetId } = store;
+    if (kept === undefined || location === null) return store;
+    const name = basename(location);
+    await folders.receive(name, datasetId, (draft) => fetchCopies(kept, draft));
+    return { ...store, location: join(root, name) };
+  }
+
   return {
     async keep(folder) {
       const keptFiles = [];
@@ -58,12 +69,11 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
       }
       return { kept: keptFiles };
     },
-    async here(store) {
+    here: fetchHere,
+    async refetch(store) {
       const { kept, location, store_id: datasetId } = store;
-      if (kept === undefined || location === null) return store;
-      const name = basename(location);
-      await folders.receive(name, datasetId, (draft) => fetchCopies(kept, draft));
-      return { ...store, location: join(root, name) };
+      if (kept === undefined || location === null) return undefined;
+      return (await folders.remove(join(root, basename(location)), datasetId)) ? fetchHere(store) : undefined;
     },
   };
 }

@@ -4,7 +4,7 @@ import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -19,7 +19,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
-import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
+import type { GeneratePayload, GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
 import { createWritingDataset } from './synthetic-dataset.js';
 
@@ -36,6 +36,9 @@ export interface DatasetSubmissionsDependencies {
 /** Memory in bytes for reading a store, in addition to its panels: the reader process and its buffers. */
 const READER_BYTES = 512 << 20;
 
+/** Day of a schedule whose step refreshes a store. */
+export type RefreshedDay = NonNullable<RefreshPayload['day']>;
+
 /** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
   /** Queues the activation of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
@@ -44,16 +47,17 @@ export interface DatasetSubmissions {
   generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
    * Queues a refresh of a store.
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
-   *   STORE_REFRESHING
+   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED,
+   *   STORE_LOADING, STORE_REFRESHING
    */
-  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
-  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  sync(request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
 }
 
 export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
+  const admitJob = createJobAdmission(dependencies);
 
   async function activate(datasetId: string, origin: Origin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
@@ -61,7 +65,6 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`, {
         store_id: datasetId,
       });
-    await activity.assertIdle(datasetId);
     const submit = () =>
       jobs.submit({
         kind: kinds.load,
@@ -71,31 +74,34 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
         message: 'waiting to be read',
         origin,
       });
-    return document.writing ? submit() : activity.admitLoad(submit);
+    return admitJob(datasetId, submit, { isLoad: !document.writing });
   }
 
   async function submitRefresh(
     kind: DatasetJobs['refresh'],
     datasetId: string,
-    { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null },
+    { request, origin, day }: RefreshTerms,
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
-    await activity.assertIdle(datasetId);
     assertRefreshable(document, request, calendars);
-    return jobs.submit({
-      kind,
-      payload: {
-        store_id: datasetId,
-        until: request.until,
-        full: request.full,
-        dry_run: request.dry_run,
-        fail_on: [request.fail_on].flat(),
-      },
-      request,
-      estimatedBytes: READER_BYTES,
-      message: 'waiting to be refreshed',
-      origin,
-    });
+    assertServed(document, request, activity);
+    return admitJob(datasetId, () =>
+      jobs.submit({
+        kind,
+        payload: {
+          store_id: datasetId,
+          until: request.until,
+          full: request.full,
+          dry_run: request.dry_run,
+          fail_on: [request.fail_on].flat(),
+          ...(day && { day }),
+        },
+        request,
+        estimatedBytes: READER_BYTES,
+        message: 'waiting to be refreshed',
+        origin,
+      }),
+    );
   }
 
   /** Requests for synthetic data that are being queued, by their content. */
@@ -166,9 +172,41 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   return {
     activate,
     generate,
-    refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
-    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
+    refresh: (datasetId, request, origin, day) => submitRefresh(kinds.refresh, datasetId, { request, origin, day }),
+    sync: async (request, origin, day) =>
+      submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin, day }),
   };
+}
+
+/** Returns a function that queues a job about an idle store, unless the store is deleted meanwhile. */
+function createJobAdmission({
+  documents,
+  activity,
+  jobs,
+}: Pick<DatasetSubmissionsDependencies, 'documents' | 'activity' | 'jobs'>) {
+  async function assertStored(datasetId: string): Promise<void> {
+    if ((await documents.get('store', datasetId)) === undefined)
+      throw new Refusal('STORE_LOADING', `The data store ${datasetId} was deleted meanwhile.`, { store_id: datasetId });
+  }
+
+  return (
+    datasetId: string,
+    submit: () => Promise<JobStatus>,
+    options?: { readonly isLoad: boolean },
+  ): Promise<JobStatus> =>
+    activity.admit(
+      datasetId,
+      async () => {
+        await assertStored(datasetId);
+        const status = await submit();
+        await assertStored(datasetId).catch(async (failure: unknown) => {
+          await jobs.cancel(status.job_id); // another process deleted the store
+          throw failure;
+        });
+        return status;
+      },
+      options,
+    );
 }
 
 /** Returns the live job with the same request. */
@@ -202,6 +240,26 @@ function assertRefreshable(
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;
   const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
   assertGeneratable({ ...request, end: until }, calendars, 'until');
+}
+
+/** Refuses a refresh of a store that its activation reads again. @throws Refusal STORE_NOT_SERVED */
+function assertServed(
+  { store_id: datasetId, kind }: DatasetDocument,
+  { load }: RefreshRequest,
+  { isServed }: Pick<DatasetActivity, 'isServed'>,
+): void {
+  if (load || isManaged(kind) || isServed(datasetId)) return;
+  throw new Refusal(
+    'STORE_NOT_SERVED',
+    `The data store ${datasetId} is a ${kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
+    { store_id: datasetId },
+  );
+}
+
+interface RefreshTerms {
+  readonly request: RefreshRequest;
+  readonly origin: Origin | null;
+  readonly day: RefreshedDay | undefined;
 }
 
 interface GenerationTerms {

@@ -73,7 +73,14 @@ function ignoreRefusal(failure: unknown): null {
   throw failure;
 }
 
-function toOption({ code, name, region, tz, coverage }: CalendarOption): CalendarList['calendars'][number] {
+function toOption({
+  code,
+  name,
+  region,
+  tz,
+  coverage,
+  sources = [],
+}: CalendarOption): CalendarList['calendars'][number] {
   const { from, publishedTo, to } = coverage;
   return {
     code,
@@ -81,6 +88,7 @@ function toOption({ code, name, region, tz, coverage }: CalendarOption): Calenda
     region,
     tz,
     coverage: { from: formatDay(from), published_to: formatDay(publishedTo), to: formatDay(to) },
+    sources: [...sources],
   };
 }
 

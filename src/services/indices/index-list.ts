@@ -1,8 +1,12 @@
 import type { IndexCollection } from '#contract/indices/definition.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { listTexts } from '#domain/documents/amended-texts.js';
+import { listNamedIndices } from '#domain/documents/named-indices.js';
+import type { Finding } from '#domain/refusals/findings.js';
 import { createStoreFinder } from '#domain/documents/store-of-documents.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { DocumentStore } from '#store/port.js';
+import { createGoneStoreProblem } from './on-store.js';
 
 /** Page of a list: a number of entries after an id. */
 export interface PageQuery {
@@ -17,6 +21,9 @@ interface CachedList {
   readonly list: IndexCollection;
 }
 
+/** Kinds of documents that a list reads. */
+const LISTED_KINDS = ['index', 'run', 'store'] as const;
+
 /** Maximum number of rows of a cached list. */
 const CACHED_ROWS_MAX = 10_000;
 
@@ -26,13 +33,13 @@ const CACHED_ROWS_MAX = 10_000;
  * @cost if nothing is cached, a read of every index, and of the run of each index on the page
  */
 export function createIndexList(
-  documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
+  documents: Pick<DocumentStore, 'get' | 'ids' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
   let cachedList: CachedList | undefined;
   return async ({ limit, after }) => {
     // The revision is read before the documents. A write during the read then changes the revision, and the list is not
     // reused.
-    const revisionText = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
+    const revisionText = (await Promise.all(LISTED_KINDS.map((kind) => documents.revision(kind)))).join(' ');
     if (
       cachedList !== undefined &&
       cachedList.revision === revisionText &&
@@ -44,8 +51,12 @@ export function createIndexList(
     const remainingIndices = after === undefined ? allIndices : allIndices.filter(({ id }) => id > after);
     const page = remainingIndices.slice(0, limit ?? remainingIndices.length);
     const findStoreOf = createStoreFinder(new Map(allIndices.map((document) => [document.id, document])));
+    const stored = {
+      indices: new Set(await documents.ids('index')),
+      stores: new Set(await documents.ids('store')),
+    };
     const indices = await Promise.all(
-      page.map((document) => toSummary(document, { documents, storeId: findStoreOf(document.id) })),
+      page.map((document) => toSummary(document, { documents, stored, storeId: findStoreOf(document.id) })),
     );
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
     cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision: revisionText, list } : undefined;
@@ -55,13 +66,15 @@ export function createIndexList(
 
 interface SummaryContext {
   readonly documents: Pick<DocumentStore, 'get'>;
+  /** Ids of all stored documents, readable or not. */
+  readonly stored: { readonly indices: ReadonlySet<string>; readonly stores: ReadonlySet<string> };
   /** Data store of the index; null for the active store. */
   readonly storeId: string | null;
 }
 
 async function toSummary(
   document: IndexDocument,
-  { documents, storeId }: SummaryContext,
+  { documents, stored, storeId }: SummaryContext,
 ): Promise<IndexCollection['indices'][number]> {
   const { id, name, calendar, currency, base_date, tags } = document;
   const run = await documents.get('run', id);
@@ -77,7 +90,28 @@ async function toSummary(
     has_run: run !== undefined,
     run_at: run === undefined || 'unreadable' in run ? null : readRunTime(run.body),
     tags,
+    problems: listProblems(document, stored) as IndexCollection['indices'][number]['problems'], // the service has read-only lists, the contract mutable ones
   };
+}
+
+/** Reports the indices and the store of a document that are not stored any more. */
+function listProblems(document: IndexDocument, stored: SummaryContext['stored']): Finding[] {
+  const { store_id: storeId } = document;
+  const missing = new Map(
+    listTexts(document)
+      .flatMap(({ document: text }) => listNamedIndices(text))
+      .filter(({ id }) => !stored.indices.has(id))
+      .map(({ id, path }) => [id, path]),
+  );
+  const unknownIndices = [...missing].map(([id, path]): Finding => ({
+    severity: 'error',
+    code: 'UNKNOWN_INDEX',
+    path,
+    message: `No index ${id} is stored.`,
+    value: id,
+  }));
+  const storeProblems = storeId == null || stored.stores.has(storeId) ? [] : [createGoneStoreProblem(storeId, 'error')];
+  return [...unknownIndices, ...storeProblems];
 }
 
 /** Returns the time at which a stored run was made; null if its record has no time. */

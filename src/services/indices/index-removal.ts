@@ -6,7 +6,7 @@ import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { deleteRuns } from '../stored/run-list.js';
-import { listChildren } from '../stored/stored-indices.js';
+import { readSources } from '../stored/stored-indices.js';
 import { createDefinitionRequest } from './admitted-definition.js';
 
 export interface IndexRemovalDependencies {
@@ -63,20 +63,25 @@ interface Member {
 const collectSubjects = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
 /**
- * Returns an index and all indices derived from it. Each index is followed by its children, in the order of their ids.
+ * Returns an index and all indices that cannot exist without it: those derived from it, and overlays without another
+ * stored source. Each index is followed by these, in the order of their ids.
  */
 async function listFamily(
   reader: DocumentStore | DocumentTransaction,
   id: string,
   derivedFrom: string | null,
 ): Promise<Member[]> {
+  const { stored, sourcesOf } = await readSources(reader);
   const family = new Map<string, Member>();
-  const addMember = async (member: Member): Promise<void> => {
-    if (family.has(member.id)) return; // a blend may have several indices of the family as parents
+  const isGone = (source: string): boolean => family.has(source) || !stored.has(source);
+  const addMember = (member: Member): void => {
     family.set(member.id, member);
-    for (const child of await listChildren(reader, member.id)) await addMember({ id: child, derivedFrom: member.id });
+    for (const [child, sources] of sourcesOf)
+      // a blend with several sources in the family follows the last of them
+      if (!family.has(child) && sources.includes(member.id) && sources.every(isGone))
+        addMember({ id: child, derivedFrom: member.id });
   };
-  await addMember({ id, derivedFrom });
+  addMember({ id, derivedFrom });
   return [...family.values()];
 }
 

@@ -10,7 +10,7 @@ import { getCallMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { reachDocuments } from '../stored/stored-indices.js';
+import { findIndex, reachDocuments } from '../stored/stored-indices.js';
 
 export interface StoreSources {
   readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
@@ -68,7 +68,9 @@ export async function findCheckMarket(
     return { market: (await stores.of(storeId)).market, findings };
   } catch (refusal) {
     if (!(refusal instanceof Refusal)) throw refusal;
-    return { market: undefined, findings: [createUnreadStoreFinding(storeId, refusal, await documents.ids('store'))] };
+    const isNew = definition['store_id'] === storeId && (await findOwnStore(documents, definition)) !== storeId;
+    const accepted = isNew ? await documents.ids('store') : null;
+    return { market: undefined, findings: [createUnreadStoreFinding(storeId, refusal, accepted)] };
   }
 }
 
@@ -87,17 +89,34 @@ export async function findCurrentMarket(
   return storeId === null || storeId === market?.datasetId ? market : undefined;
 }
 
+/** Returns the store that the stored definition with the id of a definition names. */
+async function findOwnStore(reader: Pick<DocumentReader, 'get'>, { id }: Body): Promise<string | null> {
+  return typeof id === 'string' ? ((await findIndex(reader, id))?.store_id ?? null) : null;
+}
+
+/** @param acceptedIds ids of the registered stores; null if the store of a stored definition is only a warning */
 function createUnreadStoreFinding(
   storeId: string,
   { code, message }: Refusal,
-  acceptedIds: readonly string[],
+  acceptedIds: readonly string[] | null,
 ): Finding {
   const subject = { path: 'store_id', value: storeId };
   if (code === 'STORE_NOT_FOUND')
-    return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted: acceptedIds, ...subject };
+    return acceptedIds === null
+      ? createGoneStoreProblem(storeId, 'warning')
+      : { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted: acceptedIds, ...subject };
   const warningText = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: warningText, ...subject };
 }
+
+/** Reports that the store of a stored definition is not registered any more. */
+export const createGoneStoreProblem = (storeId: string, severity: Finding['severity']): Finding => ({
+  severity,
+  code: 'NOT_IN_CHOICES',
+  path: 'store_id',
+  message: `No data store is registered under the id ${storeId}, so the index cannot be computed.`,
+  value: storeId,
+});
 
 /** Returns a definition and every index that it refers to. An index that is missing is reported elsewhere. */
 async function readDocuments(

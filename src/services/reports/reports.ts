@@ -96,6 +96,7 @@ interface BoundTemplate {
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   const templates = createReportTemplates(documents);
+  const readFileNames = createFileNamesReader(documents);
 
   /**
    * Returns the template of a request. Every block that needs an index has one. Also returns the index in the request.
@@ -171,7 +172,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         .map(({ render_id: id }) => files.get(id)!)
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
       const damagedNames = await artifacts.damaged(artifactRefs);
-      const renders = page.filter(({ render_id: id }) => !damagedNames.has(files.get(id)!.ref.name));
+      const readable = page.filter(({ render_id: id }) => !damagedNames.has(files.get(id)!.ref.name));
+      const renders = addFileNames(readable, createFileNames(allRenders));
       const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matchingRenders.length, ...counts };
     },
@@ -184,7 +186,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
       const { artifact } = document;
       return {
-        fileName: createFileName(document),
+        fileName: (await readFileNames()).get(renderId) ?? `${document.template_id}-${renderId}.pdf`,
         length: artifact.bytes,
         etag: artifact.sha256,
         open: () => artifacts.stream(artifact),
@@ -220,20 +222,43 @@ function readRender(body: unknown): RenderDocument | undefined {
   return result.success ? result.data : undefined;
 }
 
+const addFileNames = (renders: readonly RenderCollection['renders'][number][], names: ReadonlyMap<string, string>) =>
+  renders.map((render) => ({ ...render, file_name: names.get(render.render_id)! }));
+
+/** Creates a function that returns the names of the files of all renders. They are kept until a render is written. */
+function createFileNamesReader(documents: Pick<DocumentStore, 'list' | 'revision'>) {
+  let fileNames: { readonly revision: number; readonly byId: ReadonlyMap<string, string> } | undefined;
+  return async (): Promise<ReadonlyMap<string, string>> => {
+    const revision = await documents.revision('render');
+    if (fileNames?.revision !== revision)
+      fileNames = { revision, byId: createFileNames((await documents.list('render', readRender)).documents) };
+    return fileNames.byId;
+  };
+}
+
 /**
- * Returns a file name with the first index and the as-of date, for example `CORE-and-2-more-FACTSHEET-A4-2026-11-24.pdf`.
- * A report without an index or a date is named after its template and its id.
+ * Returns the names of the files of renders by id, for example `FACTSHEET-A4-CORE-and-2-more-2026-11-24.pdf`. If an
+ * earlier render has the same name, the name also has the id of the render.
  */
-function createFileName({
-  render_id: id,
-  template_id: template,
-  index_ids: ids = [],
-  as_of: asOf,
-}: RenderDocument): string {
+function createFileNames(renders: readonly RenderDocument[]): ReadonlyMap<string, string> {
+  const createOrder = ({ rendered_at: at, render_id: id }: RenderDocument) => `${at} ${id}`;
+  const usedStems = new Set<string>();
+  const names = new Map<string, string>();
+  for (const render of renders.toSorted((a, b) => (createOrder(a) < createOrder(b) ? -1 : 1))) {
+    const { render_id: id } = render;
+    const stem = createFileStem(render);
+    names.set(id, usedStems.has(stem) ? `${stem}-${id}.pdf` : `${stem}.pdf`);
+    usedStems.add(stem);
+  }
+  return names;
+}
+
+/** Returns the template, the first index and the as-of date. A report without an index or a date has its id instead. */
+function createFileStem({ render_id: id, template_id: template, index_ids: ids = [], as_of: asOf }: RenderDocument) {
   const [first] = ids;
-  if (first === undefined || asOf === undefined) return `${template}-${id}.pdf`;
+  if (first === undefined || asOf === undefined) return `${template}-${id}`;
   const others = ids.length === 1 ? '' : `-and-${ids.length - 1}-more`;
-  return `${first}${others}-${template}-${asOf}.pdf`;
+  return `${template}-${first}${others}-${asOf}`;
 }
 
 function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCollection['renders'][number] {

@@ -5,7 +5,7 @@ import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findPart, groupPartsByDate } from '#domain/risk/imported/model-dates.js';
-import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import { readModelSource, toServedDiagnostics, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 
 /** Response with the risk model of one date. */
@@ -129,7 +129,7 @@ export function selectSmallFields(
   const unreadFindings = request === undefined ? [] : reportUnreadFields(request);
   return {
     model_id,
-    diagnostics,
+    diagnostics: toServedDiagnostics(diagnostics),
     ...(factorModel === undefined ? {} : { factor_model: factorModel }),
     ...(imported === undefined ? {} : { imported, date }),
     start: request?.start ?? null,

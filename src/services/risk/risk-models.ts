@@ -165,11 +165,8 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      const deleteModel = async (tx: DocumentTransaction): Promise<void> => {
-        await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
-      };
-      await documents.transaction(deleteModel, { by: authorship });
+      await cancelEstimate({ documents, jobs }, modelId, ifMatch);
+      await documents.transaction((tx) => deleteModel(tx, modelId, ifMatch), { by: authorship });
     },
     async result(value) {
       const document = readModel(value);
@@ -210,6 +207,22 @@ const createModelUse = (request: RiskValidationRequest, storeId: string): ModelU
  * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for
  * an imported model
  */
+async function deleteModel(tx: DocumentTransaction, modelId: string, ifMatch: Precondition | undefined): Promise<void> {
+  await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
+  if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
+}
+
+/** Cancels the estimate of a model that is deleted. Its end would store the model again. */
+async function cancelEstimate(
+  { documents, jobs }: Pick<RiskModelsDependencies, 'documents' | 'jobs'>,
+  modelId: string,
+  ifMatch: Precondition | undefined,
+): Promise<void> {
+  await assertPrecondition(documents, 'risk-model', modelId, ifMatch); // a refused request must not cancel the job
+  const jobId = `risk:${modelId}`;
+  if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
+}
+
 function requireEstimatedSettings({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
   const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;

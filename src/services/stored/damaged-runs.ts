@@ -7,14 +7,25 @@ import { listEarlierFiles, requireRun } from './run-documents.js';
 type DamageSource = Pick<ArtifactStore, 'damaged'>;
 
 /**
- * Returns the runs whose record is unreadable because a file with their columns is missing or damaged.
- * @cost a check of two files per run, and of further files of an extended run, see `ArtifactStore.damaged`
+ * Returns the runs whose record or overview is unreadable because a file is missing or damaged.
+ * @cost a check of three files per run, and of further files of an extended run, see `ArtifactStore.damaged`
  */
-export async function findDamagedRuns(
+export const findDamagedRuns = (
   artifacts: DamageSource,
   runs: readonly RunDocument[],
+): Promise<ReadonlySet<RunDocument>> =>
+  findRunsWithDamage(artifacts, runs, (run) => {
+    const { overview, plan } = run.artifacts;
+    const source = overview ?? plan; // an overview is made from the columns and the plan, unless an earlier version stored it
+    return [...listFiles(run), ...(source ? createDatedFiles(run, [source]) : [])];
+  });
+
+async function findRunsWithDamage(
+  artifacts: DamageSource,
+  runs: readonly RunDocument[],
+  listFilesOf: (run: RunDocument) => readonly DatedArtifact[],
 ): Promise<ReadonlySet<RunDocument>> {
-  const files = new Map(runs.map((run) => [run, listFiles(run)]));
+  const files = new Map(runs.map((run) => [run, listFilesOf(run)]));
   const damagedNames = await artifacts.damaged([...files.values()].flat());
   if (damagedNames.size === 0) return new Set();
   return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damagedNames.has(ref.name))));
@@ -25,7 +36,7 @@ export async function findDamagedRuns(
  * DOCUMENT_UNREADABLE
  */
 export async function assertUndamaged(artifacts: DamageSource, run: RunDocument): Promise<void> {
-  if ((await findDamagedRuns(artifacts, [run])).size > 0)
+  if ((await findRunsWithDamage(artifacts, [run], listFiles)).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
 

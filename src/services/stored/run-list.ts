@@ -5,6 +5,7 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { listContents } from './data-history.js';
 import { assertSubject, hasSubject, createStoredRunId, readRun, requireRun } from './run-documents.js';
+import { findLastClose, readLogHead } from '#store/publication/log.js';
 import { computeRunId } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -95,7 +96,7 @@ export async function deleteRuns(
 }
 
 /**
- * Refuses to delete a data store if published runs used its content, because replays and views of these runs need its
+ * Refuses to delete a data store if the runs of a published log used its content, because replays and views of these runs need its
  * prices. If an earlier store with the same id was purged, its contents do not count.
  * @throws Refusal STORE_PUBLISHED
  * @cost of a read of every published run, and of the versions of the store if a run refers to it
@@ -106,7 +107,8 @@ export async function assertNothingPublished(
 ): Promise<void> {
   const indices: string[] = [];
   let contents: ReadonlySet<string> | null | undefined;
-  for (const subject of await reader.ids('run-list'))
+  for (const subject of await reader.ids('run-list')) {
+    if ((await reader.get('publication-head', subject)) === undefined) continue; // no log needs these runs
     for await (const { store_id: id, store_content_hash: hash } of listPublishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
       if (contents === undefined) contents = await listContents(reader, datasetId);
@@ -114,13 +116,34 @@ export async function assertNothingPublished(
       indices.push(subject);
       break;
     }
+  }
   if (indices.length === 0) return;
   const indexText = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
   throw new Refusal(
     'STORE_PUBLISHED',
-    `Published runs of ${indexText} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
+    `The published log of ${indexText} was computed on the data store ${datasetId}: without it the closes could not be computed again. purge=true (scope admin) deletes it all the same.`,
     { store_id: datasetId, indices },
   );
+}
+
+/**
+ * Returns the date of the last close that was published on a data store; null if there is none.
+ * @cost of a read of the published runs and of the last entries of their logs
+ */
+export async function findPublishedThrough(
+  reader: Pick<DocumentReader, 'get' | 'ids'>,
+  datasetId: string,
+): Promise<string | null> {
+  let through: string | null = null;
+  for (const subject of await reader.ids('run-list'))
+    for await (const { store_id: id } of listPublishedRuns(reader, subject)) {
+      if (id !== datasetId) continue;
+      const head = await readLogHead(reader, subject);
+      const last = head === undefined ? null : await findLastClose(reader, subject, head);
+      if (last !== null && (through === null || last.date > through)) through = last.date;
+      break;
+    }
+  return through;
 }
 
 /** Yields the published runs of a subject that are readable. */

@@ -1,4 +1,10 @@
-import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
+import {
+  type IndexDocument,
+  isDerivedDocument,
+  isOverlayDocument,
+  listSources,
+} from '#domain/documents/index-document.js';
+import { listTexts } from '#domain/documents/amended-texts.js';
 import { listReferences } from '#domain/checks/validate-reference.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -61,18 +67,28 @@ export async function reachDocuments(
 }
 
 /**
- * Returns the ids of the indices that are derived directly from an index, and of overlays on it. They are in code-point
- * order.
+ * Returns the sources of all derived indices and overlays by their ids, in code-point order, and the ids of all stored
+ * indices. An amendment may name further sources.
  * @cost reads every stored index
  */
-export async function listChildren(reader: Reader, indexId: string): Promise<string[]> {
-  const children: string[] = [];
-  for (const id of await reader.ids('index')) {
+export async function readSources(reader: Reader): Promise<{
+  readonly stored: ReadonlySet<string>;
+  readonly sourcesOf: ReadonlyMap<string, readonly string[]>;
+}> {
+  const stored = await reader.ids('index');
+  const sourcesOf = new Map<string, readonly string[]>();
+  for (const id of stored) {
     const document = await findIndex(reader, id);
-    if (document === undefined || !(isDerivedDocument(document) || isOverlayDocument(document))) continue;
-    if (listReferences(document).includes(indexId)) children.push(id);
+    if (document === undefined) continue;
+    const sources = new Set(listTexts(document).flatMap(({ document: text }) => listSourcesOf(text)));
+    if (sources.size > 0) sourcesOf.set(id, [...sources]);
   }
-  return children;
+  return { stored: new Set(stored), sourcesOf };
+}
+
+function listSourcesOf(document: IndexDocument): readonly string[] {
+  if (isOverlayDocument(document)) return listSources(document);
+  return isDerivedDocument(document) ? [document.derivation.source_index_id] : [];
 }
 
 /**

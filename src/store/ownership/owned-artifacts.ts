@@ -1,6 +1,10 @@
 import type { ArtifactStore } from '../port.js';
 import type { StoreOwnership } from './store-ownership.js';
 
+/** Returns true for the one process of a cluster that removes orphaned artifacts. */
+export const mayRemoveOrphans = (ownership: Pick<StoreOwnership, 'isConfirmed' | 'isHolder'>): boolean =>
+  ownership.isConfirmed() && ownership.isHolder();
+
 /**
  * Wraps an artifact store so that nothing is removed until its ownership is confirmed. Otherwise a copied database
  * could remove files of its original. A later sweep of one process of the cluster removes unreferenced artifacts that
@@ -20,8 +24,7 @@ export function createOwnedArtifacts(
       if (ownership.isConfirmed()) await artifacts.discard(names);
     },
     async sweep(referenced, options) {
-      const isReferenced = (): boolean =>
-        ownership.isConfirmed() && ownership.isHolder() && (options?.isWanted?.() ?? true);
+      const isReferenced = (): boolean => mayRemoveOrphans(ownership) && (options?.isWanted?.() ?? true);
       return isReferenced() ? artifacts.sweep(referenced, { ...options, isWanted: isReferenced }) : 0;
     },
   };

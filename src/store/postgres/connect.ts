@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { createClientOptions, findState } from './database.js';
+import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
+import { createClientOptions, createRefusal as createStatementRefusal, findState } from './database.js';
 
 /**
  * Opens a connection.
@@ -19,6 +20,30 @@ export async function connect(url: string, options: pg.ClientConfig = {}): Promi
   }
 }
 
+/**
+ * Runs statements of a connection outside the pool. A connection that ends or does not answer is a temporary fault, as
+ * it is for statements of the pool.
+ * @throws StartRefusal 75, and whatever `work` throws for another reason
+ */
+export async function runOnClient<T>({ host, port }: pg.Client, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const isOther = thrown instanceof StartRefusal || thrown instanceof Refusal || isDefect(thrown);
+    const refusal = isOther ? thrown : createStatementRefusal(thrown);
+    if (!isUnavailable(refusal)) throw thrown;
+    const { message } = thrown as Error;
+    const sentence = `The database at ${formatAddress(host, port)} (--database, DATABASE_URL) stopped answering: ${message.replace(/\.$/, '')}.`;
+    throw new StartRefusal(EXIT_TEMPORARY, sentence, { cause: thrown });
+  }
+}
+
+/** Returns true for an error of the program. The driver and the network report plain errors. */
+const isDefect = (thrown: unknown): boolean =>
+  thrown instanceof TypeError || thrown instanceof RangeError || thrown instanceof ReferenceError;
+
+const formatAddress = (host: string, port: number): string => (host.startsWith('/') ? host : `${host}:${port}`);
+
 /** SQLSTATEs of failed authorisation, of a missing database, and of a missing right. */
 const REFUSED_STATE = /^(28|3D000|42501)/;
 const REFUSED_CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO/;
@@ -28,7 +53,7 @@ const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal {
   const { code, message } = cause as NodeJS.ErrnoException;
   const state = findState(cause);
-  const address = host.startsWith('/') ? host : `${host}:${port}`;
+  const address = formatAddress(host, port);
   if (state === undefined && REFUSED_CERTIFICATE.test(code ?? ''))
     return new StartRefusal(
       EXIT_CONFIGURATION,

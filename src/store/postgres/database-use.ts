@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { connect } from './connect.js';
+import { connect, runOnClient } from './connect.js';
 import { createWorkQueue } from './line.js';
 
 /** Lock on a database, exclusive or shared. */
@@ -93,19 +93,21 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   };
 }
 
-/** Opens a connection that holds the lock. @throws StartRefusal 75, 78, and the error of `pg` */
+/** Opens a connection that holds the lock. @throws StartRefusal 75, 78 */
 async function connectWithRight(options: DatabaseUseOptions, hear: (text: string) => void): Promise<Client> {
   const { url, schema, isShared } = options;
   const client = await connect(url, { query_timeout: ANSWER_MS });
   try {
     const lockFunction = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
-    const { rows } = await client.query<{ readonly is_taken: boolean }>(
-      `SELECT ${lockFunction}(hashtext($1)) AS is_taken`,
-      [`${schema} service`],
+    const { rows } = await runOnClient(client, () =>
+      client.query<{ readonly is_taken: boolean }>(`SELECT ${lockFunction}(hashtext($1)) AS is_taken`, [
+        `${schema} service`,
+      ]),
     );
     if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, describeObstacle(options));
     client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
-    if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(getChannel(options))}`);
+    if (isShared)
+      await runOnClient(client, () => client.query(`LISTEN ${client.escapeIdentifier(getChannel(options))}`));
     return client;
   } catch (thrown) {
     await client.end().catch(() => {}); // the connection is already gone

@@ -261,7 +261,8 @@ function isLost(thrown: unknown): boolean {
 const UNAVAILABLE_STATE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
-function createRefusal(cause: unknown): unknown {
+/** Returns the refusal for a failed statement, or the error itself if the statement is at fault. */
+export function createRefusal(cause: unknown): unknown {
   if (isLost(cause))
     return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
   const sqlState = findState(cause)!; // `isLost` has checked that the server sent a code

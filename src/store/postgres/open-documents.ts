@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { DocumentEngineOptions } from '../port.js';
-import { connect } from './connect.js';
+import { connect, runOnClient } from './connect.js';
 import { assertClock, openDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
@@ -74,7 +74,8 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     const clock = await openDatabaseClock({ ask: () => readTime(database) });
     await clock.measure(); // later statements of a connection are faster
     assertClock(clock);
-    const { now } = clock;
+    // A copy gives documents their own times.
+    const { now = clock.now } = options;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
     // A read that failed is repeated at the next interval.
     const measureTimer = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();
@@ -131,12 +132,12 @@ export function migrateDatabase({ url, schema = SCHEMA }: DatabaseTarget): Promi
   return runWithClient(url, (client) => migrate(client, schema));
 }
 
-/** Runs a function with a separate connection. @throws StartRefusal 75, 78 if it cannot connect */
+/** Runs a function with a separate connection. @throws StartRefusal 75, 78 if it cannot connect, 75 if the connection ends */
 export async function runWithClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(url);
   try {
-    return await work(client);
+    return await runOnClient(client, () => work(client));
   } finally {
-    await client.end();
+    await client.end().catch(() => {}); // the connection may be gone
   }
 }

@@ -1,3 +1,4 @@
+import { readCarriedClose } from '#domain/index-mathematics/growth.js';
 import { createWithholding } from '#domain/index-mathematics/withholding.js';
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
@@ -104,7 +105,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
       const computeValue = (name: string, column: number) =>
-        (sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))) /
+        (readCarriedClose(sm, growth, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))) /
         computeShares(name, exDay);
       const other = sm.columnOf(identifier);
       if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
@@ -122,7 +123,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const weight = columnOfAction === undefined || column < 0 ? 0 : weightAt(previousSession, columnOfAction);
     if (weight === 0) return null;
     const shares = sharesAt(previousSession, column, weight);
-    const close = sm.carriedClose(sm.sessionAt(days[previousSession]!), column);
+    const close = readCarriedClose(sm, growth, sm.sessionAt(days[previousSession]!), column);
     const split =
       isComing && ACTION_KINDS[action.type] !== 'ratio' ? computeShares(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
@@ -151,7 +152,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       ex_date: formatDay(action.exDay),
       identifier: action.identifier,
       type: action.type,
-      value: action.value === 0 && ACTION_KINDS[action.type] === 'structural' ? null : action.value,
+      value: action.isUnpriced || action.type === 'TICKER_CHANGE' ? null : action.value,
       related: action.related,
       cash: action.cash ?? null,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),

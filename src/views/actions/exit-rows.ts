@@ -1,6 +1,7 @@
 import { toDatedRunTreatment, readRunGrowthTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findTreatment } from '#domain/documents/treatment.js';
+import { readCarriedClose } from '#domain/index-mathematics/growth.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import { readDivisors, listFreeTrades } from '../exports/tables/events.js';
@@ -23,6 +24,7 @@ export function listSilentExits(
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
+  const growth = readRunGrowthTerms(columns.header, columns.header.variant);
   const endedIdentifiers = new Set(
     sm.actions.all
       .filter(({ action }) => ENDING_TYPES.has(action.type))
@@ -36,22 +38,23 @@ export function listSilentExits(
     const weight = weightAt(at - 1, name);
     // An exit sells a whole long position or buys back a whole short position.
     if (weight * notional >= 0 || weightAt(at, name) !== 0 || endedIdentifiers.has(`${session} ${column}`)) return [];
+    const price = readCarriedClose(sm, growth, session, column);
     return [
       {
         ...NO_ELECTION,
         ex_date: formatDay(day),
         identifier: names[name]!,
         type: 'SILENT_DELISTING',
-        value: sm.carriedClose(session, column),
+        value: price,
         related: null,
-        price_before: sm.carriedClose(session, column),
+        price_before: price,
         weight_before: weight,
         weight_after: 0,
         shares_before: sharesAt(at - 1, column, weight),
         shares_after: 0,
         divisor_before: divisor?.[at - 1] ?? null,
         divisor_after: divisor?.[at] ?? null,
-        proceeds: sm.carriedClose(session, column),
+        proceeds: price,
       },
     ];
   });
@@ -91,7 +94,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
     };
     const { received } = findActualOutcome(terms, spinOff.action, parentHolding);
     if (received === null) return [];
-    const close = sm.carriedClose(sm.sessionAt(day), column);
+    const close = readCarriedClose(sm, terms.growth, sm.sessionAt(day), column);
     return [
       {
         ...NO_ELECTION,

@@ -1,4 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { readRunGrowthTerms } from '#domain/backtest/run-file/settings.js';
+import { readCarriedClose } from '#domain/index-mathematics/growth.js';
 import { readLevels } from '../dividends/dividend-points-view.js';
 import { readDivisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
@@ -33,13 +35,14 @@ export function readHoldingsOn(
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
   const level = computeMarketValues(columns, days);
+  const growth = readRunGrowthTerms(columns.header, columns.header.variant);
   return {
     weightAt: (t: number, position: number): number =>
       columns.f64(block, t * names.length + position, t * names.length + position + 1)[0]!,
     sharesAt(t: number, column: number, weight: number): number {
       const session = sm.sessionAt(days[t]!);
       const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-      return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
+      return weight === 0 ? 0 : (weight * level[t]!) / (readCarriedClose(sm, growth, session, column) * rate);
     },
   };
 }

@@ -3,6 +3,7 @@ import { findTreatment } from '#domain/documents/treatment.js';
 import { listEvents, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { ReceivedShares } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
+import { readCarriedClose } from '#domain/index-mathematics/growth.js';
 import { findEffect, createEffectTable } from '#domain/index-mathematics/session-effects.js';
 
 /** A holding before a session with an event. */
@@ -45,14 +46,14 @@ export function findActualOutcome(
   if (exit === undefined || exit.action !== action) return NO_PROCEEDS;
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
   const split = effect?.ratio ?? 1;
-  const proceedsPerShare = exit.proceeds ?? sm.carriedClose(session, column);
+  const proceedsPerShare = exit.proceeds ?? readCarriedClose(sm, terms.growth, session, column);
   const targetColumn = events!.conversions.get(column);
   if (targetColumn === undefined) return { proceeds: proceedsPerShare * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
   const weight = (shares * split * (proceedsPerShare + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
   return {
     proceeds: action.cash === undefined ? null : action.cash * split,
-    received: { identifier: sm.identifiers[targetColumn]!, ratio: action.value * split, weight },
+    received: { identifier: sm.identifiers[targetColumn]!, ratio: exit.ratio * split, weight },
   };
 }
 
@@ -73,6 +74,7 @@ function findReceivedChild(
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
   // A spun-off security can leave the index at its first close. It then has no weight afterwards.
   const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
-  const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
+  const weight =
+    isPriced && !isDropped ? (shares * ratio * readCarriedClose(sm, growth, session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };
 }

@@ -1,10 +1,11 @@
 import { findAnnouncedIndex, type UnannouncedIndex } from '#domain/books/announced-composition.js';
 import type { Composer } from '#domain/books/compositions.js';
-import { simulateIndexBook } from '#domain/books/index-run.js';
+import { createIndexTerms, simulateIndexBook } from '#domain/books/index-run.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
 import { findAnnouncement } from '#domain/books/next-rebalance.js';
 import { createDatedRounding, findRounding } from '#domain/documents/dated-rounding.js';
 import { isOverlayDocument, listSources } from '#domain/documents/index-document.js';
+import { readCarriedClose } from '#domain/index-mathematics/growth.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
@@ -31,9 +32,10 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   const { effective, compositions } = announcedIndex;
   const composition = compositions.list.at(-1)!;
   const book = simulateIndexBook({ compositions, to: session });
-  const { shares } = createIndexShares(book, document.currency)(composition);
+  const { shares } = createIndexShares(book, compositions)(composition);
   const { shares: decimals } = findRounding(createDatedRounding(document, sm.calendar), day + 1);
   const rates = createExchangeRates(sm, document.currency);
+  const growth = createIndexTerms(compositions);
   const { columns } = composition;
   const order = [...columns.keys()].toSorted((a, b) => (getName(a) < getName(b) ? -1 : 1));
   const computeColumn = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);
@@ -46,7 +48,7 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
     divisor: book.divisor[session - book.from]!,
     names: order.map(getName),
     shares: computeColumn((k) => roundToWholeShares(shares![k]!, decimals)), // only an overlay has no index shares
-    price: computeColumn((k) => sm.carriedClose(session, columns[k]!)),
+    price: computeColumn((k) => readCarriedClose(sm, growth, session, columns[k]!)),
     fx: computeColumn((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
   const weights = computeColumn((k) => composition.weights[k]!);

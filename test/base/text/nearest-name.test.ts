@@ -30,3 +30,11 @@ test('a name with shortened or spelt-out words is found, a name with other words
   expect(suggestName('InverseVarianceWeight', classes)).toBe('');
   expect(suggestName('IVWeight', classes)).toBe('');
 });
+
+test('a name without some of the letters of a single candidate is found', () => {
+  const fields = ['CLOSE', 'FREE_FLOAT_MARKET_CAP', 'MARKET_CAP', 'SHARES_OUTSTANDING'];
+  expect(suggestName('MKTCAP', fields)).toBe(' Did you mean MARKET_CAP?');
+  expect(suggestName('SHRSOUTSTD', fields)).toBe(' Did you mean SHARES_OUTSTANDING?');
+  expect(suggestName('MKTCAP', [...fields, 'MARKETS_CAP'])).toBe('');
+  expect(suggestName('KTCAP', fields)).toBe('');
+});

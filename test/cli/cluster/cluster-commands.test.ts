@@ -104,6 +104,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     );
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await runHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
+    const countRemovers = async () =>
+      (await runHere(['nodes', '--json'], cluster.environment)).out.split('"removes_orphans":true').length - 1;
+    await expect.poll(countRemovers).toBe(1);
     const doctorWords = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...flags];
     const nowhere = await runHere(doctorWords, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);

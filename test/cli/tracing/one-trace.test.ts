@@ -127,6 +127,16 @@ test('a collector that refuses or is unavailable delays no response and no stop'
   await refusing.close();
 });
 
+test.each(['true', 'TRUE'])('OTEL_SDK_DISABLED=%s sends nothing to the collector', async (disabled) => {
+  const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_SDK_DISABLED: disabled,
+  });
+  expect((await fetch(`${url}/indices`)).status).toBe(200);
+  await stop();
+  expect(collector.requests).toEqual([]);
+});
+
 test('without a collector nothing is traced, and an invalid address refuses the start', async () => {
   const { url, stop } = await startServiceHere(await createTemporaryFolder());
   const answer = await fetch(`${url}/indices`);

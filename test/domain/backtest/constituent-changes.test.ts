@@ -5,7 +5,7 @@ import { WEEK } from './signed-case.js';
 
 describe('a security that leaves between rebalances', () => {
   const explainLeaver = (
-    action: { type: 'DELISTING' | 'ACQUISITION'; value: number },
+    action: { type: 'DELISTING' | 'ACQUISITION'; value: number; isUnpriced?: true },
     treatment: Case['treatment'] = {},
   ) =>
     explainCase({
@@ -17,13 +17,13 @@ describe('a security that leaves between rebalances', () => {
   test.each([
     ['an acquisition at its price', explainLeaver({ type: 'ACQUISITION', value: 80 }), 'acquisition', 80],
     ['a delisting at its price', explainLeaver({ type: 'DELISTING', value: 80 }), 'delisting', 80],
-    ['a delisting that says none, at the last close', explainLeaver({ type: 'DELISTING', value: 0 }), 'delisting', 90],
     [
-      'a bankruptcy, written off',
-      explainLeaver({ type: 'DELISTING', value: 0 }, { delisting: 'zero' }),
+      'a delisting that says none, at the last close',
+      explainLeaver({ type: 'DELISTING', value: 0, isUnpriced: true }),
       'delisting',
-      0,
+      90,
     ],
+    ['a bankruptcy, written off', explainLeaver({ type: 'DELISTING', value: 0 }), 'delisting', 0],
   ] as const)('by %s', (_, ask, event, price) => {
     const before = ask('A', '2024-03-06');
     expect(before).toMatchObject({ weight: 0.5, left: null, held: close(0.45 / 0.95) });

@@ -55,13 +55,15 @@ describe('an index whose value falls to zero', () => {
 
 describe('a security that ends by an action', () => {
   const simulateDelisting = (
-    value: number,
+    value: number | null,
     treatment: Treatment = {},
     type: 'DELISTING' | 'ACQUISITION' = 'DELISTING',
   ) =>
     simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
-      actions: [{ name: 'A', type, value, ex: '2024-03-07' }],
+      actions: [
+        { name: 'A', type, ex: '2024-03-07', ...(value === null ? { value: 0, isUnpriced: true } : { value }) },
+      ],
       treatment,
     });
 
@@ -74,12 +76,15 @@ describe('a security that ends by an action', () => {
     close(run.index.book.divisor, [1, 1, 1, 5 / 9, 5 / 9, 5 / 9]);
   });
 
-  test('is written off only if it brings nothing and the treatment requires it', () => {
+  test('is written off if it pays 0, or if the treatment requires it and no payment is stated', () => {
+    close(listLevels(simulateDelisting(0)), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(simulateDelisting(0, {}, 'ACQUISITION')), [100, 100, 100, 50, 50, 50]);
     close(listLevels(simulateDelisting(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
-    close(listLevels(simulateDelisting(0)), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(null, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(simulateDelisting(null)), [100, 100, 100, 100, 100, 100]);
     close(listLevels(simulateDelisting(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
     close(listLevels(simulateDelisting(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
-    close(listLevels(simulateDelisting(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(null, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
   });
 
   test('that was the last one leaves cash at level', () => {
@@ -94,7 +99,7 @@ describe('a security that ends by an action', () => {
   test('causes costs of the portfolio only for purchases with the proceeds', () => {
     const run = simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
-      actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],
+      actions: [{ name: 'A', type: 'DELISTING', value: 0, isUnpriced: true, ex: '2024-03-07' }],
       costBps: 100,
     });
     const start = 1_000_000 / 1.01;
@@ -125,6 +130,25 @@ describe('a security that ends by an action', () => {
     });
     close(listLevels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
     expect(Object.keys(readWeights(run, 2))).toEqual(['B', 'KID']);
+  });
+
+  test('by a change of ticker continues under the new one although another company takes over the old one', () => {
+    const actions = [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }] as const;
+    const KID = [null, null, 121, 110, 132, 132];
+    const run = simulate({ close: { A: [100, 110, 9, 9, 8, 8], B: repeatPrice(50), KID }, actions });
+    // Half of the index was bought at 100 and is worth 121, 110 and 132 then.
+    close(listLevels(run), [100, 105, 110.5, 105, 116, 116]);
+    for (const t of [2, 3, 5]) expect(Object.keys(readWeights(run, t))).toEqual(['B', 'KID']);
+  });
+
+  test('by a change of ticker continues under the old one until the new one has a price', () => {
+    const actions = [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }] as const;
+    const KID = [20, 20, null, null, 132, 110];
+    const run = simulate({ close: { A: [100, 110, 115, 120, null, null], B: repeatPrice(50), KID }, actions });
+    // The bars of KID before the ex-date, at 20, belong to another company.
+    close(listLevels(run), [100, 105, 107.5, 110, 116, 105]);
+    expect(Object.keys(readWeights(run, 3))).toEqual(['A', 'B']);
+    expect(Object.keys(readWeights(run, 4))).toEqual(['B', 'KID']);
   });
 });
 

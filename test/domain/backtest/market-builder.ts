@@ -36,6 +36,8 @@ export interface ActionSketch {
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;
+  /** True if the payment of an ending is not stated. */
+  readonly isUnpriced?: true;
   /** Cash paid by a merger in addition to shares. */
   readonly cash?: number;
 }
@@ -82,7 +84,20 @@ export function buildMarket({
 }
 
 function toAction(sketch: ActionSketch): CorporateAction {
-  const { name, type, value, ex, related, subscription, cancelled = false, election, byDefault, scrip, cash } = sketch;
+  const {
+    name,
+    type,
+    value,
+    ex,
+    related,
+    subscription,
+    cancelled = false,
+    election,
+    byDefault,
+    scrip,
+    cash,
+    isUnpriced,
+  } = sketch;
   return {
     identifier: name,
     type,
@@ -94,6 +109,7 @@ function toAction(sketch: ActionSketch): CorporateAction {
     related: related ?? null,
     subscriptionPrice: subscription ?? null,
     ...(cash === undefined ? {} : { cash }),
+    ...(isUnpriced ? { isUnpriced } : {}),
     ...(scrip === undefined ? {} : { scripRatio: scrip }),
     ...(election === undefined ? {} : { electionDay: parseValidDay(election) }),
     ...(byDefault === undefined ? {} : { electionDefault: byDefault }),

@@ -98,10 +98,13 @@ describe('endings of one security on one day', () => {
   test('are applied in the order of their consideration', () => {
     const bid = { ...endTerms, type: 'ACQUISITION', value: 130 } as const;
     // A delisting without a price does not replace another end: an acquisition with a price, or a merger without value.
-    expect(simulateEndings(bid, { ...endTerms, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
+    expect(simulateEndings(bid, { ...endTerms, type: 'DELISTING', value: 0, isUnpriced: true })).toBeCloseTo(110, 10);
     expect(simulateEndings(bid, { ...endTerms, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
     expect(
-      simulateEndings({ ...endTerms, type: 'ACQUISITION', value: 0 }, { ...endTerms, type: 'DELISTING', value: 70 }),
+      simulateEndings(
+        { ...endTerms, type: 'ACQUISITION', value: 0, isUnpriced: true },
+        { ...endTerms, type: 'DELISTING', value: 70 },
+      ),
     ).toBeCloseTo(90, 10);
   });
 

@@ -164,7 +164,7 @@ function toAction(
       return { name, type, value: 1, ex, related: size % 2 === 0 ? 'NEW' : 'KID' };
     case 'ACQUISITION':
     case 'DELISTING':
-      return { name, type, value: size % 2 === 0 ? 0 : 5 * size, ex };
+      return { name, type, ex, ...(size % 2 === 0 ? { value: 0, isUnpriced: true } : { value: 5 * size }) };
     default:
       return { name, type, value: 0.25 * size, ex, cancelled: size === 7 };
   }

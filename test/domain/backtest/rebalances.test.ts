@@ -39,7 +39,7 @@ describe('the schedule', () => {
         B: twoWeeks.map(() => 1),
         C: [null, null, null, null, null, 1, 1, 1, 1, 1],
       },
-      actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-12' }],
+      actions: [{ name: 'A', type: 'DELISTING', value: 0, isUnpriced: true, ex: '2024-03-12' }],
       rebalance: { frequency: 'custom', dates: ['2024-03-08', '2024-03-13'], effective_lag: 2 },
     });
     expect(run.rebalances.map(({ announced }) => announced === null)).toEqual([true, false, false]);

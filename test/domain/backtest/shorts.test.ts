@@ -103,7 +103,7 @@ describe('a short position', () => {
 });
 
 describe('a security that leaves a book with short positions', () => {
-  const runWithout = (name: string, weights: Weights, value = 0, costBps = 0) =>
+  const runWithout = (name: string, weights: Weights, value: number | null = null, costBps = 0) =>
     simulateSigned({
       close: {
         A: repeatPrice(100),
@@ -112,7 +112,9 @@ describe('a security that leaves a book with short positions', () => {
         D: repeatPrice(20),
         [name]: [100, 100, null, null, null, null],
       },
-      actions: [{ name, type: 'DELISTING', value, ex: '2024-03-07' }],
+      actions: [
+        { name, type: 'DELISTING', ex: '2024-03-07', ...(value === null ? { value: 0, isUnpriced: true } : { value }) },
+      ],
       weights,
       request: { transaction_cost_bps: costBps },
     });

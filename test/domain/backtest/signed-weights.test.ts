@@ -64,7 +64,14 @@ function createSketch({ steps, actions, shares, cash, gaps }: SignedChoices) {
       isSteady
         ? null
         : ({ name, type: 'MERGER', value: 0.1 * size, ex, related: STEADY_SECURITIES[size % 2]! } as const),
-      isSteady ? null : ({ name, type: 'DELISTING', value: size % 2 === 0 ? 0 : 4 * size, ex } as const),
+      isSteady
+        ? null
+        : ({
+            name,
+            type: 'DELISTING',
+            ex,
+            ...(size % 2 === 0 ? { value: 0, isUnpriced: true as const } : { value: 4 * size }),
+          } as const),
       isSteady ? null : ({ name, type: 'ACQUISITION', value: 5 * size, ex } as const),
     ][kind]!;
     if (action === null || (endDates.get(name) ?? Infinity) <= at) continue;

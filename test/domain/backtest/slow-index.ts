@@ -49,7 +49,7 @@ export function replayBook(
       const merger =
         end?.type === 'MERGER' ? (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merger + (end.cash ?? 0) : end.value;
-      const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carriedPrice);
+      const price = end !== undefined && !end.isUnpriced ? proceeds : (close[name]![t] ?? carriedPrice);
       const growth = (split * (price + specialDividend + reinvestedFraction * ordinary)) / before;
       for (const { type, value, related } of today) {
         if (type === 'SPIN_OFF')

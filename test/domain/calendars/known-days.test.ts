@@ -131,6 +131,22 @@ describe('the shipped calendars know', () => {
     expect(isSession('XBOM', '2024-05-19')).toBe(false);
   });
 
+  test('the evening sessions of Diwali, and the holiday of Muharram that moved to 15 November 2013', () => {
+    const evenings =
+      '2006-10-21 2009-10-17 2012-11-13 2013-11-03 2014-10-23 2015-11-11 2016-10-30 2017-10-19 2018-11-07';
+    const laterEvenings = '2019-10-27 2020-11-14 2021-11-04 2022-10-24 2023-11-12 2024-11-01 2025-10-21 2026-11-08';
+    for (const code of ['XBOM', 'XNSE']) {
+      for (const day of [evenings, laterEvenings].join(' ').split(' ')) expect(isSession(code, day), day).toBe(true);
+      expect(listSessions(code, '2013-11-13', '2013-11-18')).toEqual(['2013-11-13', '2013-11-14', '2013-11-18']);
+    }
+  });
+
+  test('the local elections of South Africa', () => {
+    for (const day of ['2006-03-01', '2011-05-18', '2016-08-03', '2021-11-01', '2026-11-04'])
+      expect(isSession('XJSE', day), day).toBe(false);
+    expect(isSession('XJSE', '2026-11-05')).toBe(true);
+  });
+
   test('the long closures of Athens, Istanbul and Shanghai', () => {
     expect(listSessions('ASEX', '2015-06-26', '2015-08-03')).toEqual(['2015-06-26', '2015-08-03']);
     expect(listSessions('XIST', '2023-02-07', '2023-02-15')).toEqual(['2023-02-07', '2023-02-15']);

@@ -140,6 +140,15 @@ describe('a good document', () => {
     expect(check({ ...rules, calendar: 'XX' }).findings[0]!.accepted).toEqual(['XLON', 'XNYS']);
   });
 
+  test('a derived index stored with the name of another objective is read with an object, which is accepted', () => {
+    const { document } = check(derivedDocument);
+    const stored = { ...document!, derivation: { ...document!.derivation!, objective: 'min_variance' } };
+    const read = readIndex(structuredClone(stored));
+    expect(read?.derivation?.objective).toEqual({ type: 'min_variance' });
+    expect(check({ ...read! })).toEqual({ document: read, findings: [] });
+    expect(readIndex(structuredClone(document!))?.derivation?.objective).toBe('min_tracking_error');
+  });
+
   test('a derived index that no longer agrees with its parent is reported, field by field', () => {
     expect(check(derivedDocument).findings).toEqual([]);
     const { document, findings } = check({ ...derivedDocument, base_value: 1000, rebalance: { frequency: 'monthly' } });

@@ -190,12 +190,12 @@ test('of a merger into shares and cash the shares stay and the cash buys all tha
 test('the payment for a security that ends: the value of the action, or the last price; in a merger the shares', () => {
   const computePayment = (
     type: ActionType,
-    value: number,
+    value: number | null,
     delisting: 'action_value' | 'last_price' | 'zero' = 'action_value',
   ) => {
     const { treatment, ...rest } = createPositionBefore();
     return computeProForma(
-      createAction(type, value),
+      value === null ? { ...createAction(type, 0), isUnpriced: true } : createAction(type, value),
       { ...rest, treatment: { ...treatment, delisting } },
       returnUnknown,
     ).proceeds;
@@ -203,11 +203,13 @@ test('the payment for a security that ends: the value of the action, or the last
   expect([
     computePayment('DELISTING', 40),
     computePayment('DELISTING', 0),
+    computePayment('ACQUISITION', 0),
+    computePayment('DELISTING', null),
     computePayment('DELISTING', 40, 'last_price'),
-  ]).toEqual([40, 50, 50]);
+  ]).toEqual([40, 0, 0, 50, 50]);
   expect([
-    computePayment('DELISTING', 0, 'zero'),
-    computePayment('ACQUISITION', 0, 'zero'),
+    computePayment('DELISTING', null, 'zero'),
+    computePayment('ACQUISITION', null, 'zero'),
     computePayment('MERGER', 2),
   ]).toEqual([0, 50, 50]);
   // Two B at 27 replace one A at 50, which is 54 for each 50. A is 20 % of the index.

@@ -126,7 +126,7 @@ test('an amendment of the rounding makes index shares whole from its first revie
   const sketch = { close: { A: listSteps(7), B: listSteps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
   const [plainRun, run] = [runAmended({ rounding: {} }, sketch), runAmended({ rounding: { shares: 0 } }, sketch)];
   const readShares = (of: Run, review: number): number[] =>
-    Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
+    Array.from(createIndexShares(of.index.book, of.index.compositions)(of.index.compositions.list[review]!).shares!);
   expect(readShares(run, 1)).toEqual(readShares(plainRun, 1));
   const roundedShares = readShares(plainRun, 2).map(Math.round);
   readShares(run, 2).forEach((shareCount, k) => expectNear(shareCount, roundedShares[k]!));

@@ -156,7 +156,7 @@ describe('an index on an amended one', () => {
         {
           derivation: {
             source_index_id: 'P',
-            objective: 'max_return',
+            objective: { type: 'max_return' },
             expected_returns: { type: 'field', field: 'FORECAST' },
             constraints: limitWeights(0.6),
           },

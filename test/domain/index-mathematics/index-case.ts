@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
@@ -85,4 +86,9 @@ export function listShareChanges({ index }: Run): { session: number; column: num
 
 export function expectNear(actual: number, expected: number, tolerance = 1e-12): void {
   expect(Math.abs(actual / expected - 1), `${actual} instead of ${expected}`).toBeLessThan(tolerance);
+}
+
+/** Returns the index shares of a review, by the position of the review. */
+export function listIndexShares({ index }: Run, review: number): number[] {
+  return [...createIndexShares(index.book, index.compositions)(index.compositions.list[review]!).shares!];
 }

@@ -124,7 +124,7 @@ test.skipIf(python === undefined)('levels, divisor and index shares are those th
     readLevels(run, 'price').forEach((level, t) => expectNear(level, price[t]!, 1e-11));
     readLevels(run, 'total').forEach((level, t) => expectNear(level, total[t]!, 1e-11));
     run.index.book.divisor.forEach((value, t) => expectNear(value, divisor[t]!, 1e-11));
-    const indexShares = createIndexShares(run.index.book, 'USD');
+    const indexShares = createIndexShares(run.index.book, run.index.compositions);
     expect(run.index.compositions.list).toHaveLength(Object.keys(shares).length);
     for (const composition of run.index.compositions.list) {
       const expected = shares[String(composition.session - run.index.book.from)]!;

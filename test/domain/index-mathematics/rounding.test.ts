@@ -33,7 +33,7 @@ test.each([
 
 const DAYS = listWeekdays(8);
 const listShares = (run: Run, review: number): number[] => [
-  ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[review]!).shares!,
+  ...createIndexShares(run.index.book, run.index.compositions)(run.index.compositions.list[review]!).shares!,
 ];
 
 describe('a base market value', () => {

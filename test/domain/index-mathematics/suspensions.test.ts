@@ -25,7 +25,7 @@ function readWeight({ index: { book } }: ReturnType<typeof runSuspension>, row: 
 const ENDING_CASE = {
   close: { A: cutAfter(100, 2), B: repeatPrice(100), Z: cutAfter(1, 3) },
   universe: ['A', 'B'],
-  actions: [{ name: 'Z', type: 'DELISTING' as const, value: 0, ex: DAYS[4]! }],
+  actions: [{ name: 'Z', type: 'DELISTING' as const, value: 0, isUnpriced: true as const, ex: DAYS[4]! }],
 };
 
 describe('a suspended constituent', () => {

@@ -60,6 +60,18 @@ describe('the currency that a store declares', () => {
     expect(listCrossedCurrencies(createIndex('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
   });
 
+  test.each(['GBP', 'GBX', 'GBp'])('is not crossed between units of one currency, as into %s', (currency) => {
+    const close = { A: [100, 110, 99, 99], B: [1, 1.1, 1, 1.2], C: CLOSE.A, GBPUSD: [1.25, 1.3, 1.2, 1.2] };
+    const reference = { A: { CURRENCY: 'GBp' }, B: { CURRENCY: 'GBP' }, C: { CURRENCY: 'GBX' } };
+    const listing = { kind: 'list', identifiers: ['A', 'B', 'C'] };
+    const outcome = run(buildMarket({ dates: DATES, close, reference }), createIndex(currency, listing));
+    expect(listCodes(outcome)).toEqual(['DEFAULT_TAKEN']);
+    // The rate is constant, so levels are those of the prices.
+    listLevels(outcome).forEach((level, t) =>
+      expect(level).toBeCloseTo((100 / 3) * ((2 * CLOSE.A[t]!) / 100 + close.B[t]!), 10),
+    );
+  });
+
   test('leaves a name its own currency', () => {
     const outcome = run(createMarket('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), createIndex());
     listLevels(outcome).forEach((level, t) =>

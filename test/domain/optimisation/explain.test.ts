@@ -188,7 +188,7 @@ describe('the explanation of a solved weight', () => {
       { id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true } },
     ]);
     const scores = market.fields.get('SCORE')!;
-    const row = sm.rowOf[composition.decision]! * sm.securityCount;
+    const row = sm.rows.startOf(composition.decision);
     const bySector = new Map<string, number>();
     const getSector = (column: number) =>
       String(

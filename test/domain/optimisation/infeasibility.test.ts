@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { describeInfeasibility } from '#domain/optimisation/relaxation/describe-infeasibility.js';
 import {
   explainChoice,
   explainInfeasibility,
-  describeInfeasibility,
   type Infeasibility,
 } from '#domain/optimisation/relaxation/infeasibility.js';
 import { findConflict, proveInfeasibility } from '#domain/optimisation/proof.js';

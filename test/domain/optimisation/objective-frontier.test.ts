@@ -60,7 +60,11 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
 
 test('a frontier reports the returns that it does not cover', () => {
   const listRowFindings = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
-    listFrontierFindings({ problem: buildProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
+    listFrontierFindings({
+      problem: buildProblem({ names: 6, seed: 1, rows, objective: { type } }),
+      means: new Float64Array(6),
+      ...there,
+    });
   const cardinalityRows = [{ type: 'Cardinality', params: { maximum: 3 } }];
   expect(listRowFindings('min_variance', [])).toEqual([]);
   expect(listRowFindings('min_cvar', [])).toEqual([]);

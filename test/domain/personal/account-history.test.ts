@@ -11,18 +11,16 @@ const account = Account.parse({
   lots: [
     { identifier: 'X', shares: 10, cost: 50, acquired: '2020-01-02' },
     { identifier: 'X', shares: 10, cost: 120, acquired: '2021-03-01' },
-    { identifier: 'X', shares: 10, cost: 90, acquired: '2021-06-01' },
+    { identifier: 'X', shares: 10, cost: 90, acquired: '2021-05-03' },
   ],
 });
-const open = () =>
-  createHistory(account, { start: parseValidDay('2021-06-15'), dividendRate: 0.15, dayOf: parseValidDay });
-const createSale = (lot: number, shares: number, loss = 0): BookedTrade => ({
+const open = (opened = account) => createHistory(opened, { start: parseValidDay('2021-06-15'), dividendRate: 0.15 });
+const createSale = (lot: number, shares: number): BookedTrade => ({
   identifier: 'X',
   side: 'sell',
   shares,
   price: 100,
   lot,
-  disallowed_loss: loss,
 });
 
 describe('the history of an account', () => {
@@ -43,7 +41,11 @@ describe('the history of an account', () => {
     history.trade(parseValidDay('2021-06-15'), [createSale(1, 10), createSale(2, 5)], 0);
     expect(history.accrued()).toBe(0);
     history.payTaxes(parseValidDay('2022-01-03'));
-    expect(history.years).toEqual([{ year: 2021, short_gain: -150, long_gain: 0, dividends: 0, carried: 0, tax: 0 }]);
+    const none = { short_gain: 0, long_gain: 0, dividends: 0, tax: 0 };
+    expect(history.years).toEqual([
+      { ...none, year: 2021, short_gain: -150, carried: 0, is_paid: true },
+      { ...none, year: 2022, carried: 150, is_paid: false },
+    ]);
     expect(history.accountOn(account, parseValidDay('2022-01-03')).tax.carry_forward).toBe(150);
     history.trade(parseValidDay('2022-01-03'), [createSale(0, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 150), 9);
@@ -54,7 +56,6 @@ describe('the history of an account', () => {
     const history = createHistory(separateAccount, {
       start: parseValidDay('2021-06-15'),
       dividendRate: 0,
-      dayOf: parseValidDay,
     });
     history.trade(parseValidDay('2021-06-15'), [createSale(0, 10), createSale(1, 5)], 0); // a long-term gain of 500 and a short-term loss of 100
     expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
@@ -72,21 +73,27 @@ describe('the history of an account', () => {
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 200), 9);
   });
 
-  test('a split in the window changes the shares that replace those sold at a loss', () => {
-    const history = open();
-    history.trade(parseValidDay('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
+  test('a split in the window changes the shares outside the lots that replace those sold at a loss', () => {
+    const history = open({ ...account, recent: [{ identifier: 'X', date: '2021-06-10', shares: 4, price: 100 }] });
     const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only the members that the code under test reads
     history.actOnTrades((recent) => applyToRecent(recent, split, 'none'));
     const { recent } = history.accountOn(account, parseValidDay('2021-06-20'));
-    expect(recent).toEqual([{ identifier: 'X', date: '2021-06-15', shares: 8, price: 50 }]);
+    expect(recent).toEqual([{ identifier: 'X', date: '2021-06-10', shares: 8, price: 50 }]);
     const merger = { ...split, type: 'MERGER', value: 0.5, related: 'Y' } as never as CorporateAction;
     expect(applyToRecent(recent, merger, 'none')).toEqual([
-      { identifier: 'Y', date: '2021-06-15', shares: 4, price: 100 },
+      { identifier: 'Y', date: '2021-06-10', shares: 4, price: 100 },
     ]);
     expect(applyToRecent(recent, split, 'splits')).toBe(recent);
+    // 5 shares lose 20 each. The 8 shares outside the lots replace all of them, and 3 are left to replace others.
+    history.trade(parseValidDay('2021-06-15'), [createSale(1, 5)], 0);
+    expect(history.years[0]!.short_gain).toBe(0);
+    expect(history.accountOn(account, parseValidDay('2021-06-20')).recent).toMatchObject([
+      { shares: 3 },
+      { shares: -5 },
+    ]);
   });
 
-  test('a specific lot: 10 at 90, held since June', () => {
+  test('a specific lot: 10 at 90, held since May', () => {
     const history = open();
     history.trade(parseValidDay('2021-12-01'), [createSale(2, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.37 * 100, 9);
@@ -95,16 +102,23 @@ describe('the history of an account', () => {
   });
 
   test('a disallowed loss is added to the shares bought in the window, with the holding period', () => {
-    const history = open();
+    const [first, second, third] = account.lots;
+    const history = open({ ...account, lots: [first!, second!, { ...third!, acquired: '2021-06-01' }] });
     // 5 of the shares that were bought at 120 are sold at 100. Their loss of 100 is added to 5 of the 10 shares that
     // were bought 14 days before.
-    history.trade(parseValidDay('2021-06-15'), [createSale(1, 5, 100)], 0);
+    history.trade(parseValidDay('2021-06-15'), [createSale(1, 5)], 0);
     expect(history.accrued()).toBe(0);
     const heldDays = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
     expect(history.lots).toEqual([
       expect.objectContaining({ shares: 10, cost: 50 }),
       expect.objectContaining({ shares: 5, cost: 120 }),
-      { identifier: 'X', shares: 5, cost: 110, acquired: parseValidDay('2021-06-01') - heldDays },
+      {
+        identifier: 'X',
+        shares: 5,
+        cost: 110,
+        acquired: parseValidDay('2021-06-01') - heldDays,
+        bought: parseValidDay('2021-06-01'),
+      },
       { identifier: 'X', shares: 5, cost: 90, acquired: parseValidDay('2021-06-01') },
     ]);
   });
@@ -122,19 +136,31 @@ describe('the history of an account', () => {
     const history = open();
     history.act(parseValidDay('2022-01-03'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
     history.payTaxes(parseValidDay('2022-01-03'));
-    expect(history.years.map(({ year, dividends }) => [year, dividends])).toEqual([[2021, 0]]);
+    expect(history.years.map(({ year, dividends, is_paid }) => [year, dividends, is_paid])).toEqual([
+      [2021, 0, true],
+      [2022, 200, false],
+    ]);
     expect(history.accrued()).toBeCloseTo(30, 12);
   });
 
-  test('shares bought before the window do not replace sold shares', () => {
+  test('shares bought before the window do not replace sold shares, and others replace shares once', () => {
     const history = open();
     const buy = (shares: number): BookedTrade => ({ identifier: 'X', side: 'buy', shares, price: 100 });
     history.trade(parseValidDay('2021-07-01'), [buy(4)], 0);
     history.trade(parseValidDay('2021-09-01'), [buy(4)], 0);
-    history.trade(parseValidDay('2021-09-15'), [createSale(1, 4, 80)], 0);
-    const boughtTrades = history
-      .accountOn(account, parseValidDay('2021-09-20'))
-      .recent.filter(({ shares }) => shares > 0);
-    expect(boughtTrades).toEqual([]); // the shares bought in September have replaced the four sold at a loss
+    history.trade(parseValidDay('2021-09-15'), [createSale(1, 4)], 0);
+    history.trade(parseValidDay('2021-09-16'), [createSale(1, 3)], 0);
+    // The shares bought in September replace the 4 sold first at a loss of 20 each, and none of the others.
+    expect(history.entries.filter(({ kind }) => kind === 'sell').map(({ lot }) => lot)).toEqual([
+      { acquired: '2021-03-01', cost: 120, gain: 0, disallowed_loss: 80, term: 'short' },
+      { acquired: '2021-03-01', cost: 120, gain: -60, disallowed_loss: 0, term: 'short' },
+    ]);
+    expect(history.lots.map(({ shares, cost }) => [shares, cost])).toEqual([
+      [10, 50],
+      [3, 120],
+      [10, 90],
+      [4, 100],
+      [4, 120],
+    ]);
   });
 });

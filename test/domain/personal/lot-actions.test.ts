@@ -112,7 +112,9 @@ describe('lots through corporate actions', () => {
     const receivedValue = 0.985 * 17.66 + 33; // 50.3951
     const smallResult = applyAction([createLot('WYE', 100, 45)], terms, prices);
     expect(smallResult.cash).toBe(3300);
-    expect(smallResult.gains).toEqual([{ amount: expect.closeTo(100 * (receivedValue - 45), 9), acquired: ACQUIRED }]);
+    expect(smallResult.gains).toEqual([
+      { amount: expect.closeTo(100 * (receivedValue - 45), 9), acquired: ACQUIRED, cost: 45, cash: 3300, sold: 0 },
+    ]);
     expect(smallResult.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (receivedValue - 45), 9); // equals the value of the received shares
     const large = applyAction([createLot('WYE', 100, 10)], terms, prices);
     expect(large.gains[0]!.amount).toBeCloseTo(3300, 9);
@@ -128,7 +130,7 @@ describe('lots through corporate actions', () => {
       createAction('ACQUISITION', 'A', { value: 9 }),
     );
     expect(lots).toEqual([createLot('B', 1, 1)]);
-    expect([cash, gains]).toEqual([90, [{ amount: 50, acquired: ACQUIRED }]]);
+    expect([cash, gains]).toEqual([90, [{ amount: 50, acquired: ACQUIRED, cost: 4, cash: 90, sold: 10 }]]);
   });
 
   test('a worthless delisting is a loss of the basis', () => {
@@ -143,7 +145,7 @@ describe('lots through corporate actions', () => {
       createAction('RETURN_OF_CAPITAL', 'A', { value: 3 }),
     );
     expect(lots.map(({ cost }) => cost)).toEqual([1, 0]);
-    expect([cash, gains]).toEqual([60, [{ amount: 20, acquired: ACQUIRED }]]);
+    expect([cash, gains]).toEqual([60, [{ amount: 20, acquired: ACQUIRED, cost: 1, cash: 30, sold: 0 }]]);
   });
 
   test('a change of the ticker renames the lot', () => {

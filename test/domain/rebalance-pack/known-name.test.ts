@@ -52,7 +52,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
     actions: [
       { name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! },
       { name: 'OFFER', type: 'MERGER', value: 0.5, ex: dates[2]!, related: 'A' },
-      { name: 'SHUT', type: 'DELISTING', value: 0, ex: dates[2]! },
+      { name: 'SHUT', type: 'DELISTING', value: 0, isUnpriced: true, ex: dates[2]! },
     ],
   });
   const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
 import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
@@ -15,11 +16,19 @@ const TERMS = createSecurityTerms('total', '');
 const DAYS = 130;
 const NAMES = 5;
 const FIRST_DAY = 15_000;
-const TYPES: readonly ActionType[] = ['DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'RIGHTS_ISSUE', 'DELISTING'];
+const TYPES: readonly ActionType[] = [
+  'DIVIDEND',
+  'DIVIDEND',
+  'SPECIAL_DIVIDEND',
+  'SPLIT',
+  'RIGHTS_ISSUE',
+  'SPIN_OFF',
+  'DELISTING',
+];
 const calendars = { list: () => [], get: () => undefined };
 
 function createAction(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
-  const noDetails = { payDay: null, status: null, announcedDay: null, related: null };
+  const noDetails = { payDay: null, status: null, announcedDay: null, related: type === 'SPIN_OFF' ? 'N2' : null };
   return { identifier, type, exDay, value, ...noDetails, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
 }
 
@@ -67,7 +76,8 @@ function createRandomMarket(seed: number, gaps: number): MarketData {
  */
 function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascendingColumns = Int32Array.from(columns).toSorted();
-  const narrow = narrowMarket(market, { columns: ascendingColumns, from, to });
+  const actions = market.actions.map((action) => addSpinOffValue(market, action));
+  const narrow = narrowMarket({ ...market, actions }, { columns: ascendingColumns, from, to });
   const sm = alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
   const request = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
   return createReturnSource({ sm, growth: computeGrowth(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);

@@ -64,7 +64,7 @@ describe('risk contributions', () => {
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
-  test('use the actual weights if a security has no estimate', () => {
+  test('scale the weights of the others if a security has no estimate', () => {
     const returns: (number | null)[][] = createRandomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
     const risk = computeRisk(
@@ -79,6 +79,21 @@ describe('risk contributions', () => {
     expect(risk.coveredWeight).toBeCloseTo(0.8, 15);
     expect(risk.uncovered).toEqual([1]);
     expect(risk.contributions.has(1)).toBe(false);
+    const window = createWindow({ returns });
+    const scaled = computeRisk(
+      referenceEngine,
+      window,
+      new Map([
+        [0, 0.625],
+        [2, 0.375],
+      ]),
+    );
+    expect(risk.volatility).toBeCloseTo(scaled.volatility, 14);
+    expect(risk.contributions.get(0)!).toBeCloseTo(scaled.contributions.get(0)!, 14);
+    expect([...risk.contributions.values()].reduce((sum, part) => sum + part, 0)).toBeCloseTo(risk.volatility, 14);
+    // A weight of a security outside the market counts as a weight without an estimate.
+    const partial = computeRisk(referenceEngine, window, new Map([[0, 0.5]]), 0.25);
+    expect(partial.volatility).toBeCloseTo(computeRisk(referenceEngine, window, new Map([[0, 0.75]])).volatility, 14);
   });
 
   test('are 0 for securities that never move', () => {

@@ -88,7 +88,7 @@ describe('total risk by the factors of a model', () => {
     expect(sum(contributions)).toBeCloseTo(Math.sqrt(variance), 14);
   });
 
-  test('covers a fraction of the weight, and is 0 if the model has none of the securities', () => {
+  test('covers a fraction of the weight and is scaled to the full weight, and is 0 if the model has none of the securities', () => {
     const partial = new Map([
       ['A', 0.75],
       ['Z', 0.25],
@@ -96,7 +96,7 @@ describe('total risk by the factors of a model', () => {
     expect(computeModelFactorRisk(ONE_FACTOR, ['A', 'B'], partial)).toMatchObject({
       coveredWeight: 0.75,
       uncovered: ['Z'],
-      volatility: Math.sqrt(0.75 ** 2 * 0.04 + 0.75 ** 2 * 0.01),
+      volatility: Math.sqrt(0.04 + 0.01), // the weight of A stands for the whole weight
     });
     expect(computeModelFactorRisk(ONE_FACTOR, ['A', 'B'], new Map([['Z', 1]]))).toMatchObject({
       coveredWeight: 0,

@@ -62,7 +62,7 @@ describe('an expression where a field is accepted', () => {
     const row = market.fields.get('SCORE')!;
     const computeScore = (column: number): number => {
       for (let t = LAST; t >= LAST - 5; t--) {
-        const value = row[sm.rowOf[t]! * sm.securityCount + column]!;
+        const value = sm.valueAt(row, t, column);
         if (!Number.isNaN(value)) return value;
       }
       return NaN;

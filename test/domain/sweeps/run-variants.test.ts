@@ -235,7 +235,7 @@ test('a variant that loses everything is refused with the day, and the others ru
   const market = buildMarket({
     dates,
     close: { A: [100, 110, null, null, null], B: [50, 51, 52, 53, 54] },
-    actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-06' }],
+    actions: [{ name: 'A', type: 'DELISTING', value: 0, isUnpriced: true, ex: '2024-03-06' }],
   });
   const createVariant = (delisting: string): Variant => ({
     patch: {},

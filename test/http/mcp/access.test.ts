@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
-import { jobRoutes } from '#contract/jobs.js';
+import { jobRoutes } from '#contract/job-routes.js';
 import { mcpRoutes } from '#contract/mcp.js';
 import { createOpenApiDocument } from '#contract/openapi.js';
 import { SCOPES, type Scope } from '#contract/route.js';

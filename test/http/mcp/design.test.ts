@@ -125,6 +125,12 @@ test('a completed wait returns the figures of the job, and shortened series', as
   expect(JSON.stringify(result).length).toBeLessThanOrEqual(LIMITS.MAX_TOOL_JOB_BYTES);
   const { metrics } = await agent.ok<Job['result']>('getOverview', { index_id: 'TWENTY' });
   expect(result['metrics']).toEqual(metrics);
+  const { content } = await agent.call('waitForJob', { job_id: 'backtest:TWENTY' });
+  const link = content.find((each) => each.type === 'resource_link') as { uri: string };
+  expect(link.uri).toBe('divisor://service/jobs/backtest:TWENTY');
+  const { contents } = await agent.client.readResource({ uri: link.uri });
+  const { body } = await service.ask<Job>('GET', '/jobs/backtest:TWENTY');
+  expect((JSON.parse((contents[0] as { text: string }).text) as Job).result).toEqual(body.result);
 });
 
 /** Computes the largest drawdown by definition. It is the largest relative fall from a level to a later level. */

@@ -84,12 +84,14 @@ describe('GET /indices/calendars', () => {
     expect(codes.length).toBeGreaterThanOrEqual(100);
     expect(codes).toEqual(codes.toSorted());
     expect(list.default).toBe('XNYS');
+    expect(list.calendars.filter(({ sources }) => sources.length === 0)).toEqual([]);
     expect(list.calendars.find(({ code }) => code === 'XNYS')).toEqual({
       code: 'XNYS',
       name: 'New York Stock Exchange',
       region: 'America',
       tz: 'America/New_York',
       coverage: { from: '1970-01-01', published_to: '2027-12-31', to: '2030-12-31' },
+      sources: expect.arrayContaining([expect.stringContaining('exchange_calendars')]),
     });
     expect(list.calendars.find(({ code }) => code === 'XBOG')!.tz).toBe('America/Bogota');
     expect(list.calendars.filter(({ region }) => region === 'UTC').map(({ code }) => code)).toEqual(['24/5', '24/7']);

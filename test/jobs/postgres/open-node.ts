@@ -100,6 +100,7 @@ export async function openNode(
       market: null,
       lacks: ['disk'],
       clock_offset_ms: 0,
+      removes_orphans: false,
     }),
   });
   return {

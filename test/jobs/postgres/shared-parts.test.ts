@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const offeredParts = await offerParts(9);
     const { url, schema, database } = world;
     const message = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
-    const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
+    const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0, removes_orphans: false };
     for (const nodeName of ['helper', 'idle', 'own']) {
       const sendPulse = createPulse({ database, schema: `"${schema}"`, node: nodeName, helper: undefined });
       await sendPulse({ state, events: undefined, asksSilent: false, asksNodes: false, capacity: undefined });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { computeProofBound } from '#kernels/lots/branch-proof.js';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { IS_SOAK } from '../../soak.js';
@@ -60,6 +61,27 @@ describe('solveAccount', () => {
     ]);
     expect(nodes).toBeLessThan(100);
     expect(solveAccount(program, { nodes: 0 }).figures.objective).toBeCloseTo(leastObjective, 11);
+  });
+
+  it.each(
+    [0, 6, 17, 21, 25, 27].flatMap((seed) =>
+      [false, true].flatMap((isOrdered) =>
+        [0, 0.1].flatMap((minimumTrade) => [20, 3000].map((nodes) => ({ seed, isOrdered, minimumTrade, nodes }))),
+      ),
+    ),
+  )('proves no bound above the best trades, by regions that contain all trades (%o)', ({ nodes, ...own }) => {
+    const program = createRandomAccount({ ...own, n: 3, k: 2, lotsPerSecurity: 2, share: 0.05 });
+    const leastObjective = solveByBruteForce(program);
+    const { bound, certificates } = solveAccount(program, { nodes });
+    expect(bound).toBeLessThanOrEqual(leastObjective + 1e-11);
+    for (const { side, proof } of certificates)
+      if (proof !== undefined) {
+        expect(computeProofBound(program, program.sides[side]!, proof)).toBe(proof.bound);
+        // A proof that leaves out a region proves nothing.
+        expect(computeProofBound(program, program.sides[side]!, { ...proof, steps: proof.steps.slice(1) })).not.toBe(
+          proof.bound,
+        );
+      }
   });
 
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {

@@ -95,6 +95,12 @@ test('dividends that are all a hundredth of the price fall are all flagged', () 
   expect(warnings).toEqual(statedAmounts.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
 });
 
+test('a dividend whose hundredth does not fit the price fall has no repair, and one whose hundredth fits has that one', () => {
+  const payer = { price: 56, noise: 0.005, stated: [8.3] };
+  expect(listWarnings({ ...payer, paid: [4.1] })).toEqual([{ kind: 'dividend_size', row: QUARTER, value: undefined }]);
+  expect(listWarnings({ ...payer, paid: [0.083] })).toEqual([{ kind: 'dividend_size', row: QUARTER, value: 0.083 }]);
+});
+
 test('an annual dividend that a rise hides once is of the right size when its neighbours are', () => {
   const statedAmounts = Array<number>(6).fill(2);
   const paidAmounts = statedAmounts.map((value, i) => (i === 3 ? -value : value));

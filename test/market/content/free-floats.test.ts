@@ -6,7 +6,11 @@ import { buildMarket } from '../../domain/backtest/market-builder.js';
 function listWarnings(floats: Record<string, (number | null)[]>) {
   const close = Object.fromEntries(Object.keys(floats).map((name) => [name, [10, 10]]));
   const problems = createProblems();
-  warnOfMarket(buildMarket({ dates: ['2024-01-02', '2024-01-03'], close, fields: { FREE_FLOAT: floats } }), problems);
+  warnOfMarket(
+    buildMarket({ dates: ['2024-01-02', '2024-01-03'], close, fields: { FREE_FLOAT: floats } }),
+    'none',
+    problems,
+  );
   return problems.findings();
 }
 

@@ -21,7 +21,7 @@ async function listFoundFiles(files: Record<string, string>, tables: object, map
   const listedFiles = await listFolderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
   const terms = { mapping, adjustment: 'none' } as const;
   const read = await readSource(listedFiles, problems, () => {}, { terms });
-  if (read !== undefined) warnOfMarket(read.content, problems);
+  if (read !== undefined) warnOfMarket(read.content, 'none', problems);
   return problems.findings().map(({ code, path, file }) => [code, file, path]);
 }
 

@@ -21,7 +21,7 @@ async function load(files: Record<string, string>) {
   await writeFiles(folder, files);
   const content = await readFolderContent(folder);
   const problems = createProblems();
-  warnOfMarket(content, problems);
+  warnOfMarket(content, 'none', problems);
   const findings = problems.findings();
   return { content, findings, warnings: findings.map(({ code, path }) => `${code} ${path}`) };
 }

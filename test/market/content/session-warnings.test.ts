@@ -58,3 +58,11 @@ test('a day before a calendar begins is not checked by it, and many days are rep
     '30 bars are on 30 days that are not sessions of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
   );
 });
+
+test('dates that all are sessions one day later are reported as days of another time zone', async () => {
+  // Monday to Friday in Sydney as days of UTC at midnight in Sydney: Sunday to Thursday.
+  const days = ['08', '09', '10', '11', '12', '15', '16', '17', '18', '19'].map((day) => `A,2021-08-${day},1`);
+  const messages = (await createWarnings(days, ['XASX'])).map(([, , message]) => message);
+  expect(messages).toHaveLength(2);
+  for (const message of messages) expect(message).toContain('Every date is a session one day later');
+});

@@ -39,7 +39,7 @@ async function importArrow(bytes: Uint8Array) {
   try {
     await writeFile(path, bytes);
     const table = { path, dataset: 'market', format: 'arrow' } as const;
-    const answer = { folder, storedFiles: null, load: false };
+    const answer = { folder, storedFiles: null, load: false, calendars: { codes: [] } };
     const read = await importTable({ table, answer, terms: DEFAULT_TERMS }, problems, () => {});
     return { closes: read && [...read.content.fields.get('CLOSE')!], findings: problems.findings() };
   } finally {

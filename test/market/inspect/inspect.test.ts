@@ -171,10 +171,10 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
 test("a vendor's dividend column next to adjusted closes is reported as unused", async () => {
   const { mapping, findings, unsure } = await inspectFiles(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
   expect(mapping.adjusted_close).toBe('adjClose');
-  const text = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
+  const text = expect.stringMatching(/divCash.*adjClose.*dividends_from/) as string;
   expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: text })]);
   expect(unsure).toContainEqual(
-    expect.objectContaining({ field: 'adjusted_close', taken: 'adjClose', others: ['none'], required: false }),
+    expect.objectContaining({ field: 'dividends_from', taken: 'adjusted_close', others: ['column'], required: false }),
   );
 });
 

@@ -28,7 +28,7 @@ const LONG_ROWS = 'Date,Ticker,Close,Currency,Sector\n2024-01-02,A,10,GBP,Tech\n
 
 test.each([
   ['one code is proposed as the currency of the store', LONG_ROWS, '--currency GBP'],
-  ['pence are no currency', LONG_ROWS.replaceAll('GBP', 'GBp'), 'not a code of three capital letters'],
+  ['pence are a unit of a currency', LONG_ROWS.replaceAll('GBP', 'GBp'), '--currency GBp'],
   ['several are declared by name', LONG_ROWS.replace('GBP', 'USD'), 'Declare the CURRENCY of each security'],
 ])('columns of terms next to bars are reported where they are not read: %s', async (_case, text, said) => {
   const { findings, unsure, mapping, rows_read } = await inspectFiles({ 'x.csv': text });

@@ -4,7 +4,8 @@ import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createReturnTerms } from '#domain/index-mathematics/growth-terms.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
@@ -17,7 +18,7 @@ const XNYS = openCalendars().get('XNYS')!;
 /**
  * Growth terms of a holding that reinvests its payments in itself. Its growth is the definition of an adjusted close.
  */
-const TERMS = createGrowthTerms(
+const TERMS = createReturnTerms(
   TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
   'USD',
   'total',
@@ -34,11 +35,13 @@ function compareDisagreement(
   calendar: Calendar,
   calendars: Calendars,
 ): { readonly worst: number; readonly steps: number } {
-  // In a market without cash and rights, the growth by splits alone equals the growth by all actions.
+  // In a market without cash, rights and spin-offs, the growth by splits alone equals the growth by all actions.
   const actions =
     adjust === 'total'
       ? market.actions
-      : market.actions.filter(({ type }) => ACTION_KINDS[type] !== 'cash' && type !== 'RIGHTS_ISSUE');
+      : market.actions.filter(
+          ({ type }) => ACTION_KINDS[type] !== 'cash' && type !== 'RIGHTS_ISSUE' && type !== 'SPIN_OFF',
+        );
   const sm = alignMarket({ market: { ...market, actions }, calendar, calendars });
   const growth = computeGrowth(sm, TERMS);
   let worst = 0;
@@ -50,7 +53,9 @@ function compareDisagreement(
         fields: [...market.fields].map(([name, values]) => ({ name, values })),
         names: market.identifiers.length,
         position,
-        actions: market.actions.filter((action) => action.identifier === identifier),
+        actions: market.actions
+          .filter((action) => action.identifier === identifier)
+          .map((action) => addSpinOffValue(market, action)),
         adjustment: market.adjustment,
       },
       { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust },

@@ -176,7 +176,7 @@ describe('a synthetic market', () => {
 
   test('raises no warnings except sudden bankruptcies', () => {
     const problems = createProblems();
-    warnOfMarket(market, problems);
+    warnOfMarket(market, 'none', problems);
     expect(problems.findings().filter(({ code }) => code !== 'PRICE_JUMP')).toEqual([]);
   });
 

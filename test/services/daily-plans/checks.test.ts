@@ -51,6 +51,21 @@ test('a check of the run is refused before the runs, a check of data is not', as
   expect(JSON.stringify(refusal.detail)).toContain('OTHER is not an index of the schedule');
 });
 
+test('a second source that is no series of the store is refused', async () => {
+  const compare = { type: 'compare', second_source: { CORE: 'CALK' } };
+  const check = { type: 'checks', checks: [{ check: 'second_source', series: { CORE: 'CALK' } }] };
+  for (const [step, path] of [
+    [compare, 'steps[1].second_source.CORE'],
+    [check, 'steps[1].checks[0].series.CORE'],
+  ] as const) {
+    const refusal = await service.refusal('PUT', '/schedules/fourth', schedule({ steps: [{ type: 'run' }, step] }));
+    expect(refusal).toMatchObject({
+      status: 422,
+      detail: { findings: [{ code: 'UNKNOWN_IDENTIFIER', path, value: 'CALK' }] },
+    });
+  }
+});
+
 test('a family without a problem passes all checks', async () => {
   const day = await performDay(service, day1);
   expect([day.state, listFindings(day)]).toEqual(['done', []]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ScheduleCollection } from '#contract/schedules.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
   readDay,
@@ -19,6 +20,10 @@ import {
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
+
+/** Exit status of the command that asks for a day, with or without waiting for its end. */
+const exitStatusOf = async (date: string, ...flags: string[]) =>
+  (await runHere(['schedule', 'status', 'close', '--date', date, ...flags], { DIVISOR_URL: service.url() })).status;
 
 beforeAll(async () => {
   service = await runService();
@@ -99,6 +104,7 @@ test('a day runs and publishes a family, parents first, and a second round publi
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
   await performDay(service, day1);
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
+  expect(await exitStatusOf(day1, '--wait', '1')).toBe(0);
 });
 
 test('a day waits for the prices of its session, and resumes when they arrive', async () => {
@@ -108,6 +114,7 @@ test('a day waits for the prices of its session, and resumes when they arrive', 
     reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
   });
   expect(Date.parse(waitingDay.next_attempt_at!)).toBeGreaterThan(Date.now());
+  expect([await exitStatusOf(day2, '--wait', '0'), await exitStatusOf(day2)]).toEqual([74, 0]);
   const reason = `Days run in order, and ${day2} has not finished.`;
   await service.ask('POST', `/schedules/close/days/${day3}/run`, {});
   expect(await readDay(service, day3)).toMatchObject({ state: 'waiting', reason });
@@ -138,6 +145,8 @@ test('an index whose closes are refused blocks only its derived indices', async 
   ]);
   expect(day.held[1]!.reason).toMatch(/^The parent CORE is held back/);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
+  const run = ['schedule', 'run', 'close', day3, '--wait', '60'];
+  expect(await runHere(run, { DIVISOR_URL: service.url() })).toMatchObject({ status: 1 });
 });
 
 test('a skip needs a reason, ends the day and is registered and audited; the next day publishes the skipped closes', async () => {

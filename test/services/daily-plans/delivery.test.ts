@@ -110,6 +110,7 @@ test('a day delivers the entitled files to each client, and records the log', as
     ['ACME/mail', 'done', '1 file delivered.'],
     ['WHOLE/whole', 'done', '4 files delivered.'],
   ]);
+  expect(doneDay.steps.at(-1)!.message).toBe('7 files delivered to 3 targets of 2 clients.');
   const listDeliveredNames = (client: string) =>
     readdirSync(join(deliveryFolder, client))
       .filter((name) => !name.endsWith('.sha256'))

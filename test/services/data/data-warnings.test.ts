@@ -158,7 +158,7 @@ test('endings and splits of one security on one day are a finding that states th
   ]);
   expect(await listFindings(merger, [...bid.slice(0, 6), DAYS[18]])).toEqual([]);
   expect(await listFindings([...merger.slice(0, 5), 200, null])).toEqual([]);
-  expect(await listFindings(['E', 'DELISTING', 0, DAYS[20], null, null, null], bid)).toEqual([
+  expect(await listFindings(['E', 'DELISTING', null, DAYS[20], null, null, null], bid)).toEqual([
     expect.objectContaining({ message: expect.stringMatching(/ACQUISITION of E .* DELISTING without a price/) }),
   ]);
   const keptAnswer = await service.ask<{ actions: object[] }>('GET', '/data/corporate-actions/E');

@@ -85,3 +85,63 @@ test('late bars are added to their securities, if the history is otherwise uncha
     expect(findings.filter(({ code }) => code !== 'PARTIAL_DATE')).toMatchObject([{ code: 'LATE_BARS', count: 1 }]);
     expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }));
+
+describe('a close that is missing at first', () => {
+  const COLUMNS = 'CLOSE,VOLUME';
+  const createDay = (date: string, closes: Readonly<Record<string, string>>, volume = 100) =>
+    createBars(
+      date,
+      Object.entries(closes).map(([name, close]) => `${name},${date},${close},${volume}`),
+      COLUMNS,
+    );
+  const first = { ...createDay('2024-01-02', { A: '10', C: '30' }), ...createDay('2024-01-03', { A: '11', C: '' }) };
+
+  test('is added as a late bar to a row with a volume, also with a corrected volume and the next session', () =>
+    runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
+      await write(first);
+      await load();
+      await write({
+        ...createDay('2024-01-03', { A: '11', C: '31' }),
+        ...createBars('2024-01-04', ['A,2024-01-04,12,100', 'C,2024-01-04,32,250'], COLUMNS),
+      });
+      const report = await refresh({ failOn: ['HISTORY_CHANGED'] });
+      expect(report).toMatchObject({ dates_added: 1, rejected: [] });
+      expect(report.findings.filter(({ code }) => code !== 'PARTIAL_DATE')).toMatchObject([
+        { code: 'LATE_BARS', count: 1, message: expect.stringContaining('of C ') as string },
+      ]);
+      expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
+    }));
+
+  test('is added after the next session was added, and only within the last five dates', () =>
+    runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
+      await write(first);
+      await load();
+      await write(createDay('2024-01-04', { A: '12', C: '32' }));
+      expect((await refresh()).rejected).toEqual([]);
+      await write(createDay('2024-01-03', { A: '11', C: '31' }));
+      const report = await refresh();
+      expect(report).toMatchObject({ dates_added: 0, rejected: [] });
+      expect(report.findings.map(({ code }) => code)).toContain('LATE_BARS');
+      expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
+      for (const day of ['05', '08', '09', '10', '11'])
+        await write(createDay(`2024-01-${day}`, { A: '12', C: day === '05' ? '' : '33' }));
+      await refresh();
+      await write(createDay('2024-01-12', { A: '12', C: '33' }));
+      await refresh();
+      await write(createDay('2024-01-05', { A: '12', C: '33' }));
+      expect((await refresh()).rejected).toMatchObject([{ identifier: 'C' }]);
+    }));
+
+  test('is not added if another close of the security changed', () =>
+    runWithDesk(async ({ write, load, refresh, served }) => {
+      await write(first);
+      await load();
+      const before = served();
+      await write({
+        ...createDay('2024-01-02', { A: '10', C: '29' }),
+        ...createDay('2024-01-03', { A: '11', C: '31' }),
+      });
+      expect((await refresh()).rejected).toMatchObject([{ identifier: 'C' }]);
+      expect(served()).toBe(before);
+    }));
+});

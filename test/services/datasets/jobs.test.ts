@@ -209,7 +209,7 @@ test('a refresh whose end cannot be written serves the previous version, and one
     const refresh = () =>
       jobs.refresh.run(
         { store_id: 'old', until: null, full: false, dry_run: false, fail_on: [] },
-        createAttempt({ handle: createHandle('old', 3), report, identifiers: 1, warnings: [] }),
+        createAttempt({ handle: createHandle('old', 3), report, identifiers: 1, warnings: [], newWarnings: [] }),
       );
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
@@ -236,7 +236,7 @@ test('a synthetic refresh removes the replaced folder only after the new one is 
     const report = { rows_added: 1, findings: [] };
     const refreshedRun = await jobs.refresh.run(
       { store_id: 'made', until: '2020-06-30', full: false, dry_run: false, fail_on: [] },
-      createAttempt({ handle: createHandle('made', 1), report, identifiers: 10, warnings: [] }),
+      createAttempt({ handle: createHandle('made', 1), report, identifiers: 10, warnings: [], newWarnings: [] }),
     );
     expect(existsSync(locationBefore)).toBe(true);
     await end(store, refreshedRun);

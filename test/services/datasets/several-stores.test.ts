@@ -264,7 +264,7 @@ describe('indices of several stores side by side', () => {
     const derived = await ask<{ findings: object[] }>('POST', '/indices/IN-DESK/optimise', {
       id: 'LEAST',
       name: 'Least',
-      objective: 'min_variance',
+      objective: { type: 'min_variance' },
       ...MODEL_OF_EAST,
     });
     expect(derived.findings).toContainEqual(
@@ -275,7 +275,7 @@ describe('indices of several stores side by side', () => {
       ['/indices/LEAST/preview', {}, 'derivation.risk_model'],
       [
         '/analytics/sweeps',
-        { index_id: 'LEAST', grid: { '/document/derivation/objective': ['min_variance'] } },
+        { index_id: 'LEAST', grid: { '/document/derivation/objective/type': ['min_variance'] } },
         'grid[0]/document.derivation.risk_model',
       ],
     ] as const)
@@ -308,7 +308,7 @@ describe('indices of several stores side by side', () => {
 
   test('add later days of their store by a refresh while another is active', async () => {
     writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 85, seed: SEEDS['east']! });
-    const report = await runToResult<{ dates_added: number }>(service, '/data/stores/east/refresh');
+    const report = await runToResult<{ dates_added: number }>(service, '/data/stores/east/refresh', { load: true });
     expect(report.dates_added).toBe(5);
     expect(await ask<StaleBody>('GET', '/analytics/IN-EAST/overview')).toMatchObject({
       stale: { data: true, reasons: ['The store east holds other content than the run was made on.'] },

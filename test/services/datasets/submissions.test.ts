@@ -20,7 +20,7 @@ const catchRefusal = async (document: DatasetDocument) => {
   };
   // The submission is refused before other members are used.
   const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies);
-  return refresh('old', { until: null, full: false, dry_run: false, fail_on: [] }, null).catch(
+  return refresh('old', { until: null, full: false, dry_run: false, load: false, fail_on: [] }, null).catch(
     (refusal: unknown) => refusal,
   );
 };

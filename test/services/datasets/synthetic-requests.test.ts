@@ -129,8 +129,18 @@ test('a bar on a day that is no session of the calendar of a stored index, or of
     base_date: '2024-01-02',
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  expect(listCodes(await importAs('by-index'))).toEqual(['NOT_A_SESSION market[2024-01-06]']);
-  expect(listCodes((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual([
-    'NOT_A_SESSION market[2024-01-06]',
-  ]);
+  // An index without a store uses the active store.
+  expect(listCodes(await importAs('of-no-index'))).toEqual([]);
+  const warnings = ['NOT_A_SESSION market[2024-01-06]'];
+  const importActive = async (id: string) =>
+    (
+      await service.ask<ImportResult>('POST', '/data/import', {
+        store_id: id,
+        name: id,
+        tables: { market },
+        activate: true,
+      })
+    ).body;
+  expect(listCodes(await importActive('by-index'))).toEqual(warnings);
+  expect(listCodes((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual(warnings);
 });

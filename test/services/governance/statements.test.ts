@@ -150,7 +150,19 @@ test('the text for publication has every section and the sentences of the statem
   for (const sentence of [...statement.methodology, ...statement.inputs.hierarchy, ...statement.limitations])
     expect(text).toContain(sentence);
   expect(text).not.toContain('is not published');
+  expect(text).toMatch(/\nConstituents are (not reviewed\.|reviewed \S+\. Next effective dates: )/);
   expect((await service.refusal('GET', '/indices/NONE/statement')).code).toBe('INDEX_NOT_FOUND');
+});
+
+test.each([
+  ['none', 'Constituents are not reviewed.\n'],
+  ['annual', 'Constituents are reviewed annually. Next effective dates: '],
+  ['semi_annual', 'Constituents are reviewed semi-annually. Next effective dates: '],
+])('the text of an index with the frequency %s states its reviews', async (frequency, sentence) => {
+  const document = createDefinition('REVIEWS', 'EqualWeight', { rebalance: { frequency } });
+  expect((await service.ask('PUT', '/indices/REVIEWS', document)).status).toBe(200);
+  const response = await service.download('/indices/REVIEWS/statement', { headers: { accept: 'text/markdown' } });
+  expect(await response.text()).toContain(`## Review\n\n${sentence}`);
 });
 
 test('the inputs of a statement and its methodology state the same treatment of missing prices', async () => {

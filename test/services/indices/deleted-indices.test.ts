@@ -157,3 +157,95 @@ test('a running backtest of a deleted index is cancelled, and a late one ends wi
   }
   await service.ask('DELETE', '/indices/LATE');
 });
+
+const OUTSIDE_ROOT = { id: 'r', type: 'MembershipFilter', params: { index_id: 'ROOT', in: false } };
+
+test('an overlay is deleted with its only source, and a blend with another source stays with a problem', async () => {
+  const put = async (id: string, body: object) => {
+    const { status, body: saved } = await service.ask('PUT', `/indices/${id}`, body);
+    expect(status, JSON.stringify(saved)).toBe(200);
+  };
+  const terms = { calendar: 'XNYS', base_date: '2020-01-02' };
+  const createOverlay = (id: string, overlay: object, source?: string) =>
+    put(id, { ...terms, id, name: id, kind: 'overlay', ...(source && { source_index_id: source }), overlay });
+  const createBlend = (id: string, parts: readonly string[]) =>
+    createOverlay(id, { type: 'blend', parts: parts.map((part) => ({ index_id: part, weight: 1 / parts.length })) });
+  for (const id of ['ROOT', 'OTHER']) await put(id, createDefinition(id));
+  const derived = { id: 'CHILD', name: 'Child', constraints: [] };
+  expect((await service.ask('POST', '/indices/ROOT/optimise', derived)).status).toBe(200);
+  await createOverlay('NET', { type: 'fee', percent: 1 }, 'CHILD');
+  await createBlend('FAMILY', ['CHILD', 'NET']);
+  await createBlend('ONLY', ['ROOT']);
+  await createBlend('MIXED', ['ROOT', 'OTHER']);
+  await createOverlay('OF-MIXED', { type: 'fee', percent: 1 }, 'MIXED');
+  await put('INSIDE', { ...createDefinition('INSIDE'), universe: { kind: 'index', id: 'ROOT' } });
+  const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/ROOT');
+  expect(body.deleted.map(({ index_id: id, derived_from: from }) => [id, from])).toEqual([
+    ['ROOT', null],
+    ['CHILD', 'ROOT'],
+    ['NET', 'CHILD'],
+    ['FAMILY', 'NET'],
+    ['ONLY', 'ROOT'],
+  ]);
+  const readProblems = async () => {
+    const { body: list } = await service.ask<{ indices: { id: string; problems: object[] }[] }>('GET', '/indices');
+    return Object.fromEntries(list.indices.map(({ id, problems }) => [id, problems]));
+  };
+  const problem = { severity: 'error', code: 'UNKNOWN_INDEX', message: 'No index ROOT is stored.', value: 'ROOT' };
+  expect(await readProblems()).toMatchObject({
+    OTHER: [],
+    'OF-MIXED': [],
+    MIXED: [{ ...problem, path: 'overlay.parts' }],
+    INSIDE: [{ ...problem, path: 'universe.id' }],
+  });
+  // A rule may name an index that is not stored yet or any more, but nothing is computed without it.
+  const outside = {
+    ...createDefinition('OUTSIDE'),
+    pipeline: { selection: [OUTSIDE_ROOT], weighting: { type: 'EqualWeight' } },
+  };
+  const savedOutside = await service.ask<{ findings: object[] }>('PUT', '/indices/OUTSIDE', outside);
+  const path = 'pipeline.selection[0].params.index_id';
+  expect(savedOutside.status).toBe(200);
+  expect(savedOutside.body.findings).toContainEqual(
+    expect.objectContaining({ severity: 'warning', code: 'UNKNOWN_INDEX', path }),
+  );
+  for (const route of ['/indices/OUTSIDE/preview', '/analytics/OUTSIDE/backtest'])
+    expect(await service.refusal('POST', route, {})).toMatchObject({
+      status: 422,
+      detail: { findings: [{ severity: 'error', code: 'UNKNOWN_INDEX' }] },
+    });
+  const rest = await service.ask<IndexDeletion>('DELETE', '/indices/OTHER');
+  expect(rest.body.deleted.map(({ index_id: id }) => id)).toEqual(['OTHER', 'MIXED', 'OF-MIXED']);
+});
+
+test('an index whose store is deleted has a problem, and its document is stored again with a warning', async () => {
+  const tables = {
+    market: {
+      index: [0, 1],
+      columns: ['identifier', 'date', 'CLOSE'],
+      data: [
+        ['A', '2020-01-02', 1],
+        ['A', '2020-01-03', 2],
+      ],
+    },
+  };
+  await service.ask('POST', '/data/import', { store_id: 'short-lived', name: 'Short', tables });
+  const definition = { ...createDefinition('ORPHAN'), store_id: 'short-lived' };
+  expect((await service.ask('PUT', '/indices/ORPHAN', definition)).status).toBe(200);
+  expect((await service.ask('DELETE', '/data/stores/short-lived')).status).toBe(204);
+  const { body: stored } = await service.ask<{ store_id: string }>('GET', '/indices/ORPHAN');
+  const gone = { code: 'NOT_IN_CHOICES', path: 'store_id', value: 'short-lived' };
+  const saved = await service.ask<{ index: object; findings: object[] }>('PUT', '/indices/ORPHAN', stored);
+  expect(saved).toMatchObject({ status: 200, body: { index: stored } });
+  expect(saved.body.findings).toContainEqual(expect.objectContaining({ severity: 'warning', ...gone }));
+  expect((await service.ask<{ valid: boolean }>('POST', '/indices/validate', stored)).body.valid).toBe(true);
+  const { body: list } = await service.ask<{ indices: { id: string; problems: object[] }[] }>('GET', '/indices');
+  expect(list.indices.find(({ id }) => id === 'ORPHAN')?.problems).toMatchObject([{ severity: 'error', ...gone }]);
+  expect((await service.refusal('POST', '/indices/ORPHAN/preview', {})).code).toBe('STORE_NOT_FOUND');
+  // Only a new reference to a store is checked.
+  for (const other of [
+    { ...stored, id: 'NEW' },
+    { ...stored, store_id: 'never-there' },
+  ])
+    expect(await service.refusal('POST', '/indices', other)).toMatchObject({ status: 422 });
+});

@@ -89,7 +89,7 @@ describe('a preview of an optimisation', () => {
         ),
       );
     // LATE has enough prices in the last 504 sessions. A derived index uses these sessions.
-    const derivedBody = { id: 'D', name: 'D', objective: 'min_variance', constraints: boundRows };
+    const derivedBody = { id: 'D', name: 'D', objective: { type: 'min_variance' }, constraints: boundRows };
     expect((await service.ask('POST', '/indices/P/optimise', derivedBody)).status).toBe(200);
     const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });
     expect(later.weights['LATE']).toBeGreaterThan(0);

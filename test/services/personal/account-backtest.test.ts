@@ -54,10 +54,23 @@ describe('the backtest of an account', () => {
 
   test('taxes each year by the sold lots', async () => {
     const view = (await run('taxes', { dividend_rate: 0 })).result as AccountBacktestView;
-    expect(view.years.map(({ year }) => year)).toEqual([2023]);
+    expect(view.years.map(({ year, is_paid }) => [year, is_paid])).toEqual([
+      [2023, true],
+      [2024, false],
+    ]);
     const [{ short_gain: short, long_gain: long, tax }] = view.years as [AccountBacktestView['years'][number]];
     expect(long).toBe(0); // no lot was held for more than a year
     expectClose(tax, 0.37 * Math.max(0, short), 1_000_000);
+    const soldLots = view.entries.flatMap(({ kind, date, lot }) => (kind === 'sell' ? [{ date, lot: lot! }] : []));
+    expect(soldLots.length).toBeGreaterThan(10);
+    for (const { year, short_gain } of view.years) {
+      const own = soldLots.filter(({ date, lot }) => date.startsWith(String(year)) && lot.term === 'short');
+      expectClose(
+        short_gain,
+        own.reduce((sum, { lot }) => sum + lot.gain, 0),
+        1_000_000,
+      );
+    }
     const taxEntries = view.entries.filter(({ kind }) => kind === 'tax');
     expect(taxEntries.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);
     expectClose(view.tax_paid, tax, 1_000_000);

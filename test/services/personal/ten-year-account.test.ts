@@ -66,10 +66,10 @@ test.runIf(IS_SOAK)(
     for (const method of ['specific', 'hifo', 'fifo']) {
       const view = await runDecade(method);
       expect(view.sessions.length).toBeGreaterThan(2600);
-      expect(view.years).toHaveLength(10);
+      expect(view.years.filter((year) => year.is_paid)).toHaveLength(10);
       const worst = computeLargestGap(view);
       const paidTax = view.entries.reduce((sum, { kind, amount }) => (kind === 'tax' ? sum - amount : sum), 0);
-      const dueTax = view.years.reduce((sum, { tax }) => sum + tax, 0);
+      const dueTax = view.years.reduce((sum, { tax, is_paid }) => (is_paid ? sum + tax : sum), 0);
       const receivedDividends = view.entries.reduce(
         (sum, { kind, amount }) => (kind === 'dividend' ? sum + amount : sum),
         0,

@@ -134,3 +134,7 @@ test('an index that was deleted before is purged with its published runs, and it
   expect((await service.ask('GET', '/analytics/CORE/published')).body).toMatchObject({ entries: { length: 8 } });
   expect((await service.ask('DELETE', '/indices/CORE?purge=true')).status).toBe(404);
 });
+
+test('a store is deleted after the published runs that were made on it are purged', async () => {
+  expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
+});

@@ -10,6 +10,7 @@ interface Result {
   readonly template_id: string;
   readonly name: string;
   readonly index_id: string | null;
+  readonly as_of?: string;
   readonly blocks: number;
   readonly bytes: number;
   readonly rendered_at: string;
@@ -236,7 +237,7 @@ describe('renders', () => {
     expect(text).toContain(formatRatio(overview.metrics['sharpe_ratio']!));
     expect(text).toContain(`As of ${overview.end}`);
     expect(result).toMatchObject({ index_ids: ['RUN'], as_of: overview.end });
-    expect(response.headers.get('content-disposition')).toBe(`inline; filename="RUN-TEARSHEET-A4-${overview.end}.pdf"`);
+    expect(response.headers.get('content-disposition')).toBe(`inline; filename="TEARSHEET-A4-RUN-${overview.end}.pdf"`);
     const attribution = (
       await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>(
         'GET',
@@ -295,7 +296,7 @@ describe('renders', () => {
     const first = await listRenders('template_id=REBALANCE-A4&limit=2');
     expect(first.total).toBe(3);
     expect(first.renders.map(({ render_id: id }) => id)).toEqual([ids[2], ids[1]]);
-    expect(results).toContainEqual(first.renders[0]);
+    expect(results).toContainEqual({ ...first.renders[0], file_name: undefined });
     const { renders } = await listRenders(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
     expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
     // A stored template is not specific to an index.

@@ -112,6 +112,36 @@ test('no view shows a number of a damaged file, and the run is counted in every 
   });
 });
 
+test('a run without one of its files is answered whole, or counted in every listing', async () => {
+  await service.ask('DELETE', '/analytics/EQ/record');
+  const count = async () => {
+    const before = new Set(await readdir(formatFolder()));
+    await runToEnd('/analytics/EQ/backtest', {});
+    return (await readdir(formatFolder()))
+      .filter((name) => !before.has(name))
+      .map((name) => ({ path: join(formatFolder(), name), bytes: statSync(join(formatFolder(), name)).size }))
+      .toSorted((a, b) => a.bytes - b.bytes);
+  };
+  const fileCount = (await count()).length;
+  expect(fileCount).toBeGreaterThan(1);
+  for (let k = 0; k < fileCount; k++) {
+    await service.ask('DELETE', '/analytics/EQ/record');
+    const files = await count();
+    await unlink(files[k]!.path);
+    const statuses = await Promise.all(RUN_PATHS.map(requestStatus));
+    const isWhole = statuses.every((status) => status === 200);
+    for (const path of ['/analytics/backtests', '/analytics/EQ/runs'])
+      expect([k, statuses, path, (await service.ask('GET', path)).body['skipped']]).toEqual([
+        k,
+        statuses,
+        path,
+        isWhole ? 0 : 1,
+      ]);
+    await runToEnd('/analytics/EQ/backtest', {});
+    expect(await Promise.all(RUN_PATHS.map(requestStatus))).toEqual(RUN_PATHS.map(() => 200));
+  }
+});
+
 test('the result of a backtest states the version of the index', async () => {
   expect((await runToEnd('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
 });

@@ -294,7 +294,7 @@ test('points of an index are those of its securities by weight and level of the 
     if (paidDividend === undefined) continue;
     const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: day.as_of } });
     const close = Number(prices.data.at(-1)![prices.columns.indexOf('CLOSE')]);
-    expected += (weight * Number(levels.data[row - 1]) * paidDividend.value) / close;
+    expected += (weight * Number(levels.data[row - 1]) * paidDividend.value!) / close;
   }
   expect(points[0]! / expected).toBeCloseTo(1, 12);
 });

@@ -77,7 +77,11 @@ test('a dividend states the part of the level that the total and the net return 
 
 test.each([
   ['an acquisition for 60', [{ name: 'A', ex: DATES[2]!, type: 'ACQUISITION' as const, value: 60 }], [50, 50, 50]],
-  ['a delisting without a value', [{ name: 'A', ex: DATES[2]!, type: 'DELISTING' as const, value: 0 }], [50, 50, 50]],
+  [
+    'a delisting without a value',
+    [{ name: 'A', ex: DATES[2]!, type: 'DELISTING' as const, value: 0, isUnpriced: true as const }],
+    [50, 50, 50],
+  ],
   [
     'a merger, two shares of C for one',
     [{ name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' }],
@@ -115,8 +119,8 @@ test.each([
 
 test.each([
   ['an acquisition for 60', { type: 'ACQUISITION', value: 60 }, {}, 60],
-  ['an acquisition without a price', { type: 'ACQUISITION', value: 0 }, {}, 48],
-  ['a delisting written off', { type: 'DELISTING', value: 0 }, { delisting: 'zero' }, 0],
+  ['an acquisition without a price', { type: 'ACQUISITION', value: 0, isUnpriced: true }, {}, 48],
+  ['a delisting written off', { type: 'DELISTING', value: 0 }, {}, 0],
   [
     'a delisting for 3 that is taken at the last price',
     { type: 'DELISTING', value: 3 },

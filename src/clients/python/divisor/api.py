@@ -125,21 +125,21 @@ class Operations:
         """
         return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/resume"))
 
-    def get_job(self, job_id: str, *, wait: Optional[float] = None) -> c.JobStatus:
+    def get_job(self, job_id: str, *, wait: Optional[float] = None) -> Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]:
         """Returns the status of a job. After success, the response includes its result.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param wait: Maximum time to wait for a change of the status, in seconds.
         """
-        return cast("c.JobStatus", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
+        return cast("Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
 
-    def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> c.JobStatus:
+    def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]:
         """Cancels a job.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param if_match: The document is changed only if its ETag is one of these ETags.
         """
-        return cast("c.JobStatus", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
+        return cast("Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]", self._transport.json("DELETE", f"/jobs/{word(job_id)}", if_match=if_match))
 
     def retry_jobs(self, body: Optional[c.JobRetryRequest] = None) -> c.JobRetries:
         """Queues failed jobs again."""

@@ -255,9 +255,17 @@ class Divisor:
     # Indices -------------------------------------------------------------------------------------------------------------
 
     def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None, note: Optional[str] = None) -> Any:
-        """Stores or replaces a definition; the note records the reason. Returns it with all defaults."""
+        """Stores or replaces a definition; the note records the reason. Returns it with all defaults.
+
+        `findings` of the result has the findings of the document; a `UserWarning` states each that is not only information.
+        """
         saved = self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match, note=note)
-        return Definition(saved["index"])
+        definition = Definition(saved["index"])
+        definition.findings = Rows(saved["findings"])
+        for finding in saved["findings"]:
+            if finding["severity"] != "info":
+                warnings.warn(f"{finding['code']} {finding['path']}: {finding['message']}", UserWarning, stacklevel=2)
+        return definition
 
     def index(self, index_id: str) -> Any:
         return Definition(self.request("GET", f"/indices/{word(index_id)}"))

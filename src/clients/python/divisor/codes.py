@@ -196,7 +196,7 @@ class StoreActive(DivisorError):
 
 
 class StorePublished(DivisorError):
-    """Published runs used the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway."""
+    """The closes of a published log were computed on the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway."""
 
 
 class StoreLoading(DivisorError):
@@ -216,7 +216,7 @@ class NothingToRefresh(DivisorError):
 
 
 class StoreNotServed(DivisorError):
-    """Used up to version 0.3.0, in which only the active store could be refreshed."""
+    """The store is a folder or a database that is not active. An activation reads its source again; a refresh needs `"load": true`."""
 
 
 class StoreMismatch(DivisorError):

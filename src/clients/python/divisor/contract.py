@@ -116,7 +116,20 @@ class AccountBacktestViewRebalances(t.TypedDict):
     avoided_wash_sales: int
 
 
-class AccountBacktestViewEntriesBuy(t.TypedDict):
+class AccountBacktestViewEntriesBuyLot(t.TypedDict):
+    #: Start of the holding period.
+    acquired: str
+    #: Basis per share.
+    cost: float
+    #: Realised gain that is taxed; 0 if the loss is disallowed.
+    gain: float
+    #: Loss added to the basis of the replacement.
+    disallowed_loss: float
+    #: Holding period of the lot.
+    term: t.Literal["short", "long"]
+
+
+class _AccountBacktestViewEntriesBuy(t.TypedDict):
     #: The date.
     date: str
     #: Reason of the movement.
@@ -129,7 +142,12 @@ class AccountBacktestViewEntriesBuy(t.TypedDict):
     amount: float
 
 
-class AccountBacktestViewYears(t.TypedDict):
+class AccountBacktestViewEntriesBuy(_AccountBacktestViewEntriesBuy, total=False):
+    #: Lot of a sale, or of a corporate action with a gain, and the gain realised; otherwise null. Absent in results of earlier versions.
+    lot: t.Optional[AccountBacktestViewEntriesBuyLot]
+
+
+class _AccountBacktestViewYears(t.TypedDict):
     #: Calendar year.
     year: int
     #: Net short-term gains.
@@ -144,7 +162,12 @@ class AccountBacktestViewYears(t.TypedDict):
     tax: float
 
 
-class AccountBacktestViewLots(t.TypedDict):
+class AccountBacktestViewYears(_AccountBacktestViewYears, total=False):
+    #: False for the year of the last session, whose figures are those so far. Absent in results of earlier versions.
+    is_paid: bool
+
+
+class _AccountBacktestViewLots(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Shares of the lot.
@@ -153,6 +176,11 @@ class AccountBacktestViewLots(t.TypedDict):
     cost: float
     #: Start of the holding period.
     acquired: str
+
+
+class AccountBacktestViewLots(_AccountBacktestViewLots, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.
+    bought: str
 
 
 class AccountBacktestView(t.TypedDict):
@@ -186,7 +214,7 @@ class AccountBacktestView(t.TypedDict):
     rebalances: t.Sequence[AccountBacktestViewRebalances]
     #: Every movement of cash.
     entries: t.Sequence[AccountBacktestViewEntriesBuy]
-    #: Tax years that have ended.
+    #: Tax years, including that of the last session.
     years: t.Sequence[AccountBacktestViewYears]
     #: Lots on the last session.
     lots: t.Sequence[AccountBacktestViewLots]
@@ -222,8 +250,10 @@ class AccountDefaultsTax(t.TypedDict, total=False):
     weight: float
     #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year, less losses carried forward, in money.
+    #: Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.
     budget: t.Optional[float]
+    #: Maximum tax of the year, in money. It must not exceed this limit after the trades.
+    limit: t.Optional[float]
     #: Net gains realised this year before these trades, in money.
     realised: AccountDefaultsTaxRealised
 
@@ -245,15 +275,20 @@ class AccountDefaults(t.TypedDict, total=False):
     tax: AccountDefaultsTax
 
 
-class AccountLot(t.TypedDict):
+class _AccountLot(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Shares of the lot.
     shares: float
     #: Cost basis per share, in the currency of the index.
     cost: float
-    #: Day of the purchase.
+    #: Day of the purchase. With `bought`, the day before the holding period begins.
     acquired: Date
+
+
+class AccountLot(_AccountLot, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss: their holding period began earlier, and they replace no other shares.
+    bought: Date
 
 
 class AccountTaxRealised(t.TypedDict, total=False):
@@ -284,8 +319,10 @@ class AccountTax(t.TypedDict, total=False):
     weight: float
     #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year, less losses carried forward, in money.
+    #: Budget of net gains: maximum of short-term plus long-term gains of the year, less losses carried forward, in money. The tax itself has `limit`.
     budget: t.Optional[float]
+    #: Maximum tax of the year, in money. It must not exceed this limit after the trades.
+    limit: t.Optional[float]
 
 
 class ActionChoice(t.TypedDict):
@@ -483,9 +520,9 @@ class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
 class ActiveRiskPayload(t.TypedDict):
     #: Benchmark of the comparison; null if there is none.
     benchmark: str
-    #: Annualised standard deviation of return differences.
+    #: Annualised tracking error. The active weights of the covered securities are scaled to the gross active weight of all securities.
     tracking_error: float
-    #: Fraction of the weights that the estimate covers.
+    #: Fraction of the gross active weight with an estimate.
     covered_weight: float
     #: Contributions of securities that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
@@ -820,13 +857,13 @@ class AttributionView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Securities, sorted by contribution (largest first) and identifier.
+    #: Securities and the parts of an overlay, sorted by contribution (largest first) and identifier. They sum to total_return. The asset_id of a part is overlay/{index_id}/{part}; its weight and return are 0.
     contributions: t.Sequence[ContributionPayload]
-    #: Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.
+    #: Sum of the contributions of securities: total_return, or for an overlay total_return less overlay_parts_sum.
     contributions_sum: float
     #: Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts.
     overlay_parts_sum: t.Optional[float]
-    #: Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.
+    #: Returns of an overlay that do not come from its constituents, which are also in contributions. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level divided by the first, less 1.
     total_return: float
@@ -1231,13 +1268,21 @@ class BatchAccount(_BatchAccount, total=False):
     tracking_error: float
     #: Annual tracking error before the trades.
     tracking_error_before: float
+    #: Taxed short-term gains of the trades.
+    short_gain: float
+    #: Taxed long-term gains of the trades.
+    long_gain: float
+    #: Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions.
+    disallowed_loss: float
+    #: Part of the disallowed losses that is added to shares of `recent` purchases that are not lots of the account.
+    disallowed_elsewhere: float
     #: Tax of the year after the trades, in money.
     tax: float
     #: Tax saved compared with selling the oldest lots first.
     tax_saved: float
     #: Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied.
     conflicts: t.Sequence[str]
-    #: Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient.
+    #: Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for `tax.budget` and `tax.limit`. Null for rules without an amount, and if no amount is sufficient.
     conflict_amounts: t.Mapping[str, t.Optional[float]]
     #: Weight of each excluded security that must remain if all other rules are satisfied.
     conflict_exclusions: t.Mapping[str, float]
@@ -1258,7 +1303,42 @@ class BatchAccounts(t.TypedDict):
     accounts: t.Sequence[BatchAccount]
 
 
-class BatchCertificateSides(t.TypedDict):
+class BatchBranchesSteps(t.TypedDict):
+    #: Position of the security in the account.
+    security: int
+    #: Largest net trade of the first part, as a weight.
+    below: float
+    #: Smallest net trade of the second part.
+    above: float
+
+
+class BatchBranchesSteps2(t.TypedDict):
+    #: Position of the multipliers of the region.
+    multipliers: int
+
+
+class BatchBranchesSteps3(t.TypedDict):
+    #: All lots for the only net trades of the region were tried.
+    evaluated: bool
+
+
+class BatchBranchesMultipliers(t.TypedDict):
+    #: Factor exposures of the tangent.
+    exposures: t.Sequence[float]
+    #: Multiplier of the tracking error limit.
+    variance: float
+    #: Multipliers of the rows and of the pieces of the tax.
+    rows: t.Sequence[float]
+
+
+class BatchBranches(t.TypedDict):
+    #: Divisions of the permitted trades, and how the bound of each region is proved, first parts first.
+    steps: t.Sequence[t.Union[BatchBranchesSteps, BatchBranchesSteps2, BatchBranchesSteps3]]
+    #: Multipliers of regions.
+    multipliers: t.Sequence[BatchBranchesMultipliers]
+
+
+class _BatchCertificateSides(t.TypedDict):
     #: 0 for the side of net long-term gains, 1 for the side of net long-term losses.
     side: int
     #: Bound of this side.
@@ -1269,6 +1349,11 @@ class BatchCertificateSides(t.TypedDict):
     variance: float
     #: Multipliers of the rows and of the pieces of the tax.
     rows: t.Sequence[float]
+
+
+class BatchCertificateSides(_BatchCertificateSides, total=False):
+    #: Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions.
+    branches: t.Optional[BatchBranches]
 
 
 class BatchCertificate(t.TypedDict):
@@ -1348,19 +1433,24 @@ class BatchJobStatus(t.TypedDict):
     result: t.Optional[BatchView]
 
 
-class BatchLot(t.TypedDict):
+class _BatchLot(t.TypedDict):
     #: Position of the lot in the account; null for a purchase.
     lot: t.Optional[int]
     #: Asset identifier.
     identifier: str
     #: Number of shares.
     shares: float
-    #: Cost basis per share, without disallowed losses.
+    #: Cost basis per share, including disallowed losses.
     cost: float
-    #: Day of the purchase.
+    #: Day of the purchase. With `bought`, the day before the holding period begins.
     acquired: str
     #: Value less cost.
     unrealised_gain: float
+
+
+class BatchLot(_BatchLot, total=False):
+    #: Day of the purchase of shares that have replaced shares sold at a loss; absent for other lots.
+    bought: str
 
 
 class BatchObjective(t.TypedDict, total=False):
@@ -1493,13 +1583,13 @@ class _BatchTrade(t.TypedDict):
 class BatchTrade(_BatchTrade, total=False):
     #: Position of the sold lot in the account.
     lot: int
-    #: Day on which the lot was bought.
+    #: `acquired` of the lot.
     acquired: str
     #: Cost basis per share.
     cost: float
-    #: Realised gain that is taxed.
+    #: Realised gain that is taxed; 0 if the loss is disallowed.
     gain: float
-    #: Loss added to the basis of the replacement.
+    #: Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales.
     disallowed_loss: float
     #: Holding period of the lot.
     term: t.Literal["short", "long"]
@@ -2032,6 +2122,8 @@ class CalendarOption(t.TypedDict):
     tz: str
     #: Days for which the calendar has sessions.
     coverage: CalendarCoverage
+    #: Sources with which the sessions agree, except for the differences that README.md lists.
+    sources: t.Sequence[str]
 
 
 class CallbackTarget(t.TypedDict):
@@ -2751,7 +2843,7 @@ class CorporateAction(t.TypedDict):
     #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
     #: As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.
-    value: float
+    value: t.Optional[float]
     #: First day without the entitlement.
     ex_date: str
     #: Null: unknown.
@@ -3186,7 +3278,7 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Mapping of the market; null if the tables need no mapping.
     mapping: t.Optional[Mapping]
@@ -3252,7 +3344,7 @@ class DataStoreCreate(_DataStoreCreate, total=False):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping.
     mapping: t.Optional[MappingInput]
@@ -3267,7 +3359,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of securities without a CURRENCY; null if the store has no default currency.
+    #: Currency of securities without a CURRENCY: an ISO 4217 code, or a minor unit such as GBX (pence). Null if the store has no default currency.
     currency: t.Optional[str]
     #: Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read.
     mapping: t.Optional[MappingChange]
@@ -4944,7 +5036,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable error code for programs.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "DAMAGED_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "BAR_CORRECTED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: Message in one sentence.
     message: str
     #: Path of the field, as the client wrote it.
@@ -4975,7 +5067,7 @@ class Finding(_Finding, total=False):
 
 
 #: Code of a finding.
-FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
+FindingCode = t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "DAMAGED_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "BAR_CORRECTED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
 
 class _FixedWeightParams(t.TypedDict):
     #: Identifier to weight. Unit: fraction.
@@ -5550,9 +5642,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
-    lower: float
+    lower: t.Union[float, BoundPath]
     #: Largest weight of a group. Unit: fraction.
-    upper: float
+    upper: t.Union[float, BoundPath]
     #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
     #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
@@ -6501,6 +6593,8 @@ class IndexSummary(t.TypedDict):
     run_at: t.Optional[str]
     #: Labels of the document.
     tags: t.Sequence[str]
+    #: Documents that the definition names and that are not stored any more, such as a part of a blend.
+    problems: t.Sequence[Finding]
 
 
 class InspectRequest(t.TypedDict, total=False):
@@ -7252,7 +7346,7 @@ class _LiquidityFilterParams(t.TypedDict):
 class LiquidityFilterParams(_LiquidityFilterParams, total=False):
     """Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Aggregate of the daily values.
     statistic: t.Literal["median", "mean"]
@@ -7575,18 +7669,22 @@ class Mapping(t.TypedDict):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7595,6 +7693,8 @@ class Mapping(t.TypedDict):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7612,18 +7712,22 @@ class MappingAnswers(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7632,6 +7736,8 @@ class MappingAnswers(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
@@ -7651,18 +7757,22 @@ class MappingChange(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7671,6 +7781,8 @@ class MappingChange(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7688,18 +7800,22 @@ class MappingInput(t.TypedDict, total=False):
     field: t.Optional[str]
     #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
-    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
+    #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. Text files without a header: positions, such as #1, for all columns that are read.
     columns: t.Mapping[str, str]
     #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
-    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
+    #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns, excel (serial dates of Excel, such as 45293). Names of months may be in English, German, French, Spanish, Italian, Dutch or Portuguese. The time of day of a date without a time zone is ignored.
     date_format: t.Optional[str]
+    #: Time zone of the days if the dates are instants in UTC: a zone such as Asia/Tokyo or +09:00, or the code of a calendar, such as XTKS. Null: the zone of the reference column EXCHANGE. Dates without a zone or with an offset are the days that they show.
+    time_zone: t.Optional[str]
     #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
     #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
     #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
+    #: Divisor of OPEN, HIGH, LOW, CLOSE and adjusted closes, for prices in fixed point: 1e9 for whole numbers of 1e-9.
+    price_divisor: float
     #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: Treatment of a price of 0: refused, or read as a missing price.
@@ -7708,6 +7824,8 @@ class MappingInput(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
+    #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
+    dividends_from: t.Literal["adjusted_close", "column"]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7729,7 +7847,7 @@ class MappingQuestionConflicts(t.TypedDict):
 
 class _MappingQuestion(t.TypedDict):
     #: Field of the mapping, or the adjustment, that the answer sets.
-    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: Question that the data does not answer.
     question: str
     #: Value that is used without an answer.
@@ -8307,7 +8425,7 @@ class OnePerIssuerParams(t.TypedDict, total=False):
     issuer_field: str
     #: Column or derived datapoint.
     field: str
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
@@ -8535,6 +8653,8 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Constraints. Without constraints, the portfolio is long-only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
+    #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
+    relax: t.Sequence[RelaxEntry]
 
 
 class OtherAdjustment(t.TypedDict):
@@ -8820,6 +8940,8 @@ class PerformanceView(t.TypedDict):
     drawdowns: t.Sequence[DrawdownRow]
     #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the window.
+    findings: t.Sequence[Finding]
     #: Return of each month (YYYY-MM) within the window. The returns compound to the total return.
     monthly_returns: t.Mapping[str, float]
 
@@ -9241,7 +9363,7 @@ class _PreviewResponse(t.TypedDict):
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.
+    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.
     overlay: PreviewOverlay
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
@@ -9262,7 +9384,7 @@ class PreviewSolve(t.TypedDict):
     after: WeightFigures
     #: Labels of binding constraints.
     binding: t.Sequence[str]
-    #: Every constraint, binding or not.
+    #: Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.
     constraints: t.Sequence[PreviewConstraint]
     #: Soft bounds that the solved weights violate.
     exceeded: t.Sequence[ExceededLimit]
@@ -9889,8 +10011,10 @@ class RebalanceRow(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
@@ -9917,7 +10041,7 @@ class RebalanceRow(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
@@ -9938,7 +10062,7 @@ class RebalanceSnapshot(t.TypedDict):
     cap: t.Optional[float]
     #: Securities held at the cap.
     capped: t.Sequence[str]
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities: the sum of the positive differences uncapped_weights - weights.
     redistributed: float
     #: Securities traded at the price of an earlier session, which is at most max_stale_sessions old.
     stale_fills: t.Sequence[StaleFillPayload]
@@ -10044,8 +10168,10 @@ class RebalanceView(t.TypedDict):
     date: str
     #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
+    #: Review that decided the rebalance, or the first of several reviews on the date. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
+    #: Reviews that decided the rebalance, in order. Null where `review` is null.
+    reviews: t.Optional[t.Sequence[str]]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
@@ -10072,7 +10198,7 @@ class RebalanceView(t.TypedDict):
     cap: t.Optional[float]
     #: Number of securities held at the cap.
     capped: int
-    #: Weight that was redistributed from capped securities.
+    #: Weight that was redistributed from capped securities when the weights were decided.
     redistributed: float
     #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
@@ -10274,6 +10400,8 @@ class RefreshRequest(t.TypedDict, total=False):
     full: bool
     #: True reports the changes of a refresh without storing or serving them.
     dry_run: bool
+    #: True also reads a folder or a database that is not active; the store stays inactive. By default such a refresh is refused with STORE_NOT_SERVED, because an activation reads the source again. Without effect on other stores.
+    load: bool
     #: Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
@@ -10403,14 +10531,14 @@ class RefreshResult(t.TypedDict):
     rejected_total: int
     #: True if nothing was stored or served.
     dry_run: bool
-    #: SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them.
+    #: SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; every data warning that the refresh causes, such as PRICE_JUMP; PARTIAL_DATE and GAP_LONG of the whole market also for the last dates before the refresh.
     findings: t.Sequence[Finding]
 
 
 class _RefreshStep(t.TypedDict):
     type: t.Literal["refresh"]
     #: Finding codes that reject the whole refresh.
-    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "DAMAGED_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "BAR_CORRECTED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
 
 class RefreshStep(_RefreshStep, total=False):
@@ -10430,7 +10558,7 @@ class RefreshStepInput(_RefreshStepInput, total=False):
     #: Data store. Default: the active store.
     store_id: t.Optional[str]
     #: Finding codes that reject the whole refresh.
-    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
+    fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "NO_REPLACEMENT", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "DAMAGED_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "BAR_CORRECTED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
 
 
 class RelativeMetricsPayload(t.TypedDict):
@@ -10589,6 +10717,8 @@ class RenderResult(_RenderResult, total=False):
     index_ids: t.Sequence[str]
     #: Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.
     as_of: str
+    #: Name of the file: template, first index and as-of date, and the id if an earlier render has this name. Only in listings.
+    file_name: str
 
 
 class RenderStep(t.TypedDict):
@@ -11144,7 +11274,7 @@ class RiskDecomposition(t.TypedDict):
     exposures: t.Mapping[str, float]
     #: Index or identifier of the comparison.
     benchmark: str
-    #: Fraction of the gross active weight that the figures cover.
+    #: Fraction of the gross active weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 
@@ -11157,16 +11287,16 @@ class RiskDiagnosticsPayload(t.TypedDict):
     average_correlation: float
     #: Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.
     condition_number: float
-    #: Weight of the target. 0 is the sample covariance; null if there is no target.
-    intensity: t.Optional[float]
+    #: Weight of the target. 0 is the sample covariance, or the covariance of a model without a target.
+    intensity: float
     #: True if no eigenvalue is negative.
     positive_semi_definite: bool
     #: True if negative eigenvalues were clipped.
     repaired: bool
     #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
-    #: Structured target of the shrinkage.
-    target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
+    #: Target of the shrinkage; `none` for an imported model and for estimators that do not shrink.
+    target: t.Literal["constant_correlation", "scaled_identity", "none"]
 
 
 class _RiskEstimator(t.TypedDict):
@@ -11422,12 +11552,12 @@ class RiskParityObjective(_RiskParityObjective, total=False):
 
     #: Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.
     budgets: t.Optional[t.Mapping[str, float]]
-    #: Reference column with the groups that have budgets.
+    #: Reference column with the groups that have budgets. It is not read if every budget is that of an identifier.
     budget_field: str
 
 
 class RiskPayload(t.TypedDict):
-    #: Annualised standard deviation of returns.
+    #: Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.
     volatility: float
     #: Fraction of the weights that the estimate covers.
     covered_weight: float
@@ -11597,6 +11727,8 @@ class RollingRiskView(t.TypedDict):
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
+    #: `WINDOW_CUT`: the benchmark lacks dates of the run.
+    findings: t.Sequence[Finding]
     #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.
     risk: TableFrame
 
@@ -12358,20 +12490,30 @@ class SharingRequest(t.TypedDict):
     shared_with: t.Sequence[str]
 
 
+class ShockScenarioShocks(t.TypedDict):
+    #: Change of the rate in basis points.
+    bps: float
+
+
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioShocks]]
     #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
+
+
+class ShockScenarioInputShocks(t.TypedDict):
+    #: Change of the rate in basis points.
+    bps: float
 
 
 class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
-    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
-    shocks: t.Mapping[str, float]
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. A rate in percent per year is shocked by basis points, for example `{ "bps": 100 }`.
+    shocks: t.Mapping[str, t.Union[float, ShockScenarioInputShocks]]
 
 
 class ShockScenarioInput(_ShockScenarioInput, total=False):
@@ -13705,7 +13847,7 @@ class TotalRiskDecomposition(t.TypedDict):
     volatility: float
     #: Exposure to each factor.
     exposures: t.Mapping[str, float]
-    #: Fraction of the gross weight that the figures cover.
+    #: Fraction of the gross weight with an estimate. The figures are scaled to the full weight.
     covered_weight: float
 
 
@@ -14203,7 +14345,7 @@ class View(_View, total=False):
 class VolatilityFilterParams(t.TypedDict, total=False):
     """Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions."""
 
-    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions of the calendar up to the decision date. Sessions without a price bar have no value. Unit: sessions.
     window: int
     #: Maximum volatility; null: no maximum. Unit: fraction per year.
     maximum: t.Optional[float]

@@ -26,7 +26,9 @@ class Run(Dict[str, Any]):
 
 
 class Definition(Dict[str, Any]):
-    """A definition; a notebook shows its members."""
+    """A definition; a notebook shows its members. `findings` has those of the document after it was stored."""
+
+    findings: Sequence[Mapping[str, Any]] = ()
 
     def _repr_html_(self) -> str:
         return html_table(

@@ -114,7 +114,8 @@ function detectKind(schemas: Schemas, schema: Schema): FieldKind {
       if (schema.properties !== undefined) return 'object';
       const member = typeof members === 'object' ? resolve(schemas, members) : undefined;
       if (member?.type === 'string') return 'pairs';
-      return member?.type === 'number' || member?.type === 'integer' ? 'numbers' : 'json';
+      const isNumber = ({ type: own }: Schema) => own === 'number' || own === 'integer';
+      return member !== undefined && [member, ...(member.anyOf ?? [])].some(isNumber) ? 'numbers' : 'json';
     }
     default:
       return 'json';

@@ -70,6 +70,9 @@ function Solution({ account }: { readonly account: Account }) {
           ['Forecast tracking error before', formatPercent(account.tracking_error_before, 3)],
           ['Short-term gains', formatDecimal(account.short_gain)],
           ['Long-term gains', formatDecimal(account.long_gain)],
+          ...((account.disallowed_loss ?? 0) > 0
+            ? [['Disallowed losses', formatDecimal(account.disallowed_loss)] as [string, string]]
+            : []),
           ['Tax of the year', formatDecimal(account.tax)],
           ['Tax saved', formatDecimal(account.tax_saved)],
           ['One more basis point saves', formatDecimal(account.one_more_bp_saves)],
@@ -104,7 +107,7 @@ function Solution({ account }: { readonly account: Account }) {
           label="lots"
           columns={LOT_COLUMNS}
           rows={lots}
-          getKey={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier}`}
+          getKey={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier} ${lot.cost} ${lot.acquired}`}
         />
       )}
       <h3>Largest deviations from the parent</h3>
@@ -142,6 +145,13 @@ const TRADE_COLUMNS: readonly Column<BatchTrade>[] = [
     title: 'Gain',
     width: 80,
     of: ({ gain }: BatchTrade) => gain ?? null,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
+    id: 'disallowed',
+    title: 'Disallowed loss',
+    width: 110,
+    of: ({ disallowed_loss: loss }: BatchTrade) => loss ?? null,
     write: formatDecimal,
   }),
   { id: 'term', title: 'Term', width: 60, priority: 4, value: ({ term }) => term ?? null },

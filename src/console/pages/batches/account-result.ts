@@ -4,8 +4,6 @@ import { formatBps, formatDecimal, formatPercent } from '../../words/numbers.js'
 
 /** Account with members of its result that the contract does not describe. */
 export interface Account extends BatchAccount {
-  readonly short_gain?: number;
-  readonly long_gain?: number;
   readonly one_more_bp_saves?: number;
   readonly weights?: Readonly<Record<string, number>>;
   readonly shadow_prices?: { readonly tracking_error_bp: number; readonly rows: Readonly<Record<string, number>> };
@@ -39,6 +37,7 @@ export function formatStatus({ status, certificate }: Account): string {
 
 const RULES: Readonly<Record<string, string>> = {
   'tax.budget': 'Budget of net gains',
+  'tax.limit': 'Limit of the tax',
   'tax.wash_sales': 'Wash sales',
   cash_minimum: 'Minimum cash',
   cash_maximum: 'Maximum cash',
@@ -63,7 +62,7 @@ export function formatConflict(
 ): string {
   const amount = amounts?.[rule] ?? null;
   if (amount === null) return WITHOUT_AMOUNT.has(rule) ? formatRule(rule) : `${formatRule(rule)}: no amount suffices`;
-  const amountText = rule === 'tax.budget' ? formatDecimal(amount) : formatPercent(amount, 3);
+  const amountText = rule === 'tax.budget' || rule === 'tax.limit' ? formatDecimal(amount) : formatPercent(amount, 3);
   if (rule !== 'exclusions') return `${formatRule(rule)}: ${amountText} more`;
   const all = Object.entries(staying ?? {}).toSorted((a, b) => b[1] - a[1]);
   const names = all.slice(0, EXCLUSIONS_SHOWN).map(([name, weight]) => `${name} ${formatPercent(weight, 3)}`);

@@ -21,7 +21,7 @@ import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 const TERMS = ['batch_id', 'parent', 'risk_model', 'as_of', 'whole_shares'] as const;
 const SEARCH = ['search_nodes'] as const;
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
-const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
+const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'limit', 'carry_forward'] as const;
 
 /** Renders the form of a new batch: a file of accounts, the terms, and defaults for the accounts. */
 export function NewBatch() {
@@ -254,6 +254,12 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
   );
 }
 
+const BATCH_LABELS = {
+  batch_id: { label: 'Id of the batch', help: 'Default: a generated id.' },
+  whole_shares: { label: 'Whole shares only' },
+};
+const TAX_LABELS = { budget: { label: 'Budget of net gains' }, limit: { label: 'Limit of the tax' } };
+
 interface TermsProps {
   readonly parents: readonly string[];
   readonly models: readonly string[];
@@ -273,14 +279,13 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         schema="BatchRequest"
         names={TERMS}
         changes={{
-          batch_id: { label: 'Id of the batch', help: 'Default: a generated id.' },
+          ...BATCH_LABELS,
           parent: { kind: 'choice', choices: parents, label: 'Parent index' },
           risk_model: {
             kind: 'choice',
             choices: models,
             link: { address: '/console/risk-models', text: 'Risk models' },
           },
-          whole_shares: { label: 'Whole shares only' },
         }}
         value={terms}
         findings={findings}
@@ -313,6 +318,7 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         <SchemaForm
           schema="AccountTax"
           names={TAXES}
+          changes={TAX_LABELS}
           value={taxes}
           findings={findings}
           path={['defaults', 'tax']}

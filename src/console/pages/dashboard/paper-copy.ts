@@ -5,7 +5,10 @@
  * @returns a function that stops this
  */
 export function printPartOf(frame: HTMLIFrameElement, paper: HTMLElement): () => void {
-  const notify = (type: string) => frame.contentWindow?.dispatchEvent(new Event(type));
+  // A frame of an unreachable service has no document that this page may use.
+  const notify = (type: string) => {
+    if (frame.contentDocument !== null) frame.contentWindow?.dispatchEvent(new Event(type));
+  };
   const start = () => {
     notify('beforeprint');
     // The charts of the frame draw themselves in earlier microtasks.

@@ -6,6 +6,8 @@ import { printPartOf } from './paper-copy.js';
 /** Height in pixels before the content is loaded, and maximum height. Content that is higher scrolls. */
 export const FIRST_HEIGHT = 220;
 const HEIGHT_MAX = 640;
+/** Time in ms after which a frame that shows an error page of the browser or of a proxy is loaded again. */
+const RETRY_MS = 2000;
 
 interface PinFrameProps {
   readonly one: Pin;
@@ -23,6 +25,7 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
   const frame = useRef<HTMLIFrameElement>(null);
   const paper = useRef<HTMLDivElement>(null);
   const [loads, setLoads] = useState(0);
+  const [failures, setFailures] = useState(0);
   const [isShown, setShown] = useState(false);
   const address = formatFrameAddress(one, range);
   const source = useRef(address);
@@ -34,6 +37,11 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
     view.history.replaceState(null, '', address);
     view.dispatchEvent(new PopStateEvent('popstate'));
   }, [address, loads]);
+  useEffect(() => {
+    if (failures === 0) return undefined;
+    const timer = setTimeout(() => frame.current?.contentWindow?.location.replace(source.current), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [failures]);
   useEffect(() => printPartOf(frame.current!, paper.current!), []); // both are rendered
   useEffect(() => {
     const body = frame.current?.contentDocument?.getElementById('main');
@@ -58,7 +66,8 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
         loading={isEager ? 'eager' : 'lazy'}
         style={{ height: `${height}px` }}
         onLoad={() => {
-          setLoads((before) => before + 1);
+          if (isConsole(frame.current)) setLoads((before) => before + 1);
+          else setFailures((before) => before + 1);
           onLoad();
         }}
       />
@@ -66,6 +75,9 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
     </>
   );
 }
+
+/** Returns true for a page of the console. The script of another page, such as that of an unreachable service, is closed to this one. */
+const isConsole = (frame: HTMLIFrameElement | null): boolean => frame?.contentDocument?.getElementById('app') != null;
 
 /** Returns the address of the page of a part, with the part and the date range. */
 function formatFrameAddress({ address, part }: Pin, range: Range | null): string {

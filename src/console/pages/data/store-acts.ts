@@ -6,7 +6,10 @@ import { showToast } from '../../state/toasts.js';
 
 /** @param isFull true if the service reads all values again, false if it reads only later dates */
 export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) =>
-  start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }), onRefusal);
+  start(
+    () => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull, load: true } }),
+    onRefusal,
+  );
 
 export const deleteStore = (id: string) =>
   attempt(async () => {

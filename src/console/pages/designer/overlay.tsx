@@ -38,7 +38,7 @@ export function Overlay() {
   // If an index is converted, its currency is the target currency.
   const into = draft.at([...OVERLAY_PATH, 'to']);
   useEffect(() => {
-    if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
+    if (!isStored && typeof into === 'string' && /^[A-Z]{2}[A-Za-z]$/.test(into)) draft.set(['currency'], into);
   }, [into]);
   return (
     <Answered resource={types} what="the kinds of overlay">

@@ -85,7 +85,7 @@ export function Preview({ preview, shown }: PreviewProps) {
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
-      {steps !== null && <Funnel steps={steps} assets={assets} />}
+      {steps !== null && steps.length > 1 && <Funnel steps={steps} assets={assets} />}
       {solve !== null && <Moves from={solve.source_index_id} assets={movedAssets} facts={facts} />}
       <LargestWeights assets={heldAssets} facts={facts} bounds={listWeightBounds(solve?.binding ?? [])} />
       {solve !== null && (

@@ -44,11 +44,18 @@ export function createSteps({
   ];
 }
 
+/** Returns the contributions of securities. The ids of overlay parts contain slashes. */
+export const listSecurities = (contributions: AttributionView['contributions']): readonly ContributionPayload[] =>
+  contributions.filter(({ asset_id: id }) => !id.includes('/'));
+
 /** Divides securities into those with a positive contribution and all others. Their order does not change. */
-export const splitBySign = (contributions: AttributionView['contributions']) => ({
-  gains: contributions.filter(({ contribution }) => contribution > 0),
-  losses: contributions.filter(({ contribution }) => contribution <= 0),
-});
+export function splitBySign(contributions: AttributionView['contributions']) {
+  const securities = listSecurities(contributions);
+  return {
+    gains: securities.filter(({ contribution }) => contribution > 0),
+    losses: securities.filter(({ contribution }) => contribution <= 0),
+  };
+}
 
 const createRestSteps = (rest: readonly ContributionPayload[], one: string, several?: string): readonly Step[] =>
   rest.length === 0

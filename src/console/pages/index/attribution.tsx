@@ -26,6 +26,7 @@ import { addPoints, addSign } from '../../components/signed.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatChange, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
+import { listSecurities } from './attribution-steps.js';
 import { AttributionTotal } from './attribution-total.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { listGroupColumns, NoGroupColumn } from './group-columns.js';
@@ -143,7 +144,9 @@ export function Attribution({ id, run }: AttributionProps) {
 
 type NameRow = ContributionPayload & { readonly company: string | null };
 
-function BySecurity({ view: { contributions, end } }: { readonly view: AttributionView }) {
+function BySecurity({ view }: { readonly view: AttributionView }) {
+  const { end } = view;
+  const contributions = listSecurities(view.contributions);
   const formatNameAddress = useNameAddress();
   const facts = useNames(
     contributions.map(({ asset_id: name }) => name),

@@ -133,7 +133,7 @@ function describeForecast(risk: NonNullable<WeightsView['risk']>, asOf: string):
   const estimate = `Estimated from ${formatEstimation(risk)}`;
   if (risk.uncovered.length === 0) return `${forecast} ${estimate}.`;
   const covered = `for ${formatPercent(risk.covered_weight)} of the weight`;
-  return `${forecast} ${estimate}, ${covered}; without an estimate: ${risk.uncovered.join(', ')}.`;
+  return `${forecast} ${estimate}, ${covered}, and scaled to the full weight; without an estimate: ${risk.uncovered.join(', ')}.`;
 }
 
 /** Renders the securities with the largest contributions to volatility. */

@@ -29,7 +29,9 @@ export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerm
 /** Parses the terms in an address. Returns no terms if they are invalid. */
 export function parseTerms(text: string | null): Terms {
   const value = parseJson(text);
-  return isObject(value) ? value : {};
+  if (!isObject(value)) return {};
+  // a derivation accepts the type of an objective only in an object
+  return typeof value['objective'] === 'string' ? { ...value, objective: { type: value['objective'] } } : value;
 }
 
 interface DerivationInput {

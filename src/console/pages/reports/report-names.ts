@@ -27,10 +27,6 @@ export function createCoverLines(report: RenderResult): { readonly title: string
   };
 }
 
-/** Returns the as-of date of a report. Default: the date of its rendering. */
-const getReportDate = ({ as_of: asOf, rendered_at: renderedAt }: RenderResult): string =>
-  asOf ?? renderedAt.slice(0, 10);
-
 /** Formats the title of a report, for example `Monthly report of CORE, 2026-11-24`. The date is the as-of date. */
 export function formatReportTitle(report: RenderResult): string {
   const indices = formatReportIndices(report);
@@ -38,9 +34,6 @@ export function formatReportTitle(report: RenderResult): string {
   return report.as_of === undefined ? title : `${title}, ${report.as_of}`;
 }
 
-/** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-24.pdf`, as the service does. */
-export function formatFileName(report: RenderResult): string {
-  const [first, ...others] = listReportIndices(report);
-  const rest = others.length === 0 ? '' : `-and-${others.length}-more`;
-  return `${first === undefined ? '' : `${first}${rest}-`}${report.template_id}-${getReportDate(report)}.pdf`;
-}
+/** Returns the name of the file of a report. Only the service knows the names of other reports. */
+export const formatFileName = ({ file_name: name, template_id: template, render_id: id }: RenderResult): string =>
+  name ?? `${template}-${id}.pdf`;

@@ -201,7 +201,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
           },
           {
             term: 'Shrinkage',
-            value: diagnostics.intensity === null ? '–' : formatPercent(diagnostics.intensity),
+            value: diagnostics.target === 'none' ? '–' : formatPercent(diagnostics.intensity),
             help: 'Weight on the target; 0 is the sample covariance',
             note: diagnostics.target === null ? undefined : `towards ${diagnostics.target.replaceAll('_', ' ')}`,
           },

@@ -35,13 +35,14 @@ export function SweepFolds({ folds, nameOf }: SweepFoldsProps) {
           },
           {
             term: `${metricLabel} out of sample`,
-            value: write(outside.percentiles['0.5'] ?? null),
-            note: folds.paths.length === 1 ? 'one path' : `median of ${formatCount(folds.paths.length)} paths`,
+            value: write(folds.out_of_sample.mean),
+            note: `mean of the same ${formatCount(folds.choices.length)} splits`,
           },
           {
-            term: `${metricLabel}, middle 90% of paths`,
-            value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
-            help: 'From the 5th to the 95th percentile of the paths',
+            term: `${metricLabel} of the joined ${folds.paths.length === 1 ? 'path' : 'paths'}`,
+            value: write(outside.percentiles['0.5'] ?? null),
+            note: folds.paths.length === 1 ? 'one path over all tests' : formatRange(folds, write),
+            help: 'A path joins the tests of several splits, so that it contains each group once',
           },
           {
             term: 'Paths with a loss',
@@ -65,6 +66,14 @@ export function SweepFolds({ folds, nameOf }: SweepFoldsProps) {
       />
     </Section>
   );
+}
+
+function formatRange(
+  { over_paths: over, paths, select_by: metric }: SweepFoldsView,
+  write: (value: number | null) => string,
+) {
+  const { percentiles } = over[metric];
+  return `median; ${write(percentiles['0.05'] ?? null)} to ${write(percentiles['0.95'] ?? null)} in 90% of ${formatCount(paths.length)}`;
 }
 
 /** Describes the variant that was selected in most folds. */

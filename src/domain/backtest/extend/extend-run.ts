@@ -13,7 +13,7 @@ import {
   findEarliestSession,
   type RunCheckpoint,
 } from './checkpoint.js';
-import type { AppendedRecord } from '../record/sources.js';
+import { listLaterDays, type AppendedRecord } from '../record/sources.js';
 import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { listUnfilledOrders } from '../record/rows.js';
@@ -87,7 +87,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const metrics = computeBacktestMetrics(series.level, series.relativeIndex, estimatePeriodsPerYear(series.days));
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
-      ...listRunAssumptions(input, continuation.index, series.days),
+      ...listRunAssumptions(input, continuation.index, series.days, series.common),
       ...reportStaleFills(remains.stale),
       ...reportPartialLastSession(portfolio),
     ],
@@ -130,6 +130,18 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   };
 }
 
+/** Returns the sessions of the whole run on which the benchmark has a level; null without a benchmark. */
+function listBenchmarkDays(
+  { plan, stored }: ExtendInput,
+  { benchmark, series }: Continuation,
+  days: Int32Array,
+): Int32Array | null {
+  if (!plan.request.benchmark) return null;
+  const addedDays = series === null ? listLaterDays(benchmark!.book) : series.added.days; // a benchmark is one of both
+  const sessions = new Set(days);
+  return Int32Array.from([...stored.i32('benchmarkDays'), ...addedDays].filter((day) => sessions.has(day)));
+}
+
 interface RecordAdditions extends Pick<AppendedRecord, 'metrics' | 'findings' | 'staleFills'> {
   readonly trades: Trades;
   /** State of the portfolio in the form that the next checkpoint stores. */
@@ -161,6 +173,8 @@ function joinRecord(
 /** Daily series of the whole run. */
 interface WholeSeries {
   readonly days: Int32Array;
+  /** Sessions on which the benchmark has a level; null without a benchmark. */
+  readonly common: Int32Array | null;
   readonly value: Float64Array;
   readonly costs: Float64Array;
   /** Levels of the index book. */
@@ -171,14 +185,19 @@ interface WholeSeries {
   readonly relativeIndex: Float64Array;
 }
 
-function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
+function joinRunSeries(input: ExtendInput, continuation: Continuation): WholeSeries {
+  const { stored, checkpoint } = input;
+  const { index, portfolio } = continuation;
+  const addedDays = index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length);
+  const days = joinDays(stored.i32('days'), addedDays);
   const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
   return {
     value,
     indexLevel,
-    days: joinDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
+    days,
+    common: listBenchmarkDays(input, continuation, days),
     costs: joinBlock('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),

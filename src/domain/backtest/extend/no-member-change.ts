@@ -51,8 +51,7 @@ function keepsMissing(
   const text = listTexts(document)[amendment]!.document;
   const isExcluding = findTreatment(treatment, sm.sessions[session]!).missing_prices === 'exclude';
   if (!isExcluding || reviews.every((id) => findReview(text, id).scope === 'membership')) return false;
-  const bars = readPanelRow(sm, session);
-  return columns.some((column) => sm.lastBar[bars + column] !== session && sm.isOpen(session, column));
+  return columns.some((column) => !sm.hasBar(session, column) && sm.isOpen(session, column));
 }
 
 /** Returns true if a security has had its first price after a session. */

@@ -1,6 +1,5 @@
 import { allocateRetainedIntegers } from '#base/memory/retained-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { readPanelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import { selectLatestPositions, listTradePrices, type TradedRun } from '../portfolio.js';
@@ -53,10 +52,7 @@ export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
-    pricedFrom: Int32Array.from(
-      gaps,
-      ({ session, column }) => sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!,
-    ),
+    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.barDay(session, column)),
   };
 }
 
@@ -100,7 +96,7 @@ export interface PositionRows {
  * Returns the most recent positions.
  * @param first index of the portfolio's first session in the days of the whole portfolio
  */
-export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
+export function createPositionRows(run: Pick<TradedRun, 'portfolio' | 'document' | 'index'>, first = 0): PositionRows {
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
   const dateIndices = session.map((position) => position - portfolio.from + first);

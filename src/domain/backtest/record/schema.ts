@@ -147,9 +147,12 @@ export const BOOK = createFieldGroup({
 });
 export type RecordedBook = FieldValue<typeof BOOK>;
 
-/** Returns the book of an index with the currency of the level. Returns null for a plain series. */
-function findPricedIndex(book: Book | undefined, compositions: Pick<Compositions, 'document'> | null | undefined) {
-  return book === undefined || !compositions ? null : { book, currency: compositions.document.currency };
+/** Returns the book of an index with its terms. Returns null for a plain series. */
+function findPricedIndex(
+  book: Book | undefined,
+  index: Pick<Compositions, 'document' | 'treatment'> | null | undefined,
+) {
+  return book === undefined || !index ? null : { book, index };
 }
 
 const positionFields = createFields<PositionRows, PositionRows>();
@@ -209,7 +212,10 @@ const PORTFOLIO = createFieldGroup({
   positions: recordFields.of({
     whole: ({ run }) => createPositionRows(run),
     added: ({ continuation: { portfolio, index }, dates }) =>
-      createPositionRows({ portfolio: removeFirstSession(portfolio), document: index.document }, dates),
+      createPositionRows(
+        { portfolio: removeFirstSession(portfolio), document: index.document, index: { compositions: index } },
+        dates,
+      ),
     field: POSITIONS,
   }),
   transactions: recordFields.of({
@@ -301,13 +307,15 @@ const REBALANCE_CELLS_MAX = 2_000_000;
 
 const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AppendedRecord>().latest({
   item: SNAPSHOT,
-  whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index, document } }) => {
-    const readShares = plan.strategy ? omitIndexShares(portfolio.sm) : createIndexShares(index.book, document.currency);
+  whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index } }) => {
+    const readShares = plan.strategy
+      ? omitIndexShares(portfolio.sm)
+      : createIndexShares(index.book, index.compositions);
     return listPresentedCompositions(list, { fills: staleFills, sharesOf: readShares });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
-    const { sm, book, document } = index;
-    const readShares = plan.strategy ? omitIndexShares(sm) : createIndexShares(book, document.currency);
+    const { sm, book } = index;
+    const readShares = plan.strategy ? omitIndexShares(sm) : createIndexShares(book, index);
     return listPresentedCompositions(list, { fills: staleFills, sharesOf: readShares });
   },
   max: Infinity,

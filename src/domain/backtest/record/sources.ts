@@ -44,7 +44,7 @@ export interface WholeBook {
   /** Null for a plain series. */
   readonly index: {
     readonly book: Book;
-    readonly compositions: Pick<Compositions, 'list' | 'document'>;
+    readonly compositions: Pick<Compositions, 'list' | 'document' | 'treatment'>;
   } | null;
   readonly frame: WeightsFrame | null;
 }
@@ -54,7 +54,7 @@ export interface AppendedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
-  readonly index: Pick<IndexContinuation, 'composed' | 'book' | 'document'> | null;
+  readonly index: Pick<IndexContinuation, 'composed' | 'book' | 'document' | 'treatment'> | null;
   readonly divisor: Float64Array | null;
   readonly frame: AppendedFrame | null;
 }
@@ -64,12 +64,12 @@ export interface AppendedBook {
  * with the days of the earlier prices used.
  */
 export function showComposition(
-  index: { readonly book: Book; readonly currency: string } | null,
+  priced: { readonly book: Book; readonly index: Pick<Compositions, 'treatment' | 'document'> } | null,
   compositions: readonly Composition[],
 ): PresentedComposition[] {
-  if (index === null || compositions.length === 0) return [];
-  const { book, currency } = index;
-  const terms = { fills: listStaleFills(book), sharesOf: createIndexShares(book, currency) };
+  if (priced === null || compositions.length === 0) return [];
+  const { book, index } = priced;
+  const terms = { fills: listStaleFills(book), sharesOf: createIndexShares(book, index) };
   return compositions.map((composition) => toPresentedComposition(composition, terms));
 }
 

@@ -170,11 +170,11 @@ export function createPriceRows(
     length: (to - from) * names.length,
     writeTo(into) {
       for (let session = from; session < to; session++) {
-        const row = sm.rowOf[session]! * sm.securityCount;
+        const { cells, from: row } = sm.rows.read(close, session);
         const position = (session - from) * names.length;
         if (row < 0) into.fill(Number.NaN, position, position + names.length);
-        else if (areNeighbours) into.set(close.subarray(row + first, row + first + names.length), position);
-        else for (let i = 0; i < names.length; i++) into[position + i] = close[row + names[i]!]!;
+        else if (areNeighbours) into.set(cells.subarray(row + first, row + first + names.length), position);
+        else for (let i = 0; i < names.length; i++) into[position + i] = cells[row + names[i]!]!;
       }
     },
   };

@@ -1,7 +1,33 @@
 import { defineConstraintClass } from '../constraint-class.js';
-import { category, defineConstraintParams, createFraction, groups, lowerAtMostUpper } from '../parameters.js';
+import { isBoundPath, type BoundPath } from '../bound-path.js';
+import {
+  category,
+  createFractionOrPath,
+  defineConstraintParams,
+  groups,
+  lowerAtMostUpper,
+  requireNumber,
+  type Refinement,
+} from '../parameters.js';
 import { createParameterLimit } from '../program-row.js';
-import { listGroupsInScope, createIndicator } from '../scope.js';
+import { listGroupsInScope, createIndicator, NO_GROUP } from '../scope.js';
+
+interface GroupLimits {
+  readonly groups: readonly string[] | null;
+  readonly lower: number | BoundPath;
+  readonly upper: number | BoundPath;
+}
+
+/** Requires one group if a bound begins at the weight of the group on a date. */
+const hasGroupOfPath: Refinement<GroupLimits> = [
+  ({ groups: listedGroups, lower, upper }) =>
+    listedGroups?.length === 1 || ![lower, upper].some((bound) => isBoundPath(bound) && typeof bound.base === 'string'),
+  {
+    path: ['groups'],
+    params: { finding: 'MISSING_PARAMETER' },
+    error: () => 'must name one group, because a bound begins at the weight of the group on a date',
+  },
+];
 
 export const groupBounds = defineConstraintClass({
   type: 'GroupBounds',
@@ -13,16 +39,25 @@ export const groupBounds = defineConstraintClass({
   params: defineConstraintParams({
     field: category,
     groups,
-    lower: createFraction({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
-    upper: createFraction({ label: 'Upper', help: 'Largest weight of a group.' }, { least: -1 }).default(1),
-  }).refine(...lowerAtMostUpper),
+    lower: createFractionOrPath({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
+    upper: createFractionOrPath({ label: 'Upper', help: 'Largest weight of a group.' }, { least: -1 }).default(1),
+  })
+    .refine(...lowerAtMostUpper)
+    .refine(...hasGroupOfPath),
   example: { id: 'sectors', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25 } },
   toRows: ({ field, groups, lower, upper }, context) =>
     listGroupsInScope(field, groups, context).map(({ group, members }) => ({
       form: 'linear',
       coefficients: createIndicator(members, context),
-      lower: createParameterLimit(lower, 'lower'),
-      upper: createParameterLimit(upper, 'upper'),
+      lower: createParameterLimit(requireNumber(lower), 'lower'),
+      upper: createParameterLimit(requireNumber(upper), 'upper'),
       member: group,
     })),
+  measureOf: ({ field, groups }, { weights, categories }) => {
+    const group = groups![0]!; // the parameters of a bound that begins on a date name one group
+    return categories(field).reduce(
+      (sum, category, i) => ((category ?? NO_GROUP) === group ? sum + weights[i]! : sum),
+      0,
+    );
+  },
 });

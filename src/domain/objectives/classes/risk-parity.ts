@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
+import { formatNumber } from '../../catalogue/sentence-numbers.js';
 import { useCategory } from '../../datapoints/field-use.js';
 import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 import { createParityNumerator } from '../parity.js';
@@ -16,7 +17,8 @@ const Budgets = z
   .refine((budgets) => Object.keys(budgets).length <= BUDGETS_MAX, { error: `has more than ${BUDGETS_MAX} keys` })
   .refine((budgets) => Math.abs(sumBudgets(budgets) - 1) <= SUM_TOLERANCE, {
     params: { finding: 'WEIGHTS_NOT_ONE' },
-    error: ({ input }) => `has a sum of ${sumBudgets(input as Record<string, number>)}, but must sum to 1`, // a refinement runs on a parsed record
+    error: ({ input }) =>
+      `has a sum of ${formatNumber(sumBudgets(input as Record<string, number>))}, but must sum to 1`, // a refinement runs on a parsed record
   });
 
 export const riskParity = defineObjectiveClass({
@@ -30,15 +32,14 @@ export const riskParity = defineObjectiveClass({
       label: 'Budgets',
       help: 'Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.',
     }),
-    budget_field: z
-      .string()
-      .min(1)
-      .max(64)
-      .default('SECTOR')
-      .meta({ label: 'Budget field', help: 'Reference column with the groups that have budgets.' }),
+    budget_field: z.string().min(1).max(64).default('SECTOR').meta({
+      label: 'Budget field',
+      help: 'Reference column with the groups that have budgets. It is not read if every budget is that of an identifier.',
+    }),
   })),
   measure: createPlainMeasure('the distance from parity'),
-  reads: ({ budgets, budget_field }) => (budgets === null ? [] : [useCategory(budget_field, 'budget_field')]),
+  reads: ({ budgets, budget_field }, isSecurity) =>
+    budgets === null || Object.keys(budgets).every(isSecurity) ? [] : [useCategory(budget_field, 'budget_field')],
   unattainable: () =>
     'Every security with a risk budget must be held, but the constraints, the number of securities or the costs allow no such weights.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },

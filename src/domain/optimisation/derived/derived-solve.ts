@@ -11,7 +11,7 @@ import type { ConstraintRow } from '../../constraints/constraint-row.js';
 import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { computeGrowth } from '../../index-mathematics/growth.js';
-import { createGrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { createReturnTerms } from '../../index-mathematics/growth-terms.js';
 import { hasLeftMarket } from '../../market/left-securities.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSections } from '../../datapoints/cross-section.js';
@@ -128,7 +128,7 @@ export function createDerivedSolver({
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
   const { currency } = composer.document(parentId);
-  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
+  const growth = computeGrowth(sm, createReturnTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
   const memory = createRiskMemory(engine, leftSolverMemory?.moments);
   let last = leftSolverMemory?.active ?? null;

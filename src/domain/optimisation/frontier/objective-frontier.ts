@@ -177,18 +177,27 @@ const OBJECTIVES_WITHOUT_FRONTIER: Readonly<Record<string, string>> = {
 
 export interface FrontierAvailability {
   readonly problem: Problem;
+  /** Expected returns of the frontier; null if there are none. */
+  readonly means: Float64Array | null;
   readonly hasFrontier: boolean;
   readonly hasOwn: boolean;
 }
 
 /** Returns the findings on the frontiers of a result: risk measure, securities, and missing frontiers. */
-export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierAvailability): Finding[] {
+export function listFrontierFindings({ problem, means, hasFrontier, hasOwn }: FrontierAvailability): Finding[] {
   const createInfo = (severity: Finding['severity'], message: string): Finding => ({
     severity,
     code: 'FRONTIER_SCOPE',
     message,
     path: '',
   });
+  if (means === null)
+    return [
+      createInfo(
+        'warning',
+        'There is no frontier: the request has no expected returns, and the history of the securities is too short for mean returns. The weights do not depend on them.',
+      ),
+    ];
   if (!hasFrontier)
     return [
       createInfo(

@@ -14,7 +14,7 @@ import { findLargestScale } from './largest-scale.js';
 import { createImpactTerm } from './separable.js';
 import { setStart, scaleSolution, CURVED_ACCURACY, type GoalSolution, type GoalOptions } from './goal-answer.js';
 import { solveParity } from './solve-parity.js';
-import { solveRatio, computeVariance, type RatioPoint } from './solve-ratio.js';
+import { solveRatio, computeVariance, isRiskless, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
 import { solveTailGoal } from './solve-tail-goal.js';
 import type { TailSolution } from './solve-tail.js';
@@ -163,6 +163,7 @@ function solveLinearRatio(
   const point = solveRatio(solveAtPrice, guess, isCurved ? CURVED_ACCURACY : undefined);
   if (point === undefined || !(point.numerator > 0)) return undefined;
   const { variance, numerator } = point;
+  if (isRiskless(metric, point.answer.point.x, variance)) return undefined; // the ratio has no bound
   const isHomogeneous =
     costs === null && computePrices(rows, point.answer.point.x) === 0 && (options.charge ?? 0) === 0;
   const scale = isHomogeneous ? findLargestScale(point.program, point.answer) : 1;

@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, computeMetricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 
@@ -122,6 +122,22 @@ function computeNextPrice({ low, high, point, before }: Bracket): number {
     : low === undefined
       ? high.price / GROWTH
       : (least + high.price) / 2;
+}
+
+/**
+ * Variance, relative to its largest value over all correlations, that consists of rounding errors of the products of
+ * weights and covariances.
+ */
+const VARIANCE_ROUNDING = 1e-14;
+
+/**
+ * Returns true if a variance of weights consists of rounding errors: their risks cancel.
+ * @param variance variance of the weights, with the worst case of an uncertain covariance
+ */
+export function isRiskless(metric: Metric, weights: Float64Array, variance: number): boolean {
+  const variances = computeMetricDiagonal(metric);
+  const gross = weights.reduce((sum, weight, i) => sum + Math.abs(weight) * Math.sqrt(Math.max(0, variances[i]!)), 0);
+  return variance <= VARIANCE_ROUNDING * gross * gross;
 }
 
 /** Returns the variance of some weights. */

@@ -1,5 +1,4 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { findConstraintClass } from '../../constraints/catalogue.js';
 import { assembleProgram } from '../assemble.js';
 import {
   findChoiceMoves,
@@ -16,7 +15,7 @@ import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
 import { listConflictRows, findConflict, type Conflict, type ConflictRow } from '../proof.js';
 import { findSingleMoves, toRelaxation, type ParameterMove, type ExecutedMove, type Relaxation } from './relaxation.js';
 import { EXACT_SECURITIES_MAX } from '../search.js';
-import { createFeasibilityTests, WORK_MAX, type FeasibilityTests } from '../trials.js';
+import { createFeasibilityTests, type FeasibilityTests } from '../trials.js';
 import { createLimitedSolver, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
 
@@ -50,7 +49,7 @@ export interface UnresolvedConflict {
 }
 
 /** Fields that identify a row. */
-type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
+export type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 
 /** Maximum number of rows of a choice problem that are tested one by one. */
 const CHOICE_ROWS_MAX = 24;
@@ -58,8 +57,17 @@ const CHOICE_ROWS_MAX = 24;
 /** Fraction of the work limit for finding the conflict; the rest is for its resolution. */
 const CONFLICT_SHARE = 0.5;
 
+/**
+ * Maximum number of multiplications of an explanation: a few seconds. Work is counted instead of time, so that
+ * equal requests have equal explanations. The message names the constraints whose changes were not found by then.
+ */
+const WORK_MAX = 6e9;
+
 /** Minimum work of an explanation, in solves of a problem of this size. */
-const SOLVES_MAX = 200;
+const SOLVES_MAX = 20;
+
+/** Work of the proof of a conflict, without which there is no explanation, relative to the work of an explanation. */
+const PROOF_FACTOR = 10;
 
 /** Returns the maximum number of multiplications of an explanation. It is `WORK_MAX`, or more for a large problem. */
 function computeWorkLimit(problem: Problem): number {
@@ -92,7 +100,8 @@ export function explainRows(
   workMax = computeWorkLimit(problem),
 ): Explanation | undefined {
   const limitedSolver = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
-  const conflict = findConflict(createLimitedSolver(inner, computeWorkLimit(problem)), problem, {
+  const proofSolver = createLimitedSolver(inner, PROOF_FACTOR * computeWorkLimit(problem));
+  const conflict = findConflict(proofSolver, problem, {
     trying: limitedSolver,
   });
   if (conflict === null) return undefined;
@@ -178,7 +187,12 @@ function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: C
  * @param isProven true if every choice was excluded.
  * @param workMax maximum number of multiplications of all trials together.
  */
-export function explainChoice(solvers: Solvers, problem: Problem, isProven: boolean, workMax?: number): Infeasibility {
+export function explainChoice(
+  solvers: Solvers,
+  problem: Problem,
+  isProven: boolean,
+  workMax = WORK_MAX,
+): Infeasibility {
   const trials = createFeasibilityTests(solvers, problem, workMax);
   const origins =
     problem.origins.length <= CHOICE_ROWS_MAX
@@ -223,74 +237,12 @@ function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Orig
   return remainingOrigins;
 }
 
-/**
- * Describes the conflicting rows, the attainable value of each parameter, and the conflicts that remain after removing
- * a row.
- */
-export function describeInfeasibility(
-  problem: Problem,
-  { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
-  remaining: readonly UnresolvedConflict[] = [],
-): string {
-  const moreCount = relaxations.length - DESCRIBED_CHANGES_MAX;
-  return [
-    describeConflict(conflict),
-    ...relaxations.slice(0, DESCRIBED_CHANGES_MAX).map(describeReach),
-    ...(moreCount > 0
-      ? [`${moreCount} more such ${moreCount === 1 ? 'change is' : 'changes are'} in the detail.`]
-      : []),
-    ...remaining.map(describeRemaining),
-    ...describeMissingSecurities(problem, conflict),
-    ...describeParity(problem, conflict),
-    ...(exhaustive === false ? [WORK_LIMIT_SENTENCE] : []),
-  ].join(' ');
-}
-
-/** Maximum number of parameter changes described in sentences. */
-const DESCRIBED_CHANGES_MAX = 5;
-
-const WORK_LIMIT_SENTENCE =
-  'The work limit of this explanation was reached. It can list unnecessary constraints, and other or smaller changes can be sufficient.';
-
-function describeRemaining({ without, conflict }: UnresolvedConflict): string {
-  return `Without ${formatRowName(without)} there is still a conflict: ${lowerFirstLetter(describeConflict(conflict))}`;
-}
-
-function lowerFirstLetter(text: string): string {
-  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
-}
-
-/** Describes why risk parity excludes a choice of securities. Returns an empty list for other objectives. */
-function describeParity(problem: Problem, conflict: readonly ConflictRow[]): string[] {
-  const { goal } = problem;
-  if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
-  const nonConvexRows = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
-  const hasChoice = conflict.some(({ index }) => nonConvexRows.has(index));
-  return hasChoice
-    ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
-    : [];
-}
-
 /** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
 function isBelowParity(problem: Problem): boolean {
   return listNonConvexRows(problem).some(
     ({ origin, row }) =>
       row.form === 'count' && origin.soft === null && row.maximum < countParitySecurities(problem, origin),
   );
-}
-
-/** Describes groups in conflicting rows that contain no candidate. */
-function describeMissingSecurities({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
-  const conflictRows = new Set(conflict.map(({ index }) => index));
-  return rows.flatMap(({ origin, row }) => {
-    const { field, groups } = origin.params as { readonly field?: string; readonly groups?: readonly string[] | null };
-    if (origin.index === null || !conflictRows.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
-    const isNobodys =
-      row.form === 'count'
-        ? row.members.length === 0
-        : row.form === 'linear' && row.coefficients.every((value) => value === 0);
-    return isNobodys ? [`No candidate has the ${field} ${row.member}.`] : [];
-  });
 }
 
 /** Returns relaxations of the curved rows of a conflict. Each relaxes a row to the best value that can be reached. */
@@ -303,47 +255,3 @@ export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }:
   );
   return moves.map(toRelaxation);
 }
-
-function describeReach(relaxation: Relaxation): string {
-  const { type, parameter, from, to, bound } = relaxation;
-  const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
-  const formatNumber = (value: number) =>
-    isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
-  const requestText = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
-  const extremeWord = to > from ? 'lowest' : 'highest';
-  const reachPhrase =
-    bound === undefined
-      ? `the ${extremeWord} that the other constraints allow is`
-      : `the ${extremeWord} that was found to be sufficient is`;
-  return `${formatRowName(relaxation)} requires ${requestText}; ${reachPhrase} ${formatNumber(to)}.`;
-}
-
-/** Parameters of rows that have no other numeric parameter. */
-const SOLE_PARAMETERS: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
-
-/** Parameters that are not fractions, in rows whose unit is a fraction. */
-const NON_FRACTION_PARAMETERS: ReadonlySet<string> = new Set(['days', 'notional']);
-
-/** Number of significant digits of limits in sentences. */
-const DIGITS = 4;
-
-/** Returns the name of a row for a sentence. */
-function formatRowName({ id, index, type }: RowName): string {
-  if (index === null) return IMPLICIT_ROW_NAMES[type] ?? type;
-  return id === '' ? `${type} (row ${index})` : id;
-}
-
-function describeConflict(conflict: readonly RowName[]): string {
-  const names = conflict.map(formatRowName);
-  if (names.length === 0) return 'The constraints are infeasible.';
-  if (names.length === 1) return `Constraint ${names[0]} is infeasible on its own.`;
-  const constraintCount = conflict.filter(({ index }) => index !== null).length;
-  const word = constraintCount === 0 ? '' : constraintCount === 1 ? 'Constraint ' : 'Constraints ';
-  return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
-}
-
-const IMPLICIT_ROW_NAMES: Readonly<Record<string, string>> = {
-  FullInvestment: 'the full-investment budget',
-  LongOnly: 'the long-only default',
-  Exclude: 'the exclusion of securities without a risk estimate',
-};

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
-import { formatShare } from '../../catalogue/sentence-numbers.js';
+import { formatNumber, formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the sum of given weights if they are not normalised. */
 const SUM_TOLERANCE = 1e-9;
@@ -33,7 +33,7 @@ export const fixedWeight = defineWeightingClass({
       path: ['weights'],
       input: undefined,
       params: { finding: 'WEIGHTS_NOT_ONE' },
-      message: `sum to ${total}; they must sum to 1 without renormalisation`,
+      message: `sum to ${formatNumber(total)}; they must sum to 1 without renormalisation`,
     });
   }),
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
@@ -53,12 +53,24 @@ export const fixedWeight = defineWeightingClass({
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'WEIGHTS_NOT_ONE',
-              message: `The weights of the selected securities sum to ${total}; they must sum to 1 without renormalisation.`,
+              message: `The weights of the selected securities sum to ${formatNumber(total)}; they must sum to 1 without renormalisation.`,
               path: 'params.weights',
             },
           };
         }
-        return createWeights(values);
+        const given = sumWeights(weightByName.values());
+        const isWhole = Math.abs(total - given) <= SUM_TOLERANCE * Math.max(1, given);
+        if (isWhole || total === 0) return createWeights(values);
+        return {
+          ...createWeights(values),
+          warnings: [
+            {
+              code: 'WEIGHTS_NOT_ONE',
+              message: `The weights of the selected securities sum to ${formatNumber(total)}, those of all named securities to ${formatNumber(given)}. The weights are scaled to a sum of 1.`,
+              path: 'params.weights',
+            },
+          ],
+        };
       },
     };
   },

@@ -4,11 +4,9 @@ import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { computeDeviation } from '../../datapoints/aggregates.js';
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
+import { isConstant } from '../../numbers/constant.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
-
-/** Volatility below which a price counts as constant. Rounding errors of a constant growth stay below it. */
-const VOLATILITY_MIN = 1e-12;
 
 export const inverseVolatilityWeight = defineWeightingClass({
   type: 'InverseVolatilityWeight',
@@ -37,7 +35,9 @@ export const inverseVolatilityWeight = defineWeightingClass({
         const year = Math.sqrt(estimatePeriodsPerYear(cross.market.calendar.sessions));
         const volatilities = deviations.map((found) => found * year);
         return createWeights(
-          volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),
+          volatilities.map((volatility, position) =>
+            deviations[position]! > 0 && !isConstant(deviations[position]!) ? 1 / volatility : 0,
+          ),
           (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }),
         );
       },

@@ -6,7 +6,7 @@ import { formatReason } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
 import { completeMappedContent, DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
-import { readColumns, planMarketColumns } from '../parquet/parquet.js';
+import { readColumns, planInstants, planMarketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
 import type { ReadOptions, SourceResult } from '../source-read.js';
@@ -86,7 +86,13 @@ async function readTables(
   onProgress(0.2, 'reading market');
   const [first = 'market', ...others] = tables.market;
   const scan = formatScan(first);
-  const columns = planMarketColumns(await readColumns(duck.connection, scan), problems, reading.terms.mapping);
+  const typed = await readColumns(duck.connection, scan);
+  const columns = await planInstants(
+    duck.connection,
+    scan,
+    planMarketColumns(typed, problems, reading.terms.mapping),
+    typed.map(({ name }) => name),
+  );
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
     await reportMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);

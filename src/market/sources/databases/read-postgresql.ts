@@ -30,6 +30,7 @@ const NUMBER_TYPES: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
 const TEXT_TYPES: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
 const DATE_TYPES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
 const BOOLEAN_TYPE = 16;
+const INSTANT_TYPE = 1184;
 
 /** Days between 1970-01-01 and 2000-01-01, the epoch of PostgreSQL. */
 const EPOCH_DAYS = 10_957;
@@ -142,8 +143,20 @@ async function readTable(client: Client, tableReadResult: TableReadResult): Prom
       if (columnName === 'identifier') return TEXT_TYPES.has(type);
       return columnName === 'date' ? DATE_TYPES.has(type) : NUMBER_TYPES.has(type);
     });
-  if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, tableReadResult);
+  const hasTimes = isTyped && (await hasTimesOfDay(client, source, columns));
+  if (tableKind === 'market' && isTyped && !hasTimes) await copyMarket(client, source, columns, tableReadResult);
   else await readCells(client, source, columns, tableReadResult);
+}
+
+/** Returns true if the dates are instants, and not all of them are midnight in UTC. */
+async function hasTimesOfDay(client: Client, source: string, columns: readonly Column[]): Promise<boolean> {
+  const date = columns.find(({ name, type }) => getColumnName('market', name) === 'date' && type === INSTANT_TYPE);
+  if (date === undefined) return false;
+  const name = quoteName(date.name);
+  const { rows } = await client.query(
+    `SELECT 1 FROM ${source} WHERE isfinite(${name}) AND ${name} <> date_trunc('day', ${name}) LIMIT 1`,
+  );
+  return rows.length > 0;
 }
 
 /** Copies a market with numeric columns: eight bytes a value, decoded in place. */

@@ -3,6 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
 import { toCell, quoteName, formatBoundText } from '../../formats/duckdb.js';
+import { replaceSlashes } from '../../tables/slashless-names.js';
 import { readDay } from '../../formats/cells.js';
 import { formatScan, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -91,6 +92,8 @@ export async function reportKeys(
   for (const { name } of columns) if (isBarKey(name)) await warnOfIgnoredFiles(connection, files, name, problems);
 }
 
+const normalise = (identifier = ''): string => replaceSlashes(identifier.trim());
+
 /** Warns of files with values that contradict the key of their folder. */
 async function warnOfIgnoredFiles(
   connection: DuckDBConnection,
@@ -115,9 +118,9 @@ async function warnOfIgnoredFiles(
   );
   for (const [path, ...ends] of queryResult.getRows()) {
     const message = keyByName.get(String(path));
-    const folderValue = columnName === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
+    const folderValue = columnName === 'date' ? readDay(message?.key.value) : normalise(message?.key.value);
     if (message === undefined || (columnName === 'date' && typeof folderValue !== 'number')) continue; // the key may be only a year
-    const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : String(end).trim()));
+    const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : normalise(String(end))));
     const otherValue = values.find((value) => value !== folderValue) ?? undefined;
     if (otherValue === undefined) continue; // an empty value is reported with its row
     const shownValue = typeof otherValue === 'number' ? formatDay(otherValue) : otherValue.slice(0, 80);

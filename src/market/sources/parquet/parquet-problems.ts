@@ -9,6 +9,7 @@ import {
   formatNonPositivePrice,
   describeRepeatedKey,
 } from '../../tables/key-problems.js';
+import { replaceSlashes } from '../../tables/slashless-names.js';
 import {
   formatOptionalDayExpression,
   type CheckedColumns,
@@ -47,7 +48,8 @@ async function reportBadIdentifiers(
   problems: Problems,
 ): Promise<void> {
   const text = formatCell(quoteName(column));
-  const isBadIdentifier = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
+  const isBadIdentifier = (value: unknown) =>
+    typeof value !== 'string' || !isAssetIdentifier(replaceSlashes(value.trim()));
   await reportBadKeys(connection, source, { value: text, text, isBad: isBadIdentifier, problems }, (path, written) =>
     describeBadIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
   );
@@ -140,7 +142,7 @@ async function reportRepeatedKeys(
   { identifier, date, fields }: RowColumns,
   problems: Problems,
 ): Promise<void> {
-  const name = `trim(${formatCell(quoteName(identifier))})`;
+  const name = `regexp_replace(trim(${formatCell(quoteName(identifier))}), '/|%2f', '.', 'gi')`;
   const numberedRows = `SELECT filename, file_row_number, ${name} AS name, ${formatOptionalDayExpression(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numberedRows}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
   const selectedColumns = 'name, day, filename, file_row_number';

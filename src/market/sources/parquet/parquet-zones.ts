@@ -1,10 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { quoteText } from '../../formats/duckdb.js';
-import { readColumns, formatScan, type ParquetFile, type TypedColumn } from './parquet.js';
+import { readColumns, formatScan, ZONED_TYPE, type ParquetFile, type TypedColumn } from './parquet.js';
 import { addKeys } from './parquet-keys.js';
-import { assertTimeZone } from '../../formats/time-zones.js';
-
-const ZONED_TYPE = 'TIMESTAMP WITH TIME ZONE';
+import { assertTimeZone, isUtc } from '../../formats/time-zones.js';
 
 /** Type of timestamps after their conversion to local time. */
 const LOCAL_TYPE = 'TIMESTAMP';
@@ -46,7 +44,7 @@ export async function addZones<F extends ParquetFile>(
     files.map(async (file) => {
       const { pandas, arrow } = metadataByFile.get(file.path) ?? {};
       const zoneByColumn = arrow === undefined ? readPandasZones(pandas) : await readArrowZones(arrow);
-      const zones = new Map([...zoneByColumn].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
+      const zones = new Map([...zoneByColumn].filter(([name, zone]) => moments.includes(name) && !isUtc(zone)));
       for (const [name, zone] of zones) assertTimeZone(zone, name);
       return zones.size === 0 ? file : { ...file, zones };
     }),

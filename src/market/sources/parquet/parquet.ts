@@ -215,14 +215,41 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
   return problems.errors > errorsBefore;
 }
 
+/** Type of instants in DuckDB. */
+export const ZONED_TYPE = 'TIMESTAMP WITH TIME ZONE';
+
+/** Patterns of the texts of instants in UTC: all of them, and midnight. */
+const INSTANT_TEXT = String.raw`[T ]\d\d:\d\d.*(Z|[+-]00(:?00)?)\s*$`;
+const MIDNIGHT_TEXT = String.raw`[T ]00:00(:00(\.0+)?)?(Z|[+-])`;
+
+/**
+ * Returns a plan that reads a source cell by cell if its dates are instants whose days depend on a time zone. Otherwise
+ * returns the plan unchanged.
+ * @param columns names of all columns of the source
+ * @cost a scan of the dates if they are instants or texts
+ */
+export async function planInstants(
+  connection: DuckDBConnection,
+  scan: string,
+  plan: MarketColumns,
+  columns: readonly string[],
+): Promise<MarketColumns> {
+  if (plan.kind !== 'typed' || (plan.date.type !== ZONED_TYPE && plan.date.type !== 'VARCHAR')) return plan;
+  const date = quoteName(plan.date.name);
+  const condition =
+    plan.date.type === ZONED_TYPE
+      ? `isfinite(${date}) AND epoch_us(${date}) % 86400000000 <> 0`
+      : `strlen(${date}) > 16 AND regexp_matches(${date}, ${quoteText(INSTANT_TEXT)}) AND NOT regexp_matches(${date}, ${quoteText(MIDNIGHT_TEXT)})`;
+  const found = await connection.runAndReadAll(`SELECT 1 FROM ${scan} WHERE ${condition} LIMIT 1`);
+  return found.currentRowCount === 0 ? plan : { kind: 'cells', columns };
+}
+
 /** Returns the SQL for the days since 1970 of a date column with only valid dates. */
 export function formatDayExpression({ name, type }: TypedColumn): string {
   const column = quoteName(name);
   if (type === 'VARCHAR') return `(CAST(${formatDaysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
   const date =
-    type === 'DATE'
-      ? column
-      : `CAST(${type === 'TIMESTAMP WITH TIME ZONE' ? `timezone('UTC', ${column})` : column} AS DATE)`;
+    type === 'DATE' ? column : `CAST(${type === ZONED_TYPE ? `timezone('UTC', ${column})` : column} AS DATE)`;
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 

@@ -27,6 +27,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
     const { schedule_id: schedule, date } = day();
     const previousItems = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
     const current = new Set<string>();
+    const served: { readonly client: string; readonly counts: DeliveryCounts }[] = [];
 
     async function serve(client: ClientRecord): Promise<void> {
       const record = await records.keeper({ clientId: client.id, scheduleId: schedule, date }, client.version);
@@ -39,6 +40,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         // The state is on disk before any file is sent. Otherwise another process could repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'The files are being delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isRepeat, signal, timestamp });
+        served.push({ client: client.id, counts });
         await put(key, null, createResult(counts));
       });
     }
@@ -62,8 +64,22 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
     });
     // A target that was removed, or a client that may no longer receive files, does not keep the day open.
     for (const { key, state } of previousItems) if (state !== 'done' && !current.has(key)) await drop(key);
-    return { state: 'done', message: 'Every target that is reachable has its files.' };
+    return { state: 'done', message: summarise(served) };
   };
+}
+
+/** States how many files the targets have, and how many they lack. */
+function summarise(served: readonly { readonly client: string; readonly counts: DeliveryCounts }[]): string {
+  if (served.length === 0) return 'No client is entitled to a file of the day.';
+  const total = (count: (counts: DeliveryCounts) => number) =>
+    served.reduce((files, { counts }) => files + count(counts), 0);
+  const missing = total(({ waiting, failed }) => waiting + failed);
+  const clients = formatCount(new Set(served.map(({ client }) => client)).size, 'client');
+  const delivered = `${formatCount(
+    total((counts) => counts.delivered),
+    'file',
+  )} delivered to ${formatCount(served.length, 'target')} of ${clients}`;
+  return missing === 0 ? `${delivered}.` : `${delivered}, ${missing} not delivered.`;
 }
 
 function createResult({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {

@@ -1,8 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import type { DayDocument, ItemState } from '#domain/daily-plans/day-document.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import { isTerminal } from '#jobs/life-cycle.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
@@ -25,8 +28,20 @@ export const REFRESH_ITEM = 'refresh';
 /** Maximum number of securities with a rejected history that the report stores. */
 const REJECTED_MAX = 200;
 
-/** Maximum number of attempts to submit a refresh while other refreshes run. After them the step fails. */
-const ATTEMPTS_MAX = 3;
+/** Maximum number of findings of a refresh that the report stores. */
+const FINDINGS_MAX = 20;
+
+/** Maximum number of attempts to submit a refresh while the store is busy. After them the step fails. */
+const ATTEMPTS_MAX = 60;
+
+/** Pause before the next attempt if no job is known whose end could be awaited. */
+const PAUSE_MS = 1000;
+
+/** Kinds of job that keep a store busy. */
+const BUSY_KINDS = ['refresh', 'sync', 'load', 'generate'] as const;
+
+/** Codes of refusals that end with the work of others on the store. */
+const BUSY_CODES: ReadonlySet<ErrorCode> = new Set(['JOB_RUNNING', 'STORE_REFRESHING', 'STORE_LOADING']);
 
 interface RefreshTerms {
   readonly store_id?: string | null | undefined;
@@ -36,12 +51,15 @@ interface RefreshTerms {
 export function createRefreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
   const { datasets, jobs, markets, stores, follow } = dependencies;
 
-  async function refreshStore({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
-    const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
+  async function refreshStore({ spec, day, put, origin, signal }: StepContext<RefreshTerms>) {
+    const request = { until: null, full: false, dry_run: false, load: true, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
     const { store_id: storeId } = spec;
+    const refreshedDay = { date: day().date, held: listHeldSecurities(day()) };
     const submit = () =>
-      storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
-    const { job_id: jobId } = await submitAfterRunningJob(submit, signal);
+      storeId == null
+        ? datasets.sync(request, origin, refreshedDay)
+        : datasets.refresh(storeId, request, origin, refreshedDay);
+    const { job_id: jobId } = await submitWhenIdle(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await awaitJobEnd(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -55,17 +73,32 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     return message;
   }
 
-  /** Waits for a refresh that is already running, for example after a price override. Then submits a refresh. */
-  async function submitAfterRunningJob<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Waits until other work on the store has ended, then submits a refresh. The work may be the refresh of this step
+   * that continues after a crash of the service, a refresh after a price override, or an activation.
+   */
+  async function submitWhenIdle<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();
       } catch (failure) {
-        const runningJob =
-          failure instanceof Refusal && failure.code === 'JOB_RUNNING' ? failure.detail?.['job_id'] : null;
-        if (typeof runningJob !== 'string' || attempt === ATTEMPTS_MAX) throw failure;
-        await awaitJobEnd(jobs, runningJob, signal);
+        const isBusy = failure instanceof Refusal && BUSY_CODES.has(failure.code);
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw failure;
+        await awaitStore(failure.detail ?? {}, signal);
       }
+  }
+
+  /** Waits for the job that keeps a store busy, or a moment if there is none. */
+  async function awaitStore(
+    { job_id: jobId, store_id: datasetId }: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const jobIds = typeof jobId === 'string' ? [jobId] : BUSY_KINDS.map((kind) => `${kind}:${String(datasetId)}`);
+    for (const id of jobIds) {
+      const status = await jobs.get(id);
+      if (status !== undefined && !isTerminal(status.status)) return void (await awaitJobEnd(jobs, id, signal));
+    }
+    await pause(PAUSE_MS, undefined, { signal });
   }
 
   return async (context) => {
@@ -88,6 +121,21 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
   };
 }
 
+/**
+ * Returns the securities that a check of the previous round holds back in every index that has them. A price that was
+ * accepted in one index may be published.
+ */
+function listHeldSecurities({ steps }: DayDocument): string[] {
+  const states = new Map<string, Set<ItemState>>();
+  for (const { state, detail } of steps.flatMap(({ items }) => items)) {
+    const identifier = detail?.['check'] === undefined ? undefined : detail['identifier'];
+    if (typeof identifier !== 'string') continue;
+    const itemStates = states.get(identifier) ?? new Set();
+    states.set(identifier, itemStates.add(state));
+  }
+  return [...states].flatMap(([identifier, each]) => (each.has('blocked') && !each.has('done') ? [identifier] : []));
+}
+
 export const formatLast = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last prices are of ${formatDay(last)}`;
 
@@ -101,7 +149,7 @@ function formatReason({ message, detail }: Refusal): string {
 
 function findDetail(report: RefreshReport | null): Record<string, unknown> | null {
   if (report === null) return null;
-  const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits } = report;
+  const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits, findings } = report;
   return {
     dates_added,
     rows_added,
@@ -109,5 +157,6 @@ function findDetail(report: RefreshReport | null): Record<string, unknown> | nul
     end,
     rejected: rejected.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
     split_restatements: splits.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
+    findings: findings.slice(0, FINDINGS_MAX).map(({ code, path, message }) => ({ code, path, message })),
   };
 }

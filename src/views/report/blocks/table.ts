@@ -263,7 +263,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
       { column: createFigureColumn('Share of risk'), cell: ({ contribution }) => formatShare(contribution) },
     ],
     rows,
-    `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ' Securities with too little data are excluded.'}`,
+    `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ` Securities with too little data have no contribution. The estimate covers ${formatPercent(coveredWeight)} of the weight and is scaled to the full weight.`}`,
   );
   const createSums = (label: string, weight: number, contribution: number): TableRow => ({
     cells: [

@@ -93,13 +93,19 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('adds later days of a folder that is not active and stays inactive', async () => {
+    test('of a folder that is not active needs load, adds later days and leaves it inactive', async () => {
       const before = await readActiveStore();
       await registerStore('idle');
       const { content_hash: hash } = await findStore('idle');
       expect((await service.ask('GET', '/data/prices/A?store_id=idle')).status).toBe(200);
       await append('idle', 'A,2024-01-09,12\n');
-      await service.ask('POST', '/data/stores/idle/refresh');
+      for (const body of [undefined, { full: true }, { dry_run: true }, { load: false }])
+        expect([body, await service.refusal('POST', '/data/stores/idle/refresh', body)]).toMatchObject([
+          body,
+          { status: 409, code: 'STORE_NOT_SERVED', detail: { store_id: 'idle' } },
+        ]);
+      expect((await service.ask('GET', '/jobs/refresh:idle')).status).toBe(404);
+      await service.ask('POST', '/data/stores/idle/refresh', { load: true });
       expect(await service.waitForJob('refresh:idle')).toMatchObject({
         status: 'succeeded',
         result: { dates_added: 1 },

@@ -4,7 +4,6 @@ import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { RebalanceList } from '#contract/analytics/rebalances.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { JobStatus } from '#jobs/status.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
 /** Index of the four securities that fell most in the quarter. They differ at nearly every rebalance. */
@@ -92,12 +91,48 @@ export function describeDerivedIndex(): void {
       expect(badRefusal.detail).toMatchObject({
         findings: [
           { code: 'MISSING_PARAMETER', path: 'constraints[0].params.limit', row_id: 'b' },
-          { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: OBJECTIVE_CLASSES.map(({ type }) => type) },
+          {
+            code: 'UNKNOWN_OBJECTIVE',
+            path: 'objective',
+            message: 'Objective max_happiness is not accepted; the accepted set is min_tracking_error.',
+            accepted: ['min_tracking_error'],
+            value: 'max_happiness',
+          },
         ],
       });
       expect((await service.refusal('POST', '/indices/NONE/optimise', { id: 'X2', name: 'x' })).code).toBe(
         'INDEX_NOT_FOUND',
       );
+    });
+
+    test('states an objective other than the least tracking error by an object', async () => {
+      const { body: derived } = await derive('LOW', { objective: { type: 'min_variance' } });
+      const index = derived['index'] as { derivation: object };
+      expect(index.derivation).toMatchObject({ objective: { type: 'min_variance' } });
+      const named = { ...index, derivation: { ...index.derivation, objective: 'max_sharpe' } };
+      const finding = {
+        severity: 'error',
+        code: 'UNKNOWN_OBJECTIVE',
+        path: 'derivation.objective',
+        message:
+          'Objective max_sharpe is not accepted; the accepted set is min_tracking_error. Other objectives are objects: {"type":"max_sharpe"}.',
+        accepted: ['min_tracking_error'],
+        value: 'max_sharpe',
+      };
+      for (const [method, path, body] of [
+        ['PUT', '/indices/LOW', named],
+        ['POST', '/indices', { ...named, id: 'LOWER' }],
+        ['POST', '/indices/preview', { document: named }],
+      ] as const)
+        expect([path, await service.refusal(method, path, body)]).toMatchObject([
+          path,
+          { status: 422, detail: { findings: [finding] } },
+        ]);
+      expect((await service.ask('POST', '/indices/validate', named)).body).toEqual({
+        valid: false,
+        findings: [finding],
+      });
+      expect((await derive('LEAST-ERROR', { objective: 'min_tracking_error' })).status).toBe(200);
     });
 
     test('previews with every row, and a run holds at each rebalance the weights of the preview', async () => {
@@ -126,13 +161,19 @@ export function describeDerivedIndex(): void {
           objective: 'min_tracking_error',
           rebalance_date: day,
         });
-        expect(preview.solve!.constraints.map(({ label }) => label.split(':')[0])).toEqual([
-          'PositionBounds[pos]',
-          'PositionBounds[pos]',
-          'Turnover[turn]',
-          'FullInvestment[default]',
-          'LongOnly[default]',
+        const { constraints: listed, binding } = preview.solve!;
+        const rowSides = listed.map(({ label }) => label.split(':').slice(0, 2).join(':'));
+        expect([...new Set(rowSides)].toSorted()).toEqual([
+          'FullInvestment[default]:eq',
+          'LongOnly[default]:lower',
+          'PositionBounds[pos]:lower',
+          'PositionBounds[pos]:upper',
+          'Turnover[turn]:upper',
         ]);
+        expect(listed.filter((one) => one.binding).map(({ label }) => label)).toEqual(binding);
+        expect(new Set(listed.map(({ label }) => label)).size).toBe(listed.length);
+        for (const { slack, kind, unit } of listed)
+          expect([slack >= 0, typeof kind, typeof unit]).toEqual([true, 'string', 'string']);
         for (const [name, weight] of Object.entries(weights))
           expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
         expect(preview.total_weight).toBeCloseTo(1, 12);

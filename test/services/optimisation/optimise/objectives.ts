@@ -244,7 +244,7 @@ export function describeObjectives(): void {
     });
 
     test('with costs above all gain keeps its drifted weights', async () => {
-      expect((await derive('KEPT', { objective: 'min_variance', costs: { linear_bps: 9000 } })).status).toBe(200);
+      await derive('KEPT', { objective: { type: 'min_variance' }, costs: { linear_bps: 9000 } });
       const { rebalances } = await runBacktestJob('KEPT');
       const closes = new Map(createMarketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
       const [first, second] = rebalances;
@@ -268,7 +268,7 @@ export function describeObjectives(): void {
         base_date: '2023-01-10',
       };
       expect((await service.ask('POST', '/indices', earlyIndex)).status).toBe(200);
-      const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
+      const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: { type: 'min_variance' } };
       expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
       const { rebalances, findings } = await runBacktestJob('TOO-EARLY-LOW');
       // Eleven equal weights have the smallest sum of squares.
@@ -278,7 +278,7 @@ export function describeObjectives(): void {
     });
 
     test('chosen from the universe holds securities outside its parent, and so may an index derived from it', async () => {
-      const body = { objective: 'min_variance', candidates: 'universe' };
+      const body = { objective: { type: 'min_variance' }, candidates: 'universe' };
       expect((await derive('WIDE', body)).status).toBe(200);
       const { rebalances } = await runBacktestJob('WIDE');
       const parents = await runBacktestJob('BROAD');
@@ -297,7 +297,7 @@ export function describeObjectives(): void {
         expect([entrant.source_weight, entrant.weight! > 0]).toEqual([0, true]);
       }
       const floor = [{ type: 'PositionBounds', params: { lower: 0.02 } }];
-      const wider = { id: 'WIDER', name: 'Wider', objective: 'min_variance', candidates: 'universe' };
+      const wider = { ...body, id: 'WIDER', name: 'Wider' };
       expect((await service.ask('POST', '/indices/WIDE/optimise', { ...wider, constraints: floor })).status).toBe(200);
       // A floor of 2 % holds every candidate, which are more securities than the parent has.
       expect(Object.keys(rebalances[0]!.weights).length).toBeLessThan(12);
@@ -306,7 +306,7 @@ export function describeObjectives(): void {
 
     test('has the risk of its estimator at every rebalance, with a finding', async () => {
       const risk_model = { target: 'scaled_identity', intensity: 1, sessions: 120 };
-      expect((await derive('EVEN', { objective: 'min_variance', risk_model })).status).toBe(200);
+      expect((await derive('EVEN', { objective: { type: 'min_variance' }, risk_model })).status).toBe(200);
       const { rebalances } = await runBacktestJob('EVEN');
       expect(rebalances.length).toBeGreaterThan(2);
       for (const { weights } of rebalances)

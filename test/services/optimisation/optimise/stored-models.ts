@@ -44,7 +44,7 @@ function expectLeastVariance(
   });
 }
 
-const leastVariance = { objective: 'min_variance', candidates: 'universe' };
+const leastVariance = { objective: { type: 'min_variance' }, candidates: 'universe' };
 const derive = (id: string, body: object) =>
   service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...leastVariance, ...body });
 

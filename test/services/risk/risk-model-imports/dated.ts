@@ -86,7 +86,7 @@ export function describeDated(): void {
 
       const readRebalances = async (model: string) => {
         const id = `ON-${model.toUpperCase()}`;
-        const body = { id, name: id, objective: 'min_variance', candidates: 'universe', risk_model: model };
+        const body = { id, name: id, objective: { type: 'min_variance' }, candidates: 'universe', risk_model: model };
         const { status, body: derived } = await service.ask('POST', '/indices/BROAD/optimise', body);
         expect(status, JSON.stringify(derived)).toBe(200);
         const { body: submitted } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, readView, fetchBytes } from './set-up.js';
+import { DAYS, service, readView, fetchBytes, estimateToEnd } from './set-up.js';
 
 export function describeStored(): void {
   describe('stored models', () => {
@@ -58,6 +58,21 @@ export function describeStored(): void {
         status: 404,
         code: 'RISK_MODEL_NOT_FOUND',
       });
+    });
+
+    test('do not come back if they are deleted while they are estimated again', async () => {
+      await estimateToEnd('again', { identifiers: ['AAA', 'BBB'] });
+      expect((await service.ask('POST', '/jobs/kinds/risk/pause', {})).status).toBe(200);
+      const { body: submitted } = await service.ask<JobStatus>('POST', '/risk-models/again/estimate', {});
+      expect(submitted).toMatchObject({ job_id: 'risk:again', status: 'pending' });
+      expect((await service.ask('DELETE', '/risk-models/again', undefined, { 'if-match': '"other"' })).status).toBe(
+        412,
+      );
+      expect((await service.ask<JobStatus>('GET', '/jobs/risk:again')).body.status).toBe('pending');
+      expect((await service.ask('DELETE', '/risk-models/again')).status).toBe(204);
+      expect((await service.ask('POST', '/jobs/kinds/risk/resume')).status).toBe(200);
+      expect((await service.waitForJob('risk:again')).status).toBe('cancelled');
+      expect((await service.refusal('GET', '/risk-models/again')).code).toBe('RISK_MODEL_NOT_FOUND');
     });
   });
 }

@@ -1,0 +1,107 @@
+import type { Adjustment, CorporateAction } from '../market/market-data.js';
+import { adjustClose, computeGrowthStep } from './adjusted-close.js';
+import { createSecurityTerms } from './growth-terms.js';
+import { combineEffects, computeEffect, NO_EFFECT, type SessionEffect } from './session-effect.js';
+
+/** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */
+export const JUMP_MAX = 0.5;
+
+/** Minimum growth in addition to the effect of an action without a warning: the inverse of the maximum growth. */
+const EXPLAINED_MIN = 1 / (1 + JUMP_MAX);
+
+/** Terms under which a holder receives everything that an action pays. */
+const WHOLE_RETURN = createSecurityTerms('total', '');
+
+/** Closes of a security on two successive bars. */
+export interface CloseStep {
+  readonly before: number;
+  readonly close: number;
+  /** Actions that take effect after the first bar, up to the second, ascending by ex-date and without cancelled ones. */
+  readonly actions: readonly CorporateAction[];
+  readonly adjustment: Adjustment;
+  /** Returns the price of the other security of an action in the currency of this one. Returns NaN if it is unknown. */
+  readonly findRelatedPrice: (action: CorporateAction) => number;
+}
+
+/** Growth that remains in addition to the effect of actions. Both ends differ if an action states no amount. */
+interface Growth {
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface UnexplainedGrowth {
+  /** Growth without cash, shares and rights, followed by that against each price that an ending action pays. */
+  readonly growths: readonly Growth[];
+  /** True if an action has an effect on the close. */
+  readonly isAdjusted: boolean;
+}
+
+/**
+ * Returns the growth from bar to bar that the actions in between leave unexplained: the return of a holder who receives
+ * all cash, shares and rights, as an index computes it. A change of ticker explains no growth.
+ */
+export function computeUnexplainedGrowth(step: CloseStep): UnexplainedGrowth {
+  const [low, high] = [computeGrowth(step, Math.min), computeGrowth(step, Math.max)];
+  const ends = findEndingGrowths(step);
+  const isAdjusted = ends.length > 0 || step.actions.some((action) => findEffect(step, action, Math.max) !== undefined);
+  return { growths: [{ low, high }, ...ends], isAdjusted };
+}
+
+/** Returns true if a growth in addition to the effect of actions is so large that data or actions are probably wrong. */
+export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
+  return growths.every(
+    ({ low, high }) => low - 1 > JUMP_MAX || (isAdjusted ? high < EXPLAINED_MIN : 1 - high > JUMP_MAX),
+  );
+}
+
+/** Returns the unexplained growth that is nearest to 1. */
+export function findNearestGrowth({ growths }: UnexplainedGrowth): number {
+  const nearest = growths.map(({ low, high }) => Math.min(Math.max(1, low), high));
+  return nearest.reduce((best, growth) => (Math.abs(Math.log(growth)) < Math.abs(Math.log(best)) ? growth : best));
+}
+
+/** Returns the smaller or larger of two effects that are both consistent with an action. */
+type Choice = (effect: number, otherEffect: number) => number;
+
+function computeGrowth(step: CloseStep, choose: Choice): number {
+  const { before, close, actions } = step;
+  let [carried, factor, effect, exDay] = [before, 1, NO_EFFECT, actions[0]?.exDay];
+  for (const action of actions) {
+    if (action.exDay !== exDay) {
+      factor *= computeGrowthStep(effect, carried, Number.NaN).factor;
+      [carried, effect, exDay] = [adjustClose(effect, carried), NO_EFFECT, action.exDay];
+    }
+    effect = combineEffects(effect, findEffect(step, action, choose) ?? NO_EFFECT);
+  }
+  return factor * computeGrowthStep(effect, carried, close).factor;
+}
+
+function findEffect(
+  { close, adjustment, findRelatedPrice }: CloseStep,
+  action: CorporateAction,
+  choose: Choice,
+): SessionEffect | undefined {
+  if (adjustment === 'total') return undefined;
+  const { type, value, subscriptionPrice } = action;
+  // Rights without a price are worth between nothing and their whole share of the close.
+  if (type === 'RIGHTS_ISSUE' && subscriptionPrice === null) return { ...NO_EFFECT, cash: choose(0, value * close) };
+  if (type !== 'SPIN_OFF') return computeEffect(action, adjustment, WHOLE_RETURN, 0);
+  const worth = value * findRelatedPrice(action);
+  if (Number.isNaN(worth)) return { ...NO_EFFECT, cash: choose(0, Number.POSITIVE_INFINITY) };
+  // Vendors differ in whether closes that are adjusted for splits are adjusted for spin-offs.
+  return { ...NO_EFFECT, cash: adjustment === 'splits' ? choose(0, worth) : worth };
+}
+
+/** Returns the growths in relation to the payments of actions that end the security. */
+function findEndingGrowths({ before, close, actions, findRelatedPrice }: CloseStep): Growth[] {
+  return actions.flatMap((action) => {
+    const { type, value, cash = 0 } = action;
+    const isPaid = type === 'DELISTING' || (type === 'ACQUISITION' && value > 0);
+    if (!isPaid && type !== 'MERGER') return [];
+    const worth = isPaid ? value : value * findRelatedPrice(action) + cash;
+    if (Number.isNaN(worth)) return [{ low: 0, high: Number.POSITIVE_INFINITY }];
+    // A delisting without a payment explains every fall.
+    if (worth === 0) return [{ low: close / before, high: Number.POSITIVE_INFINITY }];
+    return [{ low: close / worth, high: close / worth }];
+  });
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { computeGrowth, readGrowthRow } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
+import { alignMarket } from '#domain/market/session-market.js';
+import { computeDailyReturns } from '#domain/risk/daily-returns.js';
+import { computePriceSeries } from '#market/serving/price-series.js';
+import { buildMarket, type MarketSketch } from '../backtest/market-builder.js';
+import { CALENDARS, listWeekdays, runIndexCase, readLevels } from './index-case.js';
+
+const DATES = listWeekdays(5);
+const EX_DATE = 2;
+const SPIN_OFF = { name: 'A', type: 'SPIN_OFF', value: 0.5, ex: DATES[EX_DATE]!, related: 'C' } as const;
+
+function createMarket(close: MarketSketch['close'], others: Partial<MarketSketch> = {}) {
+  return buildMarket({ dates: DATES, close, actions: [SPIN_OFF], ...others });
+}
+
+/** Returns the growth of A on every session after the first. */
+function growParent(close: MarketSketch['close'], others: Partial<MarketSketch> = {}): number[] {
+  const sm = alignMarket({
+    market: createMarket(close, others),
+    calendar: CALENDARS.get('MAIN')!,
+    calendars: CALENDARS,
+  });
+  const growth = computeGrowth(sm, createSecurityTerms('total', 'USD'));
+  const first = sm.sessionAt(sm.market.dates[0]!);
+  return DATES.slice(1).map((_, t) => growth[readGrowthRow(sm, first + t + 1) + sm.columnOf('A')]!);
+}
+
+describe('the return of a security over a spin-off', () => {
+  test('includes the distributed shares at their first close', () => {
+    const growth = growParent({ A: [120, 120, 91, 91, 91], C: [null, null, 61, 70, 50] });
+    // A holder of one share has 91 + 0.5 x 61 after 120.
+    expect(growth).toEqual([1, (91 + 30.5) / 120, 1, 1]);
+  });
+
+  test('converts the distributed shares to the currency of the parent', () => {
+    const growth = growParent(
+      { A: [120, 120, 90, 90, 90], C: [null, null, 48, 48, 48], EURUSD: [1.25, 1.25, 1.25, 1.25, 1.25] },
+      { reference: { A: { CURRENCY: 'USD' }, C: { CURRENCY: 'EUR' } } },
+    );
+    expect(growth).toEqual([1, 1, 1, 1]); // 90 + 0.5 x 48 x 1.25 = 120
+  });
+
+  test('is 0 on the ex-date if the distributed security has no price yet', () => {
+    expect(growParent({ A: [120, 120, 90, 99, 99], C: [null, null, null, 60, 61] })).toEqual([1, 1, 1.1, 1]);
+    expect(growParent({ A: [120, 120, 90, 99, 99] })).toEqual([1, 1, 1.1, 1]);
+  });
+
+  test('reduces the previous close of a parent that has no bar on the ex-date', () => {
+    const growth = growParent({ A: [120, 120, null, 99, 99], C: [null, null, 60, 60, 60] });
+    expect(growth).toEqual([1, 1, 99 / 90, 1]);
+  });
+
+  test('is that of the price if the prices are already adjusted for all distributions', () => {
+    const growth = growParent({ A: [120, 120, 90, 90, 90], C: [null, null, 60, 60, 60] }, { adjustment: 'total' });
+    expect(growth[1]).toBe(0.75);
+  });
+
+  test('is the same in the estimate of a risk model, with or without the distributed security', () => {
+    const dates = listWeekdays(80);
+    const close = {
+      A: dates.map((_, t) => (t < 40 ? 120 : 90)),
+      B: dates.map(() => 10),
+      C: dates.map((_, t) => (t < 40 ? null : 60)),
+    };
+    const market = buildMarket({ dates, close, actions: [{ ...SPIN_OFF, ex: dates[40]! }] });
+    const { coverage, read } = computeDailyReturns(
+      market,
+      { columns: [0, 1], from: null, to: null },
+      createSecurityTerms('total', ''),
+    );
+    const returns = new Float64Array(coverage.sessions.length * 2);
+    read(returns, {
+      selectColumns: () => {
+        throw new Error('returns are read from closes');
+      },
+    });
+    expect(Math.max(...returns.map(Math.abs))).toBe(0);
+  });
+
+  test('is the growth of the adjusted closes', () => {
+    const market = createMarket({ A: [120, 130, 91, 92, 93], C: [null, null, 61, 70, 50] });
+    const table = computePriceSeries(
+      {
+        dates: market.dates,
+        fields: [{ name: 'CLOSE', values: market.fields.get('CLOSE')! }],
+        names: 2,
+        position: 0,
+        actions: market.actions.map((action) => addSpinOffValue(market, action)),
+        adjustment: 'none',
+      },
+      { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust: 'total' },
+    );
+    const [before, base, ex] = table.columns[0]!.values;
+    expect(ex! / base!).toBeCloseTo((91 + 30.5) / 130, 14);
+    expect(base! / before!).toBeCloseTo(130 / 120, 14);
+    expect(ex).toBe(91);
+  });
+
+  test('leaves the level of an index that holds both securities unchanged', () => {
+    const close = { A: [120, 120, 90, 90, 90], B: [100, 100, 100, 100, 100], C: [null, null, 60, 60, 60] };
+    const run = runIndexCase({ close, actions: [SPIN_OFF], universe: ['A', 'B'] });
+    for (const level of readLevels(run, 'total')) expect(level).toBeCloseTo(100, 12);
+  });
+});

@@ -8,7 +8,10 @@ import { findPosition } from './security-slots.js';
 /** Number of elements in a row: security, moment, shares. */
 export const SHARE_WIDTH = 3;
 
-/** Index shares: each change with the number of shares from then on. */
+/**
+ * Index shares: each change with the number of shares from then on. The file of a strategy has none: it shows the
+ * holdings of the strategy, and lacks securities that only the index holds.
+ */
 export const indexShares: Block<'f64'> = {
   type: 'f64',
   axes: ['effects', 'numbers'],
@@ -17,10 +20,13 @@ export const indexShares: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of security, moment (3 x date, plus 0 before the session, 1 at its close, 2 after its trades), index shares from then on, by moment; absent if dividends change index shares, and up to 0.7.0',
-  whole: ({ run: { index, portfolio }, names }) =>
-    toFillingOrNull(createShareRows(index.book, { names, first: portfolio.from, before: 0, isWhole: true })),
-  added({ continuation: { index, portfolio }, names, before }) {
+    'rows of security, moment (3 x date, plus 0 before the session, 1 at its close, 2 after its trades), index shares from then on, by moment; absent for a strategy, if dividends change index shares, and up to 0.7.0',
+  whole: ({ run: { plan, index, portfolio }, names }) =>
+    plan.strategy !== undefined
+      ? null
+      : toFillingOrNull(createShareRows(index.book, { names, first: portfolio.from, before: 0, isWhole: true })),
+  added({ plan, continuation: { index, portfolio }, names, before }) {
+    if (plan.strategy !== undefined) return null;
     const placement = { names, first: portfolio.from, before: before - 1, isWhole: false };
     const rows = createShareRows(index.book, placement);
     return createAppended(...(rows ? [rows] : []));

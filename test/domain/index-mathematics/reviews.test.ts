@@ -232,14 +232,13 @@ describe('several reviews', () => {
     // review of weights is decided on session 22 and takes effect two sessions after D has entered.
     const run = runIndexCase({
       ...nasdaq,
-      selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 3 } }],
       close: { ...close, C: repeatPrice(40), D: DAYS.map((_, t) => (t < 19 ? 20 : 80)) },
-      rebalance: { ...scheduleDates([DAYS[20]]), effective_lag: 5 },
+      rebalance: { ...scheduleDates([DAYS[25]]), effective_lag: 5 },
       reviews: [
         {
           id: 'equal',
           scope: 'weights',
-          schedule: { ...scheduleDates([DAYS[22]]), effective_lag: 5, weights_as: 'weights' },
+          schedule: { ...scheduleDates([DAYS[27]]), effective_lag: 5, weights_as: 'weights' },
           weighting: { type: 'EqualWeight' },
         },
       ],
@@ -252,16 +251,17 @@ describe('several reviews', () => {
 
   test('a buffer of a review keeps the securities of a pending composition', () => {
     // On session 23 C is larger than D again, but D is a constituent of the composition that takes effect on session 25.
-    const buffered = { ...nasdaq.selection![0], params: { field: 'MARKET_CAP', count: 3, buffer: 1 } };
+    const params = { field: 'MARKET_CAP', count: 3, enter_rank: 2, exit_rank: 4 };
+    const buffered = { id: 'top', type: 'BufferedTopN', params };
     const run = runIndexCase({
       ...nasdaq,
       close: { ...close, C: repeatPrice(40), D: DAYS.map((_, t) => (t < 19 ? 20 : t < 22 ? 80 : 39)) },
-      rebalance: { ...scheduleDates([DAYS[20]]), effective_lag: 5 },
+      rebalance: { ...scheduleDates([DAYS[25]]), effective_lag: 5 },
       reviews: [
         {
           id: 'next',
           scope: 'membership',
-          schedule: { ...scheduleDates([DAYS[23]]), effective_lag: 4 },
+          schedule: { ...scheduleDates([DAYS[27]]), effective_lag: 4 },
           selection: [buffered],
         },
       ],

@@ -32,7 +32,7 @@ const MOMENT_COUNT = Object.keys(SHARE_MOMENTS).length;
 /** Returns a number that orders the moments of all sessions. */
 export const toShareTime = (at: number, moment: ShareMoment): number => MOMENT_COUNT * at + SHARE_MOMENTS[moment];
 
-/** Index shares of a book: each change with the number of shares from then on, in order. */
+/** Index shares of a book: each change with the number of shares after it, in order. */
 export interface ShareRecord {
   /** Moment of each change, as `toShareTime` of the session index from the first session of the book. */
   readonly time: Int32Array;

@@ -9,7 +9,7 @@ import { findPosition } from './security-slots.js';
 export const SHARE_WIDTH = 3;
 
 /**
- * Index shares: each change with the number of shares from then on. The file of a strategy has none: it shows the
+ * Index shares: each change with the number of shares after it. The file of a strategy has none: it shows the
  * holdings of the strategy, and lacks securities that only the index holds.
  */
 export const indexShares: Block<'f64'> = {
@@ -20,7 +20,7 @@ export const indexShares: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of security, moment (3 x date, plus 0 before the session, 1 at its close, 2 after its trades), index shares from then on, by moment; absent for a strategy, if dividends change index shares, and up to 0.7.0',
+    'rows of security, moment (3 x date, plus 0 before the session, 1 at its close, 2 after its trades), index shares after it, by moment; absent for a strategy, if dividends change index shares, and up to 0.7.0',
   whole: ({ run: { plan, index, portfolio }, names }) =>
     plan.strategy !== undefined
       ? null

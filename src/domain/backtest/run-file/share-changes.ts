@@ -16,7 +16,7 @@ export const shareChanges: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, for a strategy with rebalances of its own, and up to 0.2.0',
+    'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, for a strategy with separate rebalances, and up to 0.2.0',
   whole: ({ run: { plan, index, portfolio }, names }) =>
     hasOwnRebalances(plan.strategy)
       ? null

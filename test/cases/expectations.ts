@@ -7,7 +7,7 @@ export interface Answer {
   readonly json: unknown;
 }
 
-/** What must hold of one answer, or of several in `any`: all expectations of one of its lists. */
+/** Expectation of one answer, or lists of expectations in `any`: all of one list must hold. */
 export type Expectation =
   | { readonly any: readonly (readonly Expectation[])[] }
   | {

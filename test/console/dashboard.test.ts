@@ -90,7 +90,7 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.close();
   });
 
-  test('parts that were opened while the service was away appear when it is back', async () => {
+  test('parts that were opened while the service was unavailable appear when it is back', async () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.route('**/console/indices/**', (route) =>
       route.request().isNavigationRequest() ? route.abort('connectionrefused') : route.continue(),

@@ -7006,7 +7006,7 @@ export interface MappingInput {
 
 export interface MappingQuestion {
   /** Field of the mapping, or the adjustment, that the answer sets. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'dividends_from' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
   /** Value that is used without an answer. */

@@ -43,11 +43,9 @@ export const IsoDate = z
   .meta({ format: 'date', example: '2024-01-02' });
 
 /** Currency as an ISO 4217 code, or a minor unit such as GBX or GBp. */
-export const CurrencyCode = z
-  .string()
-  .regex(/^[A-Z]{2}[A-Za-z]$/, {
-    error: 'must be an upper-case ISO 4217 code, such as EUR, or a minor unit, such as GBX',
-  });
+export const CurrencyCode = z.string().regex(/^[A-Z]{2}[A-Za-z]$/, {
+  error: 'must be an upper-case ISO 4217 code, such as EUR, or a minor unit, such as GBX',
+});
 
 export interface ShapeResult<T> {
   /** Value with defaults and without unknown fields. Undefined if a finding is an error. */

@@ -59,7 +59,7 @@ const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {
 
 /**
  * Describes the results of the choice in sample and out of sample. Both are means over the same splits; the paths, which
- * join the tests of several splits, have a sentence of their own.
+ * join the tests of several splits, have a separate sentence.
  */
 function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string[] {
   if (folds.kind === 'short')

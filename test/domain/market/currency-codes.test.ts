@@ -32,7 +32,7 @@ describe('a minor unit of a currency', () => {
     expect(DeclaredCurrency.safeParse(code).success).toBe(true);
   });
 
-  test('does not exist for a currency without one, or in another spelling', () => {
+  test('does not exist for a currency that has none, or in another spelling', () => {
     for (const code of ['JPy', 'KRw', 'ABc', 'gbp', 'GbP', 'UKP']) {
       expect(isCurrency(code)).toBe(false);
       expect(findUnit(code)).toEqual({ major: code, scale: 1 });

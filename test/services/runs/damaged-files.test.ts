@@ -112,7 +112,7 @@ test('no view shows a number of a damaged file, and the run is counted in every 
   });
 });
 
-test('a run without one of its files is answered whole, or counted in every listing', async () => {
+test('a run that lacks any of its files is answered whole, or counted in every listing', async () => {
   await service.ask('DELETE', '/analytics/EQ/record');
   const count = async () => {
     const before = new Set(await readdir(formatFolder()));

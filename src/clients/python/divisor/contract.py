@@ -7847,7 +7847,7 @@ class MappingQuestionConflicts(t.TypedDict):
 
 class _MappingQuestion(t.TypedDict):
     #: Field of the mapping, or the adjustment, that the answer sets.
-    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "dividends_from", "ignore"]
     #: Question that the data does not answer.
     question: str
     #: Value that is used without an answer.

@@ -112,7 +112,7 @@ function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
     const { cells, from } = rows.read(close, s);
-    for (let i = 0; from >= 0 && i < securityCount; i++) {
+    for (let i = 0; i < (from < 0 ? 0 : securityCount); i++) {
       const price = cells[from + i]!;
       if (price === price) carriedPrices[i] = price;
     }

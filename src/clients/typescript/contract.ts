@@ -10011,7 +10011,7 @@ export interface ReturnsUncertaintyInput {
 export interface ReviewSpec {
   /** Id of the review, which snapshots state. `rebalance` is the review of the document itself. */
   readonly id: string;
-  /** Schedule, in the form of `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. Required. */
   readonly schedule: RebalanceSpec;
   /** Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
@@ -10024,7 +10024,7 @@ export interface ReviewSpec {
 export interface ReviewSpecInput {
   /** Id of the review, which snapshots state. `rebalance` is the review of the document itself. */
   readonly id: string;
-  /** Schedule, in the form of `rebalance` of the document. */
+  /** Schedule, in the form of `rebalance` of the document. Required. */
   readonly schedule?: RebalanceSpecInput | undefined;
   /** Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';

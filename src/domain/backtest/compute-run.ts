@@ -146,7 +146,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
-    ...(holdsIndex && book.pending ? { pending: book.pending } : {}),
+    ...(holdsIndex && book.pending ? { followed: book.pending } : {}),
     ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
     tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
   };

@@ -13,8 +13,15 @@ import type { ComputedRun } from './run.js';
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   const request = findRequestedShares(book, from);
-  const first = { session: from, ...request, ...readCountsAt(book, request.columns) };
+  const first = { session: from, ...request, ...readCountsAt(book, request.columns), ...readSharesAt(book, request) };
   return [first, ...compositions.list.filter(({ session }) => session > from)];
+}
+
+/** Returns the index shares at the first close of a portfolio that follows the index. */
+function readSharesAt({ pending }: Book, { columns }: Pick<Targets, 'columns'>): Pick<Targets, 'fixedShares'> {
+  const shares = pending?.shares;
+  if (shares === undefined) return {};
+  return { fixedShares: Float64Array.from(columns, (column) => shares.units[shares.columns.indexOf(column)] ?? 0) };
 }
 
 /** Returns the share counts of an index book's holdings at the first close of a portfolio that follows it. */

@@ -1,11 +1,11 @@
 import { roundShares } from './book-rounding.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Conversion, Fill, WeightMove, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
   appendSlot,
-  beginHoldingPeriod,
   dropSecurity,
   holdSecurity,
   isHeldColumn,
@@ -14,6 +14,7 @@ import {
   writeRow,
   type BookState,
 } from './book-state.js';
+import { beginHoldingPeriod } from './holding-period.js';
 import { assertAffordable } from './book-limits.js';
 import { adoptCounts, convertCounts } from './share-changes.js';
 import { spreadSides, type Sides } from './proceeds.js';
@@ -227,7 +228,8 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
   // An index keeps its shares of spun-off securities without a price, although the divisor changes.
-  if (input.fills === 'all')
+  const keepsUnits = state.reinvested !== null && exitSides.short === 0 && remainders.short === 0;
+  if (input.fills === 'all' && !keepsUnits)
     for (const child of state.children) child.units *= child.units > 0 ? scale * retained : short;
   cash[position] = (cash[position]! + change) / retained;
   value[position]! *= retained;
@@ -267,7 +269,7 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
   // Spun-off securities without a price cannot be sold, so they stay pending.
-  if (session === input.from) copyPending(state, input.pending ?? NO_PENDING_SECURITIES);
+  if (session === input.from) copyPending(state, input.followed ?? NO_PENDING_SECURITIES);
   else state.renamed = new Map();
   for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
@@ -293,21 +295,23 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   value[position]! *= retained;
   cash[position] = left;
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
-  if (targets.basket !== undefined) holdBasket(state, position, targets.basket);
+  const { fixedShares } = targets;
+  fixedShares?.forEach((shares, k) => (state.expectedShares[slotOf[targets.columns[k]!]!] = shares));
+  state.holdsBasket = targets.basket !== undefined;
+  if (targets.basket !== undefined) holdBasket(state, session, targets);
   for (const slot of waiting)
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }
 
-/**
- * Sets the divisor for holdings of fixed numbers of shares, so that the change in market value leaves the level
- * unchanged.
- */
-function holdBasket(state: BookState, position: number, basket: number): void {
-  const { reinvested, divisor } = state;
+/** Sets the divisor to the market value of fixed numbers of shares over the level. */
+function holdBasket(state: BookState, session: number, { columns, basket, fixedShares }: Targets): void {
+  const { reinvested, divisor, index, sm } = state;
   if (reinvested === null) return;
-  const level = reinvested.levels.price[position]!;
-  state.basketUnit ??= (level * divisor[position]!) / basket;
-  divisor[position] = (state.basketUnit * basket) / level;
+  const position = session - state.input.from;
+  const row = readPanelRow(sm, session);
+  let money = fixedShares === undefined ? basket! : 0;
+  fixedShares?.forEach((shares, k) => (money += shares * index[row + columns[k]!]!));
+  divisor[position] = money / reinvested.levels.price[position]!;
 }
 
 /** Sets the weight of each of the `slots` to its target weight times `scale`. These slots become the only holdings. */

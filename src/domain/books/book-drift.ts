@@ -1,18 +1,16 @@
 import { findTreatment } from '../documents/treatment.js';
-import { applyRounding, computeOpeningDivisor } from './book-rounding.js';
+import { roundOpeningDivisor } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
 import { findEffect } from '../index-mathematics/session-effects.js';
-import { toShortTerms } from '../index-mathematics/growth-terms.js';
+import { holdsShares, toShortTerms } from '../index-mathematics/growth-terms.js';
 import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { listEvents, computeExitFactor, convertPrice } from './book-events.js';
 import {
-  beginHoldingPeriod,
   clearRow,
-  clearSecurities,
   holdSecurity,
   isHeldColumn,
   NO_COLUMNS,
@@ -22,9 +20,10 @@ import {
   type BookState,
   type SpunOffSecurity,
 } from './book-state.js';
+import { beginHoldingPeriod, clearSecurities, expectShares, recordHoldings } from './holding-period.js';
 import { assertWorth } from './book-limits.js';
-import { changeUnits, computeBookValue } from './book-growth.js';
-import { openSession, reinvestDividends, roundShareFactors } from './book-income.js';
+import { computeBookValue, setUnits } from './book-growth.js';
+import { growShares, openSession, reinvestCash, roundShareFactors } from './book-income.js';
 import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
@@ -35,7 +34,7 @@ import { countFactors } from './share-changes.js';
 export function driftToClose(state: BookState, session: number): void {
   const { treatment } = state.input;
   if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
-  const { input, sm, value, gross, cash, divisor } = state;
+  const { input, sm, value, cash, divisor } = state;
   const position = session - input.from;
   clearRow(state, session);
   const worthlessColumns = listWorthlessSecurities(state, session);
@@ -50,12 +49,14 @@ export function driftToClose(state: BookState, session: number): void {
   roundShareFactors(state, session, shareFactors);
   const spunOffSecurities = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, shareFactors);
   const openingGrowth = openSession(state, session, shareFactors);
+  if (state.reinvested !== null) {
+    if (state.effects.isOpening[session] === 1 || shareFactors !== null) recordHoldings(state, session, 'opening');
+    reinvestCash(state, session);
+  }
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
-  const before = state.path * state.carry;
-  state.carry /= openingGrowth;
-  applyRounding(state);
-  const openingDivisor = computeOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
+  const openingDivisor = roundOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
+  divisor[position] = openingDivisor;
   const sum = isStructural
     ? growThroughEvents(state, session, { spunOff: spunOffSecurities, written: worthlessColumns })
     : computeBookValue(state, session);
@@ -64,20 +65,34 @@ export function driftToClose(state: BookState, session: number): void {
       'NUMERIC_FAILURE',
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
-  state.path = sum;
-  state.drift[position] = (sum * state.carry) / before;
-  if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
-  const growth = sum * state.carry;
-  assertWorth(state, session, state.periodValue * growth);
-  state.paths[position] = growth;
-  gross[position] = growth / before;
-  value[position] = state.periodValue * growth;
+  if (state.reinvested === null) growValue(state, session, { sum, openingGrowth });
+  else growShares(state, session, sum);
+  assertWorth(state, session, value[position]!);
   cash[position] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[position] = openingDivisor * computeReinvestmentFactor(state, session);
+  if (state.reinvested === null) divisor[position] = openingDivisor * computeReinvestmentFactor(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
+}
+
+interface SessionGrowth {
+  /** Value of the holdings and cash relative to the start of the holding period. */
+  readonly sum: number;
+  readonly openingGrowth: number;
+}
+
+/** Grows the value of a book whose units are not shares. */
+function growValue(state: BookState, session: number, { sum, openingGrowth }: SessionGrowth): void {
+  const position = session - state.input.from;
+  const before = state.path * state.carry;
+  state.carry /= openingGrowth;
+  state.path = sum;
+  state.drift[position] = (sum * state.carry) / before;
+  const growth = sum * state.carry;
+  state.paths[position] = growth;
+  state.gross[position] = growth / before;
+  state.value[position] = state.periodValue * growth;
 }
 
 const NO_CHILDREN: readonly SpunOffSecurity[] = [];
@@ -109,7 +124,7 @@ function adjustCash(state: BookState, session: number): void {
     if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
     const price =
       columnA === column ? findCarriedAtEffect(sm, ownEffectTable, a - 1) : findCarriedAtEffect(sm, inIndex, b - 1);
-    changeUnits(state, heldPosition, (price + cash) / (price + cashInIndex));
+    setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + cashInIndex)));
   }
 }
 
@@ -131,7 +146,7 @@ function adjustShorts(state: BookState, session: number): void {
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
     const price = findCarriedAtEffect(sm, ofShorts, e);
     const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
-    changeUnits(state, heldPosition, (price + cash) / (price + inOthers));
+    setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + inOthers)));
   }
 }
 
@@ -225,16 +240,18 @@ function findFactor(factors: CountFactors | null, place: number): number {
 
 /** Returns the spun-off securities that the holdings of the previous close receive. */
 function listSpunOff(state: BookState, session: number, ofCounts: CountFactors | null): SpunOffSecurity[] {
-  const { sm, rates, slotOf, effects, units, index, today } = state;
+  const { sm, rates, slotOf, effects, units, index, today, growth } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): SpunOffSecurity[] => {
     const heldPosition = findSlot(state, parent);
     if (heldPosition < 0) return [];
-    const share =
-      units[heldPosition]! * findFactor(ofCounts, heldPosition) * index[readPanelRow(sm, session - 1) + parent]!;
-    const price = findCarriedUnder(sm, effects, session - 1, parent) * rates.rateAt(session - 1, parent);
+    const heldUnits = units[heldPosition]! * findFactor(ofCounts, heldPosition);
     const ratio =
       effects.getTerms(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
-    return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
+    const computeShares = (): number =>
+      (heldUnits * index[readPanelRow(sm, session - 1) + parent]!) /
+      (findCarriedUnder(sm, effects, session - 1, parent) * rates.rateAt(session - 1, parent));
+    const shares = holdsShares(growth) ? heldUnits : computeShares();
+    return [{ slot: slotOf[child]!, column: child, since: session, units: shares * ratio * perUnit }];
   });
 }
 
@@ -255,10 +272,11 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * findCarriedUnder(sm, effects, session, child.column) * rates.rateAt(session, child.column);
+    expectShares(state, session, child);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       droppedColumns.push(child.column);
     holdSecurity(state, child.slot);
-    state.hasEntered = true;
+    state.hasNewShares = true;
     return false;
   });
   state.droppedChildren = droppedColumns;

@@ -23,9 +23,9 @@ export function computeBookValue(state: BookState, session: number): number {
   return ahead.values[0]!;
 }
 
-/** Multiplies the units of a position within a holding period. */
-export function changeUnits({ units, panel, ahead, periods }: BookState, place: number, factor: number): void {
-  units[place]! *= factor;
+/** Changes the units of a position within a holding period. */
+export function setUnits({ units, panel, ahead, periods }: BookState, place: number, changedUnits: number): void {
+  units[place] = changedUnits;
   if (panel?.has(ahead, periods)) panel.setUnits(place, units[place]!);
   ahead.to = ahead.from; // invalidates the precomputed sums, which used the old units
 }

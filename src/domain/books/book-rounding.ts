@@ -1,12 +1,9 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { computeShareFactor } from '../index-mathematics/adjusted-close.js';
-import { findCarriedUnder } from '../index-mathematics/growth.js';
-import { readEffect } from '../index-mathematics/session-effects.js';
 import { roundHalfAwayFromZero } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
 import { createDatedRounding, findRounding, roundsAny } from '../documents/dated-rounding.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { dropSecurity, findRowOffset, type BookState } from './book-state.js';
 
@@ -34,20 +31,12 @@ export function createBookRounding(
 }
 
 /**
- * Returns the rounded divisor of a session. Levels include the rounding difference from that session on.
+ * Returns the divisor of a session, rounded if the index rounds it and the session changes it. Levels include the
+ * rounding difference from that session on.
  * @param exact divisor after the adjustments before the session's growth
  */
-export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
-  const roundedDivisor = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) });
-  if (roundedDivisor !== exact) state.carry *= exact / roundedDivisor;
-  return roundedDivisor;
-}
-
-/** Applies the rounding of the divisor at the previous close to the level. */
-export function applyRounding(state: BookState): void {
-  if (state.roundedBy === 1) return;
-  state.carry *= state.roundedBy;
-  state.roundedBy = 1;
+export function roundOpeningDivisor(state: BookState, session: number, exact: number): number {
+  return roundDivisorValue(state, exact, { session, day: readDay(state, session) });
 }
 
 /** Rounds the divisor after a close, on which the levels of later sessions are based. */
@@ -56,17 +45,16 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const position = session - input.from;
   const exact = divisor[position]!;
-  const roundedDivisor = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) + 1 });
+  const roundedDivisor = roundDivisorValue(state, exact, { session, day: readDay(state, session) + 1 });
   divisor[position] = roundedDivisor;
   exactDivisor[position] = exact / roundedDivisor;
-  state.roundedBy = exact / roundedDivisor;
 }
 
 /**
  * Returns the divisor, rounded if the index rounds it.
  * @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0
  */
-function computeContinuousDivisor(
+function roundDivisorValue(
   { input, sm, exactDivisor }: BookState,
   exact: number,
   { session, day }: RoundingDate,
@@ -95,21 +83,29 @@ interface RoundingDate {
 
 const readDay = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
+/** Returns true if the index rounds its index shares. Fixed numbers of shares are not rounded. */
+function isRounding({ reinvested, holdsBasket }: BookState): boolean {
+  return reinvested !== null && !holdsBasket;
+}
+
 /** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
 export function roundShares(state: BookState, session: number): void {
-  const { input, sm, rates, effects, reinvested, divisor, weights, columns, cash } = state;
+  const { input, sm, index, divisor, weights, columns, cash, expectedShares } = state;
   const decimals = findShareDecimals(state, readDay(state, session) + 1);
-  if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
+  if (decimals === undefined || !isRounding(state)) return;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const money = reinvested.levels.price[position]! * divisor[position]!;
+  const money = state.reinvested!.levels.price[position]! * divisor[position]!;
+  const prices = readPanelRow(sm, session);
   let sum = cash[position]!;
   for (const slot of state.heldSlots.slice(0, state.count)) {
-    const column = columns[slot]!;
-    const price = findCarriedUnder(sm, effects, session, column) * rates.rateAt(session, column);
-    const weight = weights[row + slot]! * computeRoundingFactor((weights[row + slot]! * money) / price, decimals);
+    const price = index[prices + columns[slot]!]!;
+    const exact = (weights[row + slot]! * money) / price;
+    const shares = roundToDecimals(exact, decimals);
+    const weight = Math.abs(shares / exact - 1) < WHOLE_TOLERANCE ? weights[row + slot]! : (shares * price) / money;
     if (weight === 0) dropSecurity(state, slot, row);
     weights[row + slot] = weight;
+    expectedShares[slot] = shares;
     sum += weight;
   }
   if (sum === 1) return;
@@ -127,56 +123,12 @@ function assertHasHoldings({ input, sm, count }: BookState, session: number, sum
   );
 }
 
-export interface SharesBefore {
-  readonly column: number;
-  /** Value of the holding as a fraction of the index value at the previous close. */
-  readonly weight: number;
+/** Returns a number of index shares after a change before a session's growth, rounded if the index rounds it. */
+export function roundShareNumber(state: BookState, day: Day, shares: number): number {
+  const decimals = findShareDecimals(state, day);
+  return decimals === undefined || !isRounding(state) ? shares : roundToDecimals(shares, decimals);
 }
 
-export interface OpeningShares extends SharesBefore {
-  /** Row of the effect table. */
-  readonly effect: number;
-}
-
-/** Returns the ratio of the rounded index shares to the exact index shares after a share-count change. */
-export function computeCountedShareFactor(
-  state: BookState,
-  session: number,
-  changed: SharesBefore,
-  factor: number,
-): number {
-  const decimals = findShareDecimals(state, readDay(state, session));
-  if (decimals === undefined || state.reinvested === null || state.basketUnit !== null) return 1;
-  return computeRoundingFactor(computeSharesBefore(state, session, changed) * factor, decimals);
-}
-
-/** Returns the index shares of a holding at the previous close. */
-function computeSharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
-  const { input, sm, rates, effects, reinvested, divisor } = state;
-  const position = session - 1 - input.from;
-  const money = reinvested!.levels.price[position]! * divisor[position]! * state.roundedBy;
-  return (weight * money) / (findCarriedUnder(sm, effects, session - 1, column) * rates.rateAt(session - 1, column));
-}
-
-/**
- * Returns the ratio of the rounded index shares to the exact index shares after a corporate action before a session's
- * growth.
- */
-export function computeOpeningShareFactor(
-  state: BookState,
-  session: number,
-  { effect, column, weight }: OpeningShares,
-): number {
-  const { sm, effects, reinvested } = state;
-  const decimals = findShareDecimals(state, readDay(state, session));
-  if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
-  const before = findCarriedUnder(sm, effects, session - 1, column);
-  const factor = computeShareFactor(readEffect(effects, effect), before, effects.getTerms(session));
-  if (factor === 1 || factor !== factor) return 1;
-  return computeRoundingFactor(computeSharesBefore(state, session, { column, weight }) * factor, decimals);
-}
-
-function computeRoundingFactor(shares: number, decimals: number): number {
-  const factor = roundHalfAwayFromZero(Number(shares.toPrecision(CORRECT_DIGITS)), decimals) / shares;
-  return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE_TOLERANCE ? 1 : factor;
+function roundToDecimals(shares: number, decimals: number): number {
+  return roundHalfAwayFromZero(Number(shares.toPrecision(CORRECT_DIGITS)), decimals);
 }

@@ -4,17 +4,10 @@ import type { Absences } from '../market/absences.js';
 import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { readPanelRow } from '../market/session-market.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import type {
-  BookEnd,
-  BookEvent,
-  BookInput,
-  Gap,
-  PendingSecurities,
-  ReinvestedLevels,
-  Targets,
-  UnfilledOrder,
-} from './book.js';
+import type { BookEnd, BookEvent, BookInput, Gap, PendingSecurities, Targets, UnfilledOrder } from './book.js';
+import type { ReinvestedLevels } from './share-record.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
+import type { ShareRecorder } from './share-record.js';
 import { clearCounts, selectHoldingCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
@@ -44,10 +37,12 @@ export interface BookState extends EventTerms {
   readonly drift: Float64Array;
   readonly transfers: TransferRecorder;
   /**
-   * Levels in each return variant and dividend points, [T]. Null unless the index reinvests dividends in all
-   * constituents.
+   * Levels in each return variant before costs, and dividend points, [T]. Null if units are not shares, because
+   * dividends are reinvested in the paying constituents.
    */
   readonly reinvested: ReinvestedLevels | null;
+  /** Recorder of index shares; null if they are not recorded. */
+  readonly shareRecorder: ShareRecorder | null;
   /** Share counts that the book follows; null if shares change only at reviews. */
   readonly shareCounts: CountState | null;
   readonly weights: Float64Array;
@@ -60,6 +55,8 @@ export interface BookState extends EventTerms {
   readonly orders: Order[];
   /** Orders of the latest rebalance that are waiting for a price bar. */
   waiting: Order[];
+  /** Number of positions in the holding period. */
+  periodCount: number;
   /** Held slots, ascending, in the first `count` positions. */
   readonly heldSlots: Int32Array;
   /** 1 for held slots, [H]. */
@@ -81,14 +78,19 @@ export interface BookState extends EventTerms {
   readonly slots: Int32Array;
   /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
   periodValue: number;
+  /** Level in the return variant of the book at the start of the holding period; 1 if units are not shares. */
+  periodLevel: number;
   periodCash: number;
   path: number;
-  /** Factor on the value from two sources: reinvested dividends, and adjusted closes that changed the divisor. */
+  /**
+   * Factor on the value from adjusted closes that changed the divisor. 1 if units are shares; `path` is then the market
+   * value.
+   */
   carry: number;
-  /** Ratio of market value to basket value, if the book holds a basket: see `Targets.basket`. */
-  basketUnit: number | null;
-  /** Ratio of the exact divisor to the rounded divisor at the previous close. */
-  roundedBy: number;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  holdsBasket: boolean;
+  /** Growth of an index by reinvested dividends since its first session, before and after tax. */
+  readonly reinvestedIncome: { total: number; net: number };
   /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
   readonly exactDivisor: Float64Array | null;
   /** Number of holding periods so far. */
@@ -103,8 +105,13 @@ export interface BookState extends EventTerms {
   missing: readonly number[];
   /** Spun-off securities that have no price yet. */
   children: SpunOffSecurity[];
-  /** True if a spun-off security joined the holdings on the session. */
-  hasEntered: boolean;
+  /** True if a spun-off security or reinvested cash changed index shares on the session. */
+  hasNewShares: boolean;
+  /**
+   * Index shares of securities that are not held yet, or are held in another number, by slot, [H]; 0 if they follow
+   * from the weight.
+   */
+  readonly expectedShares: Float64Array;
   /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
   droppedChildren: readonly number[];
   /** Held securities whose ticker changed, by column, with the new column; kept until the new ticker has a price. */
@@ -171,9 +178,10 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     periodCash,
     path,
     carry,
-    basketUnit,
-    roundedBy,
+    holdsBasket,
+    exactDivisor,
     reinvested,
+    reinvestedIncome,
     input,
   } = state;
   const position = session - input.from;
@@ -195,12 +203,14 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     stretchCash: periodCash,
     path,
     carry,
-    basketUnit,
-    ...(roundedBy === 1 ? {} : { roundedBy }),
+    holdsBasket,
+    ...(exactDivisor === null ? {} : { exactDivisor: exactDivisor[position]! }),
     levels: reinvested && {
       price: reinvested.levels.price[position]!,
       total: reinvested.levels.total[position]!,
       net: reinvested.levels.net[position]!,
+      reinvested: { ...reinvestedIncome },
+      atStretchStart: state.periodLevel,
     },
     ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -250,32 +260,6 @@ export function writeRow(state: BookState, session: number): void {
   }
 }
 
-/** Starts a holding period: the holdings after this close become units of the value index. */
-export function beginHoldingPeriod(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, heldSlots, places, count, weights, columns, value, cash } = state;
-  const position = session - input.from;
-  const row = findRowOffset(state, session);
-  const from = readPanelRow(sm, session);
-  for (let k = 0; k < count; k++) {
-    const slot = heldSlots[k]!;
-    const column = columns[slot]!;
-    heldColumns[k] = column;
-    places[slot] = k;
-    units[k] = weights[row + slot]! / index[from + column]!;
-  }
-  // Without costs the first quotient is exactly 1.
-  const scale =
-    value[position]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[position]! / state.path : 1;
-  for (const child of state.children) child.units *= scale;
-  state.isOneRun = isOneRunOf(heldColumns, count);
-  state.begins[position] = 1;
-  state.periods++;
-  state.periodValue = value[position]!;
-  state.periodCash = cash[position]!;
-  state.path = 1;
-  state.carry = 1;
-}
-
 /**
  * Returns true if the holdings are contiguous. Columns and slots both ascend, and slots are never further apart than
  * columns.
@@ -313,14 +297,4 @@ export function dropSecurity(state: BookState, slot: number, row: number): void 
   heldSlots.copyWithin(k, k + 1, state.count);
   state.count--;
   state.isHeld[slot] = 0;
-}
-
-/** Removes all holdings after a total loss. */
-export function clearSecurities(state: BookState, session: number): void {
-  const { weights, columns } = state;
-  const row = findRowOffset(state, session);
-  weights.fill(0, row, row + columns.length);
-  state.count = 0;
-  state.isHeld.fill(0);
-  beginHoldingPeriod(state, session);
 }

@@ -2,8 +2,8 @@ import type { DatedRounding } from '../documents/dated-rounding.js';
 import type { DatedTreatment } from '../documents/treatment.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
+import type { LevelsAtClose, ReinvestedLevels, ShareRecord } from './share-record.js';
 import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
 import type { HoldingCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
@@ -19,6 +19,8 @@ export interface Targets {
   readonly cash?: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
+  /** Numbers of shares that give the weights up to rounding, [n]; absent if weights are decided. */
+  readonly fixedShares?: Float64Array;
   /**
    * Ratio of market value after to before the entry of securities with their own index shares. The divisor has the same
    * factor.
@@ -71,11 +73,8 @@ export interface BookInput {
   readonly outside?: OutsideMergers | undefined;
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
-  /**
-   * Securities for whose prices another book is waiting at the first session. Given if this book starts with the
-   * weights of that book.
-   */
-  readonly pending?: PendingSecurities;
+  /** State of another book at the first session. Given if this book starts with the weights of that book. */
+  readonly followed?: FollowedClose;
   /** State of an earlier book on equal terms. This book resumes at `from`, the last session of the earlier book. */
   readonly resume?: BookResume;
   /** Allocates memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
@@ -109,19 +108,36 @@ export interface BookEnd extends PendingSecurities {
   readonly path: number;
   /** Factor on `path` from reinvested dividends and adjusted closes since the start of the holding period. */
   readonly carry: number;
-  /** Ratio of market value to basket value; null without a basket: see `Targets.basket`. */
-  readonly basketUnit: number | null;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  readonly holdsBasket: boolean;
   /** Ratio of the exact to the rounded divisor at the last close; absent if the divisor is not rounded. */
-  readonly roundedBy?: number;
-  /** Index levels in each return variant; null if dividends are reinvested in the paying constituents. */
-  readonly levels: Readonly<Record<ReturnVariant, number>> | null;
+  readonly exactDivisor?: number;
+  /**
+   * Levels in each return variant, with the level at the start of the holding period; null if units are not shares,
+   * because dividends are reinvested in the paying constituents.
+   */
+  readonly levels: (LevelsAtClose & { readonly atStretchStart: number }) | null;
   /** Indices of the orders that are waiting for a price bar. */
   readonly waiting: readonly number[];
 }
 
+/** State of a book at a close, from which a portfolio with equal weights starts. */
+export interface FollowedClose extends PendingSecurities {
+  /** Levels and divisor, and holdings with index shares; absent if units of the book are not shares. */
+  readonly shares?: {
+    readonly levels: LevelsAtClose;
+    readonly divisor: number;
+    readonly columns: Int32Array;
+    readonly units: Float64Array;
+  };
+}
+
 /** Securities for whose prices a book is waiting, as market columns. */
 export interface PendingSecurities {
-  /** Spun-off securities with units per unit of value at the start of the holding period. */
+  /**
+   * Spun-off securities with shares, or with units per unit of value at the start of the holding period if units are not
+   * shares.
+   */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held securities whose ticker changed, each with the new column. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
@@ -143,10 +159,7 @@ export interface StoredFollower extends FollowerEnd {
   readonly orders?: readonly UnfilledOrder[];
 }
 
-/**
- * End state of a book that was simulated only for its levels. Orders are by column; their sessions are relative to the
- * book's first session.
- */
+/** End state of a book that was simulated only for its levels. Orders are by column, relative to its first session. */
 export interface LevelsOnlyEnd {
   readonly end: BookEnd;
   readonly orders: readonly UnfilledOrder[];
@@ -182,8 +195,8 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Ratio of the exact to the rounded divisor at a close, [T]; absent if the divisor is not rounded. */
   readonly exactDivisor?: Float64Array;
-  /** True if index shares are rounded on any date. */
-  readonly hasWholeShares?: true;
+  /** Index shares; absent if units are not shares, and for a book that is simulated for its levels. */
+  readonly shares?: ShareRecord;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
@@ -204,25 +217,14 @@ export interface Book {
   readonly gaps: readonly Gap[];
   /** Securities that left because their prices ended without a corporate action. */
   readonly silent: readonly Gap[];
-  /**
-   * Securities for which the book waits for a price at the close of `followedFrom`. Null if no portfolio follows the
-   * book.
-   */
-  readonly pending: PendingSecurities | null;
+  /** State at the close of `followedFrom`. Null if no portfolio follows the book. */
+  readonly pending: FollowedClose | null;
   /** State after the last close, for an extension. */
   readonly end: BookEnd | FollowerEnd;
   /** Return components of an overlay that do not come from weights. */
   readonly overlay?: BookOverlay;
   /** Original book, if this book is mapped to another calendar. */
   readonly onOwnSessions?: Book;
-}
-
-/** Levels and dividend points of an index, [T] each. */
-export interface ReinvestedLevels {
-  readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
-  /** Ordinary dividends in points of the price return, before and after tax. */
-  readonly points: Float64Array;
-  readonly netPoints: Float64Array;
 }
 
 /** Returns the growth by prices of the holdings of a book, [T]. */

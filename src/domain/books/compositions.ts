@@ -42,6 +42,8 @@ export interface Composition {
   readonly decided?: Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
   /** Money value of the fixed numbers of shares at the effective close; absent if weights are decided. */
   readonly basket?: number;
+  /** Fixed numbers of shares that give the weights at the effective close, [n]; absent if weights are decided. */
+  readonly fixedShares?: Float64Array;
   /** Share counts that give the weights at the effective close, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
   /**
@@ -89,6 +91,8 @@ export interface PhasePortfolio {
   readonly columns: Int32Array;
   readonly weights: Float64Array;
   readonly value: number;
+  /** Fixed numbers of shares that give the weights, [n]. */
+  readonly fixedShares?: Float64Array;
   /** Share counts that give the weights, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
 }

@@ -15,6 +15,7 @@ import { openMarketOn } from './open-market-on.js';
 import { computeCompositions, composeOnMarket } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
 import { createSeats, type DatedMarkets } from './decision-seats.js';
+import { findIncumbents, restoreOnSession } from './successors.js';
 import type { OutsideMergers } from './merger-key.js';
 import { findOutsideMergers } from './outside-mergers.js';
 import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
@@ -24,7 +25,6 @@ import {
   type Composer,
   type ResumedIndex,
   type DeciderFactory,
-  restoreDataDate,
   findCompositionInForce,
 } from './compositions.js';
 
@@ -119,24 +119,27 @@ export function createComposer({
       return result;
     },
     inForce(indexId, session) {
-      const { list } = composer.compositions(indexId);
-      return (
-        findCompositionInForce(list, session) ?? findCompositionInForce(resumed?.get(indexId)?.before ?? [], session)
-      );
+      const composition = findCompositionInForce(listKnown(indexId), session);
+      return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     decidedOn(indexId, session) {
-      const { list } = composer.compositions(indexId);
-      const isDecided = ({ decision }: Composition): boolean => decision <= session;
-      const result = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
-      return result && restoreDataDate(result, session);
+      const composition = listKnown(indexId).findLast(({ decision }) => decision <= session);
+      return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
-    incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
+    incumbents: (indexId, session) => {
+      const known = listKnown(indexId).filter((one) => one.session < session || one.decision < session);
+      return findIncumbents(composer, { indexId, known }, session);
+    },
     riskModel: models,
     composed: () => [...compositionsById.values()],
     seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
     left: (indexId) =>
       seats ? seats.memory(indexId) : ((latestDeciders.get(indexId) ?? composer.decider(indexId)).memory?.() ?? null),
+  };
+  const listKnown = (indexId: string): readonly Composition[] => {
+    const { list } = composer.compositions(indexId);
+    return [...(resumed?.get(indexId)?.before ?? []), ...list];
   };
   const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {

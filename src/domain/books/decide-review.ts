@@ -8,6 +8,7 @@ import type { DecidedComposition, Decision, OutgoingComposition } from './decide
 import type { DueRebalance } from './due-rebalances.js';
 import { alignToColumns } from './take-effect.js';
 import { selectPriceable } from './find-universe.js';
+import { findIncumbents } from './successors.js';
 import { sumMovedWeight } from './moved-weight.js';
 
 export interface ReviewInput {
@@ -27,7 +28,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const { decision, session } = rebalance;
   const seat = composer.seatOf(indexId, decision);
   const decider = seat.composer.decider(indexId, { ...rebalance, review: review.id });
-  const incumbents = findCompositionInForce(known, decision - 1)?.columns ?? null;
+  const incumbents = findIncumbents(composer, { indexId, known }, decision);
   const currentComposition = findCompositionInForce(known, session);
   if (review.scope === 'membership' || currentComposition === undefined) {
     const before = findReplaced(known, rebalance);

@@ -54,6 +54,8 @@ export interface ReviewPool {
   passes(session: number, staying: Int32Array, candidate: number): boolean;
   /** Returns the values to which weights are proportional; NaN for a security without a value. */
   values(session: number, columns: Int32Array): Float64Array;
+  /** Returns the fixed numbers of shares of securities. Returns undefined if the weighting has none. */
+  fixedShares(session: number, columns: Int32Array): Float64Array | undefined;
   /**
    * Returns the securities that have a value of a datapoint, largest value first. The datapoint may depend on the
    * constituents.
@@ -90,6 +92,8 @@ export interface DecidedComposition {
   readonly redistributed: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
+  /** Fixed numbers of shares that give the weights, [n]; absent if weights are decided. */
+  readonly fixedShares?: Float64Array;
   /** Market value of the whole composition; a market value divided by it is a weight. */
   readonly worth?: number;
   readonly ranking?: Int32Array;

@@ -1,4 +1,5 @@
 import type { EventCause } from '../schedule/rebalance-causes.js';
+import { changesMembers } from '../documents/events-spec.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
@@ -59,7 +60,27 @@ export function listDueRebalances(
     calendar,
   );
   const begin = placeRebalance({ date, session: date, ...days }, sm, first);
-  return [begin, ...listDueAfter(document, sm, { first, after: first, last })];
+  return [
+    begin,
+    ...listReviewsOfStart(document, sm, first),
+    ...listDueAfter(document, sm, { first, after: first, last }),
+  ];
+}
+
+/** Returns the other reviews of an index that are scheduled from its base date to its first session. */
+function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
+  // Changes of constituents between reviews are searched from the first rebalance on.
+  if (changesMembers(document.events)) return [];
+  const { calendar } = sm;
+  const from = parseValidDay(document.base_date);
+  // Every schedule begins with its base day. From the session before it on, only the dates of the schedule remain.
+  const baseDay = calendar.sessions[findFirstAtLeast(calendar.sessions, from) - 1];
+  if (baseDay === undefined) return [];
+  return listReviews(document).flatMap(({ id, document: { rebalance } }) => {
+    if (id === DEFAULT_REVIEW) return [];
+    const date = listRebalanceDates({ rebalance, calendar, baseDay, from, to: sm.sessions[first]! }).at(-1);
+    return date === undefined ? [] : [{ ...placeRebalance(date, sm, first), session: first, review: id }];
+  });
 }
 
 export interface DueSpan {

@@ -143,7 +143,7 @@ function simulateRuleBook({
  * @param isUncapped true to use the weights without caps
  */
 export function createIndexTargets(
-  { session, columns, weights, uncapped, basket, counts, entered }: Composition,
+  { session, columns, weights, uncapped, basket, fixedShares, counts, entered }: Composition,
   isUncapped: boolean,
 ): Targets {
   const optionalTargets = {
@@ -151,7 +151,14 @@ export function createIndexTargets(
     ...(entered === undefined ? {} : { entered }),
   };
   if (isUncapped) return { session, columns, weights: uncapped, ...optionalTargets };
-  return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...optionalTargets };
+  return {
+    session,
+    columns,
+    weights,
+    ...(basket === undefined ? {} : { basket }),
+    ...(fixedShares === undefined ? {} : { fixedShares }),
+    ...optionalTargets,
+  };
 }
 
 /** Returns true if caps or a floor in a definition can change weights. */

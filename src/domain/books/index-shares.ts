@@ -8,6 +8,7 @@ import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
 import { restoreDecided, type Composition, type Compositions } from './compositions.js';
 import { createIndexTerms } from './index-run.js';
+import { createShareReader, toShareTime } from './share-record.js';
 
 /** Composition expressed in numbers of shares. */
 export interface IndexShares {
@@ -45,6 +46,7 @@ const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
   const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
+  const readHeld = book.shares && createShareReader(book.shares, book.columns.length);
   return (composition) => {
     const { session, columns } = composition;
     const position = session - from;
@@ -52,10 +54,12 @@ function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
     if (overlay !== undefined || position < 0 || position >= book.length)
       return { ...decisionDates, shares: null, factors: null };
     const rates = createExchangeRates(sm, growth.currency);
-    const shares = computeHeldWeights(book, composition).map(
-      (weight, k) =>
-        (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
-        (readCarriedClose(sm, growth, session, columns[k]!) * rates.rateAt(session, columns[k]!)),
+    const held = readHeld?.(toShareTime(position, 'after'));
+    const computeShares = (weight: number, k: number): number =>
+      (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
+      (readCarriedClose(sm, growth, session, columns[k]!) * rates.rateAt(session, columns[k]!));
+    const shares = composition.weights.map(
+      (weight, k) => held?.[findLastAtMost(book.columns, columns[k]!)] || computeShares(weight, k),
     );
     const readFloatShares = createFloatShareReader(sm, session);
     const factors = shares.map((shareCount, k) => {
@@ -64,16 +68,6 @@ function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
     });
     return { ...decisionDates, shares, factors };
   };
-}
-
-/**
- * Returns the weights of a composition at its effective close. If index shares are rounded, the weights are computed
- * from the rounded shares.
- */
-function computeHeldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
-  if (book.hasWholeShares === undefined) return weights;
-  const row = (session - book.from) * book.columns.length;
-  return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
 /**

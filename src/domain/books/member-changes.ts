@@ -185,7 +185,12 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     decision: composition.decision,
     cause: 'replacement',
     before: composition,
-    held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
+    held: {
+      held: columns,
+      weights,
+      units: composition.fixedShares ?? weights,
+      ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}),
+    },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
     entries: result.map(({ column }, k): EnteringSecurity => ({

@@ -4,13 +4,15 @@ import { listAbsences } from '../market/absences.js';
 import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
 import { computeValueIndex } from '../index-mathematics/growth.js';
 import { createEffectTable } from '../index-mathematics/session-effects.js';
-import { toShortTerms } from '../index-mathematics/growth-terms.js';
+import { holdsShares, toShortTerms } from '../index-mathematics/growth-terms.js';
 import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
+import { RETURN_VARIANTS } from '../market/market-data.js';
 import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
+import { createShareRecorder, recordShares, toShareTime } from './share-record.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
 import {
@@ -64,15 +66,17 @@ export function openBook(input: BookInput): BookState {
     waiting: [],
     ...allocateSlotArrays(H),
     shareCounts: openCounts(input, columns),
+    shareRecorder: holdsShares(growth) ? createShareRecorder(input, H) : null,
     count: 0,
+    periodCount: 0,
     isOneRun: false,
     periodValue: input.initialValue,
+    periodLevel: 1,
     periodCash: 1,
     path: 1,
     carry: 1,
-    basketUnit: null,
-    ...allocateRounding(input),
-    hasEntered: false,
+    reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
+    exactDivisor: allocateExactDivisor(input),
     transfers: createTransferRecorder(),
     ...allocateIncome(input),
     periods: 0,
@@ -82,7 +86,7 @@ export function openBook(input: BookInput): BookState {
     renamed: new Map(),
   };
   if (resume) resumeState(state, resume);
-  else state.divisor[0] = input.baseDivisor ?? 1;
+  else state.divisor[0] = input.followed?.shares?.divisor ?? input.baseDivisor ?? 1;
   return state;
 }
 
@@ -95,7 +99,14 @@ const createTransferRecorder = (): TransferRecorder => ({
   kept: createGrowingFloats(),
 });
 
-const createInitialState = () => ({ missing: NO_COLUMNS, children: [], droppedChildren: NO_COLUMNS, today: undefined });
+const createInitialState = () => ({
+  hasNewShares: false,
+  holdsBasket: false,
+  missing: NO_COLUMNS,
+  children: [],
+  droppedChildren: NO_COLUMNS,
+  today: undefined,
+});
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
@@ -107,17 +118,16 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
   });
 }
 
-/** Allocates the state for rounding the divisor of an index. */
-function allocateRounding({ rounding, growth, from, to }: BookInput): Pick<BookState, 'roundedBy' | 'exactDivisor'> {
-  const isRounded = roundsAny(rounding, 'divisor') && growth.reinvestment === 'index';
-  return { roundedBy: 1, exactDivisor: isRounded ? new Float64Array(to - from + 1).fill(1) : null };
+function allocateExactDivisor({ rounding, growth, from, to }: BookInput): BookState['exactDivisor'] {
+  const isRounded = roundsAny(rounding, 'divisor') && holdsShares(growth);
+  return isRounded ? new Float64Array(to - from + 1).fill(1) : null;
 }
 
 /** Allocates the values of a book by session, and the weights. */
 function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
   const memory = allocateRetainedFloats(7 * length);
-  const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
+  const hasDividends = holdsShares(growth) && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // each further row is cleared before it is written
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
@@ -136,18 +146,15 @@ function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeigh
   };
 }
 
-/**
- * Allocates the levels and dividend points of an index that reinvests dividends in all constituents. Returns null for
- * other books.
- */
+/** Allocates the levels and dividend points of a book whose units are shares. Returns null for other books. */
 function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
-  const { growth, fills, initialValue, from, to } = input;
-  if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
+  const { growth, followed, initialValue, from, to } = input;
+  if (!holdsShares(growth)) return { reinvested: null };
   const length = to - from + 1;
   const memory = allocateRetainedFloats(5 * length);
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
-  for (const level of Object.values(levels)) level[0] = initialValue;
+  for (const variant of RETURN_VARIANTS) levels[variant][0] = followed?.shares?.levels[variant] ?? initialValue;
   return { reinvested: { levels, points: sliceSeries(3), netPoints: sliceSeries(4) } };
 }
 
@@ -162,6 +169,7 @@ function allocateSlotArrays(H: number) {
     places: new Int32Array(H),
     targetWeights: new Float64Array(H),
     before: new Float64Array(H),
+    expectedShares: new Float64Array(H),
     slots: new Int32Array(H),
   };
 }
@@ -176,10 +184,12 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     heldColumns[k] = columns[slot]!;
     places[slot] = k;
     units[k] = end.units[k]!;
+    if (state.shareRecorder !== null) recordShares(state.shareRecorder, toShareTime(0, 'after'), slot, end.units[k]!);
     weights[slot] = end.weights[k]!;
     isHeld[slot] = 1;
     everHeld[slot] = 1;
   }
+  state.periodCount = state.count;
   state.isOneRun = isOneRunOf(heldColumns, state.count);
   adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
   state.value[0] = end.value;
@@ -190,15 +200,16 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
   state.periodCash = end.stretchCash;
   state.path = end.path;
   state.carry = end.carry;
-  state.basketUnit = end.basketUnit;
-  state.roundedBy = end.roundedBy ?? 1;
-  if (state.exactDivisor) state.exactDivisor[0] = state.roundedBy;
+  state.holdsBasket = end.holdsBasket;
+  if (state.exactDivisor) state.exactDivisor[0] = end.exactDivisor ?? 1;
   state.paths[0] = end.path * end.carry;
   if (state.reinvested && end.levels) {
     const { levels } = state.reinvested;
     levels.price[0] = end.levels.price;
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
+    Object.assign(state.reinvestedIncome, end.levels.reinvested);
+    state.periodLevel = end.levels.atStretchStart;
   }
   copyPending(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
@@ -206,7 +217,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
   state.rowSession = input.from;
 }
 
-function listPendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
+function listPendingColumns({ followed: pending }: BookInput): { readonly columns: readonly number[] }[] {
   return pending
     ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
     : [];

@@ -26,6 +26,8 @@ export interface PendingShares {
   readonly weights: Float64Array;
   /** Ratio of market value at the effective close to market value at the pricing close. */
   readonly growth: number;
+  /** Fixed numbers of shares, [n]; absent if weights are converted. */
+  readonly fixedShares?: Float64Array;
   /** Share counts that give the shares, if the index follows share counts. */
   readonly counts?: SecurityCounts;
 }
@@ -62,6 +64,12 @@ export function computePendingShares(
     fills: 'all',
     isBrief: true,
   });
-  const { held, weights, value, divisor, counts } = requireBookEnd(book);
-  return { columns: held, weights, growth: value * divisor, ...(counts === undefined ? {} : { counts }) };
+  const { held, weights, units, value, divisor, counts, levels } = requireBookEnd(book);
+  return {
+    columns: held,
+    weights,
+    growth: (value * divisor) / book.divisor[0]!,
+    ...(targets.fixedShares === undefined || levels === null ? {} : { fixedShares: units }),
+    ...(counts === undefined ? {} : { counts }),
+  };
 }

@@ -86,7 +86,7 @@ export interface EnteringSecuritiesInput {
    * Holdings and weights at the close, without securities that left. `held` is for the index, `uncapped` for the index
    * without caps.
    */
-  readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
+  readonly held: Pick<BookEnd, 'held' | 'weights' | 'units' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
   /** Columns of the constituents that entering securities replace. */
   readonly leaving: readonly number[];
@@ -144,9 +144,25 @@ export function composeEntering(input: EnteringSecuritiesInput): Composition {
     entered: grown,
     ...(worth === null ? {} : { worth: worth * grown }),
     ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
+    ...(worth === null ? {} : findFixedShares(input, columns)),
     ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
     selected: findSelection(before),
     ...(counts === undefined ? {} : { counts }),
+  };
+}
+
+/** Returns the fixed numbers of shares of constituents: those held, and those of securities that enter. */
+function findFixedShares(
+  { before, held, pool, session }: EnteringSecuritiesInput,
+  columns: Int32Array,
+): Pick<Composition, 'fixedShares'> {
+  const shares = before.fixedShares === undefined ? undefined : pool.fixedShares(session, columns);
+  if (shares === undefined) return {};
+  return {
+    fixedShares: shares.map((entering, k) => {
+      const position = held.held.indexOf(columns[k]!);
+      return position < 0 ? entering : held.units[position]!;
+    }),
   };
 }
 

@@ -1,19 +1,14 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import { roundsAny } from '../documents/dated-rounding.js';
-import type { Book, BookInput, PendingSecurities } from './book.js';
+import type { Book, BookInput, FollowedClose } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
 import { driftToClose } from './book-drift.js';
-import {
-  beginHoldingPeriod,
-  createBookEnd,
-  listPending,
-  writeRow,
-  type BookState,
-  type TransferRecorder,
-} from './book-state.js';
+import { createBookEnd, listPending, writeRow, type BookState, type TransferRecorder } from './book-state.js';
+import { beginHoldingPeriod, recordHoldings } from './holding-period.js';
 import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
+import { finishShareRecord } from './share-record.js';
 import { listAdoptedChanges } from './security-counts.js';
 
 /** Number of sessions between two checks for cancellation. */
@@ -30,16 +25,17 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
-  let pendingSecurities: PendingSecurities | null = null;
+  let pending: FollowedClose | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const position = session - from;
     if (position > 0) driftToClose(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    if (state.hasEntered) roundEnteredShares(state, session);
+    if (state.hasNewShares) roundNewShares(state, session);
+    if (state.begins[position] === 1) recordHoldings(state, session, 'after');
     roundDivisor(state, session);
-    if (session === input.followedFrom) pendingSecurities = startFollowing(state, session);
+    if (session === input.followedFrom) pending = startFollowing(state, session);
     state.counts[position] = state.count;
     if (tick && position % TICK_SESSIONS === 0) tick(position / (to - from + 1));
   }
@@ -61,7 +57,6 @@ export function simulateBook(input: BookInput): Book {
     orders,
   } = state;
   if (input.isBrief || input.isSparse) writeRow(state, to);
-  const end = createBookEnd(state, to);
   return {
     sm,
     from,
@@ -79,8 +74,8 @@ export function simulateBook(input: BookInput): Book {
     gaps,
     silent,
     weights,
-    end,
-    pending: pendingSecurities,
+    end: createBookEnd(state, to),
+    pending,
     path: paths,
     unfilled: orders,
     ...listGrowthFields(state),
@@ -88,32 +83,35 @@ export function simulateBook(input: BookInput): Book {
   };
 }
 
-/** Returns the adopted share-count changes, and whether index shares are rounded. */
-function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
-  const { input } = state;
+/** Returns the adopted share-count changes and the index shares. */
+function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'shares'> {
   const shareChanges = listAdoptedChanges(state);
   return {
     ...(shareChanges === undefined ? {} : { shareChanges }),
-    ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
+    ...(state.shareRecorder === null ? {} : { shares: finishShareRecord(state.shareRecorder) }),
   };
 }
 
-/** Rounds the index shares of securities that entered by spin-off on the session. */
-function roundEnteredShares(state: BookState, session: number): void {
-  state.hasEntered = false;
+/** Rounds index shares that a spin-off or reinvested cash changed on the session. */
+function roundNewShares(state: BookState, session: number): void {
+  state.hasNewShares = false;
   if (!roundsAny(state.input.rounding, 'shares')) return;
+  writeRow(state, session);
   roundShares(state, session);
   beginHoldingPeriod(state, session);
 }
 
 /**
  * Starts a holding period at a close, so that a portfolio can follow the book from there.
- * @returns the pending securities at that close
+ * @returns the state at that close
  */
-function startFollowing(state: BookState, session: number): PendingSecurities {
+function startFollowing(state: BookState, session: number): FollowedClose {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
-  return listPending(state);
+  const pending = listPending(state);
+  const { levels, divisor, held, units, exactDivisor = 1 } = createBookEnd(state, session);
+  if (levels === null) return pending;
+  return { ...pending, shares: { levels, divisor: divisor * exactDivisor, columns: held, units } };
 }
 
 function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {
@@ -137,11 +135,12 @@ function listGrowthFields({
   transfers,
   reinvested,
   exactDivisor,
+  input,
 }: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
     ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: finishTransfers(transfers) }),
-    ...(reinvested === null ? {} : { reinvested }),
+    ...(reinvested === null || input.fills !== 'all' ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };
 }

@@ -24,7 +24,7 @@ export function applyDecision(
   decided: DecidedComposition,
 ): Composition | undefined {
   const { pricing: _, ...unpriced } = due;
-  // A basket consists of fixed numbers of shares, which need no conversion.
+  // Fixed numbers of shares need no conversion.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
   const composition = adoptDecision(index, timing, decided);
   const { ranking } = decided;
@@ -43,7 +43,8 @@ function adoptDecision(
   decided: DecidedComposition,
 ): Composition | undefined {
   const { decision, pricing = decision, session } = timing;
-  const isPending = index.weightsAs === 'shares' && pricing < session;
+  const holdsShares = decided.fixedShares !== undefined && index.treatment.reinvestment === 'index';
+  const isPending = (index.weightsAs === 'shares' || holdsShares) && pricing < session;
   if (!isPending) {
     const remainingMembers = removeLeavers(index, decided, { decision, session });
     if (remainingMembers === undefined) return undefined;
@@ -79,13 +80,18 @@ function takeShares(
   timing: DueRebalance & { readonly pricing: number },
   { decided, priced }: PricedDecision,
 ): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = priced;
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, fixedShares, worth } = priced;
   const { decision, pricing, session } = timing;
   const pendingInput = { ...index, pricing, session };
   const shareChangeTerms = createShareChangeTerms(index);
   const counts = shareChangeTerms && readCounts(shareChangeTerms, pricing, columns);
   const countsMember = counts === undefined ? {} : { counts };
-  const pendingShares = computePendingShares(pendingInput, { columns, weights, ...countsMember });
+  const pendingShares = computePendingShares(pendingInput, {
+    columns,
+    weights,
+    ...(basket === undefined || fixedShares === undefined ? {} : { basket, fixedShares }),
+    ...countsMember,
+  });
   if (pendingShares.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   const { pricing: _pricing, ...dates } = timing;
@@ -106,6 +112,7 @@ function takeShares(
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket: basket * pendingShares.growth }),
+    ...(pendingShares.fixedShares === undefined ? {} : { fixedShares: pendingShares.fixedShares }),
     ...(worth === undefined || pricing !== decision ? {} : { worth: worth * pendingShares.growth }),
     ...(pendingShares.counts === undefined ? {} : { counts: pendingShares.counts }),
   };
@@ -129,6 +136,7 @@ function listDecidedFields({
   redistributed,
   trackingError,
   basket,
+  fixedShares,
 }: DecidedComposition) {
   return {
     columns,
@@ -139,6 +147,7 @@ function listDecidedFields({
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
     ...(basket === undefined ? {} : { basket }),
+    ...(fixedShares === undefined ? {} : { fixedShares }),
   };
 }
 
@@ -152,7 +161,7 @@ function removeLeavers(
   decided: DecidedComposition,
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): DecidedComposition | undefined {
-  const { columns, weights, uncapped, cap, capped, basket: _basket, ...rest } = decided;
+  const { columns, weights, uncapped, cap, capped, basket, fixedShares, ...rest } = decided;
   const hasSecurityLeft = (column: number): boolean =>
     hasLeftMarket(sm, session, column, countStaleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(hasSecurityLeft);
@@ -177,6 +186,8 @@ function removeLeavers(
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
     redistributed: sumMovedWeight(raw, appliedWeights),
+    ...(basket === undefined ? {} : { basket: basket * appliedSum }),
+    ...(fixedShares === undefined ? {} : { fixedShares: fixedShares.filter(isStaying) }),
   };
 }
 

@@ -30,17 +30,19 @@ export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, wh
   const createOldPortfolio = (weights: Float64Array): PhasePortfolio => {
     const leg = advancePortfolio(
       index,
-      { columns: before.columns, weights, value: before.basket ?? 1, ...readShareCounts(before) },
+      { columns: before.columns, weights, value: before.basket ?? 1, ...readShareCounts(before), ...readFixed(before) },
       before.session,
       session,
     );
-    return isBasket ? leg : { ...leg, value: 1 };
+    const { fixedShares: _fixedShares, ...drifted } = leg;
+    return isBasket ? leg : { ...drifted, value: 1 };
   };
   const createTarget = (weights: Float64Array): PhasePortfolio => ({
     columns: whole.columns,
     weights,
     value: isBasket ? whole.basket : 1,
     ...readShareCounts(whole),
+    ...readFixed(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
   const targets = restoreDecided(whole);
@@ -108,9 +110,13 @@ export function advancePortfolio(
   to: number,
 ): PhasePortfolio {
   if (from === to) return { ...leg, value };
-  const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, leg);
+  const basket = leg.fixedShares === undefined ? {} : { basket: value };
+  const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, { ...leg, ...basket });
   return { ...taken, value: value * growth };
 }
+
+const readFixed = ({ fixedShares }: Pick<PhasePortfolio, 'fixedShares'>): Pick<PhasePortfolio, 'fixedShares'> =>
+  fixedShares === undefined ? {} : { fixedShares };
 
 export function readShareCounts({ counts }: Pick<PhasePortfolio, 'counts'>): Pick<PhasePortfolio, 'counts'> {
   return counts === undefined ? {} : { counts };
@@ -140,8 +146,15 @@ function collectCounts(
 function mixPortfolios(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
   const { applied, uncapped = applied, isBasket } = transition;
-  const { columns, weights, value } = mixPair(applied, fraction);
-  const { basket: _basket, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
+  const { columns, weights, value, fixedShares } = mixPair(applied, fraction);
+  const {
+    basket: _basket,
+    fixedShares: _shares,
+    transition: _transition,
+    worth: _worth,
+    counts: ofLike,
+    ...rest
+  } = like;
   const raw = uncapped === applied ? weights : alignToColumns(mixPair(uncapped, fraction), { columns });
   return {
     ...rest,
@@ -153,6 +166,7 @@ function mixPortfolios(like: Composition, due: DueRebalance, transition: Transit
       ? selectCaps(transition.caps, columns)
       : { ...NO_CAP, redistributed: sumMovedWeight(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
+    ...(isBasket && fixedShares !== undefined ? { fixedShares } : {}),
     ...(ofLike === undefined ? {} : { counts: collectCounts(columns, [applied.target, applied.held]) }),
     ...(fraction < 1 ? { transition } : {}),
   };
@@ -192,9 +206,19 @@ function mixPair({ held, target }: PortfolioPair, fraction: number): PhasePortfo
       void weightByColumn.set(column, (weightByColumn.get(column) ?? 0) + (moved * target.weights[k]!) / value),
   );
   const entries = [...weightByColumn].toSorted(([a], [b]) => a - b);
+  const findShares = ({ columns, fixedShares }: PhasePortfolio, column: number): number =>
+    fixedShares?.[columns.indexOf(column)] ?? 0;
   return {
     columns: Int32Array.from(entries, ([column]) => column),
     weights: Float64Array.from(entries, ([, weight]) => weight),
     value,
+    ...(held.fixedShares === undefined || target.fixedShares === undefined
+      ? {}
+      : {
+          fixedShares: Float64Array.from(
+            entries,
+            ([column]) => (1 - fraction) * findShares(held, column) + fraction * findShares(target, column),
+          ),
+        }),
   };
 }

@@ -11,7 +11,6 @@ import {
   listWatchlists,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import { isPriceWeighted } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
@@ -33,7 +32,7 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
-    const matches = [...check(text), ...findFixedMembers(first, text), ...reportBookChanges(first, text)].filter(
+    const matches = [...check(text), ...findFixedMembers(first, text)].filter(
       (finding) => finding.severity === 'error' && !reportedKeys.has(getKey(finding)),
     );
     for (const finding of matches) reportedKeys.add(getKey(finding)); // Later versions contain the invalid change as well.
@@ -74,21 +73,6 @@ function moveToChanges({ path, message, ...finding }: Finding, k: number): Findi
 }
 
 const getKey = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
-
-/**
- * Reports changes of members that determine how prices and corporate actions change index shares. A run needs one
- * treatment for all sessions.
- */
-function reportBookChanges(first: UncheckedBody, text: UncheckedBody): Finding[] {
-  const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
-  if (!before.success || !after.success) return [];
-  const [had, has] = [before.data, after.data].map(({ pipeline }) => isPriceWeighted(pipeline?.weighting));
-  if (had === has) return [];
-  const message = `An amendment cannot change between fixed and other index shares: it ${SHARES_FIXED}.`;
-  return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
-}
-
-const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
 interface RequestedAmendment {
   readonly effective_from: string;

@@ -14,6 +14,13 @@ import { checkReviewCollisions, type ReviewOnCalendar } from './review-collision
 import { checkRuleRows } from './rule-rows.js';
 import { findUnknownMembers } from './unknown-members.js';
 
+const reportMissingSchedule = (path: string): Finding =>
+  createError(
+    'REQUIRED',
+    `${path}.schedule`,
+    `${path}.schedule is missing: a review states its dates in the form of rebalance, for example {"frequency": "quarterly"}.`,
+  );
+
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
   const mainCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
@@ -28,6 +35,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   }));
   const findings = [
     ...mainCadence.findings,
+    ...rows.flatMap(({ review, path }) => (review['schedule'] === undefined ? [reportMissingSchedule(path)] : [])),
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checkedReviews.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),

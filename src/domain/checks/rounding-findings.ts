@@ -1,4 +1,5 @@
 import type { Finding } from '../refusals/findings.js';
+import { PRICE_WEIGHT } from '../documents/share-terms.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /** Reports rounding settings that lack a required member or have no effect. */
@@ -18,7 +19,17 @@ export function checkRounding(body: UncheckedBody): Finding[] {
       : []),
     ...(idle === null ? [] : reportIdleRoundings(rounding, idle)),
     ...(isOverlay && base !== undefined ? [createIdleFinding('base_market_value', idle!)] : []),
+    ...(holdsFixedShares(body) && base !== undefined
+      ? [createIdleFinding('base_market_value', 'a price-weighted index holds fixed numbers of shares')]
+      : []),
   ];
+}
+
+function holdsFixedShares({ pipeline }: UncheckedBody): boolean {
+  const weighting = isObject(pipeline) ? pipeline['weighting'] : undefined;
+  if (!isObject(weighting) || weighting['type'] !== PRICE_WEIGHT) return false;
+  const { params } = weighting;
+  return !isObject(params) || params['splits'] !== 'keep_weight';
 }
 
 /** Returns the reason why divisor and index shares are not rounded. Returns null if they can be. */

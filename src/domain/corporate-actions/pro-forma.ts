@@ -1,7 +1,7 @@
 import { computeProceeds } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { computeOpeningFactor, computeShareFactor } from '../index-mathematics/adjusted-close.js';
-import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { holdsShares, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { computeEffect } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
@@ -169,7 +169,8 @@ function adjustOpening(action: CorporateAction, { weight, price, growth }: Posit
   const openingFactor = computeOpeningFactor(effect, price, growth);
   const divisor = 1 + weight * (openingFactor - 1);
   if (!(divisor > 0)) return UNKNOWN_EFFECT;
-  const shares = (computeShareFactor(effect, price, growth) * findUnit(growth, divisor)) / divisor;
+  // If units are not shares, they are fractions of the value.
+  const shares = computeShareFactor(effect, price, growth) / (holdsShares(growth) ? 1 : divisor);
   return { ...NO_EXIT, weight: (weight * openingFactor) / divisor, shares, divisor };
 }
 
@@ -189,21 +190,12 @@ function applyCash({ weight, price, growth }: PositionBeforeAction, cash: number
   if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
   const lostFraction = (1 - reinvested) * paidFraction;
   const level = 1 - weight * lostFraction;
-  const divisor = (1 - weight * paidFraction) / level;
   return {
     ...NO_EXIT,
     weight: (weight * (1 - lostFraction)) / level,
-    shares: ((1 - lostFraction) / (1 - paidFraction)) * findUnit(growth, divisor),
-    divisor,
+    shares: (1 - lostFraction) / (1 - paidFraction),
+    divisor: holdsShares(growth) ? 1 : (1 - weight * paidFraction) / level,
   };
-}
-
-/**
- * Returns the factor by which the unit of index shares changes. If the whole index reinvests dividends, it is the
- * factor of the divisor, otherwise 1.
- */
-function findUnit({ reinvestment }: GrowthTerms, divisor: number): number {
-  return reinvestment === 'index' ? divisor : 1;
 }
 
 export interface RightsTerms {
@@ -223,16 +215,15 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
 }
 
 /**
- * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. The divisor includes the
- * money paid for the new shares.
+ * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. If units are not shares, the
+ * divisor includes the money paid for the new shares.
  */
 function applyRights({ weight, price, growth }: PositionBeforeAction, terms: RightsTerms): ProForma {
   const subscribedFraction = (terms.ratio * terms.subscription) / price;
-  const divisor = 1 + weight * subscribedFraction;
   return {
     ...NO_EXIT,
     weight,
-    shares: (price / computeExRightsPrice(price, terms)) * findUnit(growth, divisor),
-    divisor,
+    shares: price / computeExRightsPrice(price, terms),
+    divisor: holdsShares(growth) ? 1 : 1 + weight * subscribedFraction,
   };
 }

@@ -17,7 +17,7 @@ export const ReviewSpec = defineObject(() => ({
   }),
   schedule: RebalanceSpec.prefault({}).meta({
     label: 'Schedule',
-    help: 'Schedule, in the form of `rebalance` of the document.',
+    help: 'Schedule, in the form of `rebalance` of the document. Required.',
   }),
   scope: z.enum(REVIEW_SCOPES).meta({
     label: 'Scope',

@@ -44,7 +44,7 @@ export function computeGrowthStep(
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
 }
 
-/** Returns the cash of an effect that is part of the return of the paying security. */
+/** Returns the cash of an effect that is part of the return of the paying security, which reinvests it at the close. */
 export function computeKeptCash(effect: SessionEffect, before: number): number {
   return effect.cash + (effect.special - computeReduction(effect, before));
 }

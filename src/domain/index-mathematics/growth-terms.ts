@@ -138,6 +138,11 @@ export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
+/** Returns true if the units of holdings are shares, because dividends do not change the number of shares. */
+export function holdsShares({ reinvestment }: Pick<GrowthTerms, 'reinvestment'>): boolean {
+  return reinvestment === 'index';
+}
+
 /** Returns the terms of holdings of an index, to which spun-off shares are added as another holding. */
 export function withoutSpinOffs({ valuesSpinOffs: _valuesSpinOffs, ...terms }: GrowthTerms): GrowthTerms {
   return terms;

@@ -1,4 +1,4 @@
-import { createExchangeRates, findRedenomination, requireRate } from '../market/exchange-rates.js';
+import { createExchangeRates, findRedenomination, requireRate, type ExchangeRates } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
@@ -6,6 +6,7 @@ import {
   toCloseTerms,
   toHoldingTerms,
   createKey,
+  holdsShares,
   selectTermsUntil,
   withoutSpinOffs,
   type GrowthTerms,
@@ -60,14 +61,16 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 }
 
 /**
- * Returns the value of one unit held since the first bar of a security, in the index currency, [S - first x N]. It is
- * the cumulative product of growth, without dividends that the index reinvests. The value of a holding is its units
- * times this value. It is NaN before the first bar and while a rate is missing, and then restarts at 1.
+ * Returns the value of one unit of each security in the index currency, [S - first x N]. The value of a holding is its
+ * units times this value. If the index reinvests dividends, a unit is a share: its value is the carried price, and
+ * corporate actions change the units. Otherwise it is one unit held since the first bar, the cumulative product of
+ * growth, which restarts at 1 after a missing rate. It is NaN before the first bar and while a rate is missing.
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const growthTerms = toHoldingTerms(terms);
-  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => computeIndexPanel(sm, growthTerms));
+  const compute = holdsShares(growthTerms) ? computePricePanel : computeIndexPanel;
+  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => compute(sm, growthTerms));
 }
 
 /**
@@ -97,6 +100,39 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
   return panel;
 }
 
+/** Computes the carried price of each security on each session, in the index currency. */
+function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { securityCount, rows, sessions, market, first } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const table = createEffectTable(sm, terms);
+  const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  const rates = createExchangeRates(sm, terms.currency);
+  const carriedPrices = findBasePrices(sm, terms);
+  if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
+    const { cells, from } = rows.read(close, s);
+    for (let i = 0; i < (from < 0 ? 0 : securityCount); i++) {
+      const price = cells[from + i]!;
+      if (price === price) carriedPrices[i] = price;
+    }
+    for (const { effect, before } of touchedCells) {
+      const bar = readBar(sm, table, s, effect.column);
+      if (bar === bar) carriedPrices[effect.column] = bar;
+      else if (before > 0)
+        carriedPrices[effect.column] =
+          adjustClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
+    }
+    panel.set(carriedPrices, readPanelRow(sm, s));
+  }
+  for (let i = 0; i < securityCount; i++) {
+    if (rates.isNative(i)) continue;
+    const series = rates.seriesOf(i);
+    for (let s = findFirstComputed(sm); s < sessions.length; s++) panel[readPanelRow(sm, s) + i]! *= series[s]!;
+  }
+  return panel;
+}
+
 /** Allocates memory for a value index. The memory is available to kernels unless it is paged or too small. */
 function allocateIndexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
@@ -115,18 +151,12 @@ function computeGrowthPanel(
   const { securityCount, rows, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
-  const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
-  const { redenominations } = createExchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.currency);
   // Last price of each security on the share basis and in the currency of the previous session.
   const carriedPrices = findBasePrices(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
-    const touchedCells: TouchedCell[] = [];
-    for (let e = starts[s]!; e < starts[s + 1]!; e++)
-      touchedCells.push({ effect: readEffect(table, e), before: carriedPrices[columns[e]!]! });
-    for (const { column } of redenominations.get(s) ?? [])
-      if (!touchedCells.some(({ effect }) => effect.column === column))
-        touchedCells.push({ effect: { ...NO_EFFECT, column }, before: carriedPrices[column]! });
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
     const row = readPanelRow(sm, s);
     const { cells, from } = rows.read(close, s);
     growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
@@ -134,7 +164,7 @@ function computeGrowthPanel(
       if (!(before > 0)) continue;
       const bar = readBar(sm, table, s, effect.column);
       const step = computeGrowthStep(effect, before, bar);
-      const factor = bar === bar ? 1 : findRedenomination(redenominations, s, effect.column);
+      const factor = bar === bar ? 1 : findRedenomination(rates.redenominations, s, effect.column);
       growth[row + effect.column] = step.factor + (factor - 1);
       carriedPrices[effect.column] = step.carried * factor;
     }
@@ -305,6 +335,23 @@ interface TouchedCell {
   readonly effect: SecurityEffect;
   /** Carried close before the session. */
   readonly before: number;
+}
+
+/** Returns the cells of a session whose previous close an effect or a change of currency adjusts. */
+function listTouchedCells(
+  table: EffectTable,
+  { redenominations }: ExchangeRates,
+  carried: Float64Array,
+  session: number,
+): TouchedCell[] {
+  const { columns, starts } = table;
+  const touchedCells: TouchedCell[] = [];
+  for (let e = starts[session]!; e < starts[session + 1]!; e++)
+    touchedCells.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
+  for (const { column } of redenominations.get(session) ?? [])
+    if (!touchedCells.some(({ effect }) => effect.column === column))
+      touchedCells.push({ effect: { ...NO_EFFECT, column }, before: carried[column]! });
+  return touchedCells;
 }
 
 interface GrowthStep {

@@ -1,10 +1,11 @@
 /**
- * Returns the level after a session: `TR[t] = TR[t-1] (PR[t] + DP[t]) / PR[t-1]`. The inputs are the growth of the
- * price return, `PR[t] / PR[t-1]`, and the dividends that the return variant reinvests, `DP[t] / PR[t]`.
+ * Returns the growth by reinvested dividends after a session: `G[t] = G[t-1] (1 + DP[t] / PR[t])`. The total return is
+ * `TR[t] = PR[t] G[t]`, which equals `TR[t-1] (PR[t] + DP[t]) / PR[t-1]`. In this form a price of one session has no
+ * effect on later levels.
  * @source S&P DJI, Index Mathematics Methodology: total return calculations
  */
-export function computeNextLevel(level: number, growth: number, dividendReturn: number): number {
-  return level * growth * (1 + dividendReturn);
+export function computeReinvestedIncome(income: number, dividendReturn: number): number {
+  return income * (1 + dividendReturn);
 }
 
 /**

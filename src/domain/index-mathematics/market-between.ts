@@ -1,12 +1,12 @@
 import { createExchangeRates, shareRates } from '../market/exchange-rates.js';
 import { findCarriedPrices, createCloseKey, createMarkKey } from './growth.js';
-import { toHoldingTerms, type GrowthTerms } from './growth-terms.js';
+import { holdsShares, toHoldingTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
- * Returns a market between two sessions. A unit of every value index is worth 1 on the first session. Simulations are
- * therefore bit-identical wherever the original market begins.
+ * Returns a market between two sessions. Values of units do not depend on earlier sessions, so simulations are
+ * bit-identical wherever the original market begins.
  */
 export function cutMarket(
   sm: SessionMarket,
@@ -33,10 +33,12 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
   const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
   const rates = createExchangeRates(sm, terms.currency);
   const growthTerms = toHoldingTerms(terms);
-  const index = Float64Array.from(bars, (bar, column) =>
-    bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
-  );
   const carriedPrices = findCarriedPrices(sm, growthTerms, { session, bars });
+  const index = Float64Array.from(bars, (bar, column) => {
+    const rate = rates.rateAt(session, column);
+    if (!(bar >= 0 && rate > 0)) return Number.NaN;
+    return holdsShares(growthTerms) ? carriedPrices[column]! * rate : 1;
+  });
   const mark = { closeKey: createCloseKey(sm, session, growthTerms), carried: carriedPrices, index };
   return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), mark]]) };
 }

@@ -11,7 +11,7 @@ import {
   type SessionEffect,
 } from '../index-mathematics/session-effect.js';
 import { valueSpinOff } from './spin-offs.js';
-import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
+import { createKey, findTerms, holdsShares, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Effect on a security. */
@@ -38,7 +38,7 @@ export interface EffectTable {
   readonly net: Float64Array;
   /** Position of the first effect of each session, [S + 1]. */
   readonly starts: Int32Array;
-  /** 1 for a session on which the adjustment of the previous close changes the value of a holding, [S]. */
+  /** 1 for a session on which corporate actions change units of holdings, [S]. */
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
@@ -98,8 +98,12 @@ export function computeOpening(table: EffectTable, position: number, before: num
   return computeOpeningFactor(readEffect(table, position), before, table.getTerms(table.sessions[position]!));
 }
 
-/** Returns true if an effect may change the value of a holding through the adjustment of the previous close. */
-function hasOpening({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
+/**
+ * Returns true if an effect may change the units of a holding. If units are not shares, only an adjustment of the
+ * previous close that changes the value of a holding does.
+ */
+function hasOpening({ ratio, rights, special, cash }: SessionEffect, terms: GrowthTerms): boolean {
+  if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special > 0 || cash > 0;
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }
 

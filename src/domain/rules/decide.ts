@@ -32,7 +32,7 @@ import {
   reportWithoutCap,
 } from './undecided-reasons.js';
 import { chooseSecurities, type DecisionInput, type Choice, type WaterfallStep } from './choose.js';
-import type { RawWeights } from './weighting-class.js';
+import type { RawWeights, WeighedSecurities } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { listIndices, type Definitions } from '../datapoints/expressions/reads.js';
 
@@ -287,7 +287,7 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     ],
     // Fixed numbers of shares are kept if no limit changes them.
     ...(isPriceWeighted(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
-      ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
+      ? createBasket(choice, columns, raw)
       : {}),
     ...(changesMembers(document.events) && columns.length === choice.columns.length
       ? computeWorth(document, raw.values, capping)
@@ -296,6 +296,20 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     unweighted,
   };
   return { ...tracedChoice, capping, decision };
+}
+
+/** Returns the money value and the numbers of shares of a composition with fixed numbers of shares. */
+function createBasket(
+  { survivors }: Choice,
+  columns: Int32Array,
+  { values, shares }: WeighedSecurities,
+): Pick<RuleDecided, 'basket' | 'fixedShares'> {
+  return {
+    basket: values.reduce((sum, value) => sum + value, 0),
+    ...(shares === undefined
+      ? {}
+      : { fixedShares: Float64Array.from(columns, (column) => shares[survivors.indexOf(column)]!) }),
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { BoundPipeline } from './bound-pipeline.js';
 import { flagMembers, type Choice } from './choose.js';
+import type { RawWeights } from './weighting-class.js';
 import { readValues } from './verdicts.js';
 
 interface PoolInput {
@@ -38,6 +39,8 @@ export function createPool({
       incumbents,
       indexWeights: (indexId) => indexWeights(indexId, session),
     });
+  const weigh = (session: number, columns: Int32Array): RawWeights =>
+    pipeline.weighting.weigh({ cross: findCrossSection(session, null), columns, identifiers, engine, riskModel });
   const lastRanking = pipeline.rules.findLastIndex(({ rule }) => rule.ranks === true);
   return {
     ranking(session, incumbents) {
@@ -61,14 +64,12 @@ export function createPool({
       return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[position] === 1);
     },
     values(session, columns) {
-      const raw = pipeline.weighting.weigh({
-        cross: findCrossSection(session, null),
-        columns,
-        identifiers,
-        engine,
-        riskModel,
-      });
+      const raw = weigh(session, columns);
       return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
+    },
+    fixedShares(session, columns) {
+      const raw = weigh(session, columns);
+      return raw.kind === 'refused' ? undefined : raw.shares;
     },
     ranked(session, field, { columns, constituents }) {
       const cross = findCrossSection(session, flagMembers(constituents, securityCount));

@@ -26,6 +26,8 @@ export interface WeighedSecurities {
   readonly kind: 'weighed';
   /** Raw weights, not negative, on any scale; 0 for a security that is not held, [n]. */
   readonly values: Float64Array;
+  /** Fixed numbers of shares whose values are the raw weights, [n]; absent if weights are decided. */
+  readonly shares?: Float64Array;
   /**
    * Returns the parts of the raw weight of a security, in the order of the formula. With them the weight can be
    * recomputed by hand.

@@ -88,7 +88,7 @@ export function constrainRebalances({
     }));
     findings.push(...addRebalanceDate(reports, rebalance.date));
     const { columns, weights } = solvedWeights;
-    const { targets: _targets, basket: _basket, ...timing } = rebalance;
+    const { targets: _targets, basket: _basket, fixedShares: _fixedShares, ...timing } = rebalance;
     solvedCompositions.push({
       ...timing,
       columns,

@@ -11,8 +11,9 @@ import type { Lane } from '../compute-pool.js';
  * - 2: 0.4.0
  * - 3: from 0.5.0, because plug-ins call functions of `rows`
  * - 4: from 0.7.0, because reviews of weights keep replacements, and phase-ins count reviews with an early reference date
+ * - 5: from 0.8.0, because index shares and the divisor are state of an index
  */
-const GENERATION = 4;
+const GENERATION = 5;
 const SEPARATOR = '/';
 
 const formatGeneration = (kind: JobKindName, generation: number): string =>

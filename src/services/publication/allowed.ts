@@ -38,8 +38,18 @@ function assertPublishedUnchanged(
   const dates = refusedDisagreements.map(({ date }) => date);
   const message = restate
     ? `The run has no close on ${refusedDisagreements.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
-    : `The run disagrees with ${refusedDisagreements.length === 1 ? `the published close of ${dates[0]}` : `${refusedDisagreements.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
+    : `The run disagrees with ${describeCloses(refusedDisagreements, comparedCloses)}. A published close changes only by a restatement with a reason.`;
   throw refuseRestatement(message, { dates, disagreements: refusedDisagreements }, comparedCloses);
+}
+
+/** Describes the closes that differ, and how many of them differ in a level by more than rounding. */
+function describeCloses(disagreements: readonly Disagreement[], { closes, entriesInForce }: ComparedCloses): string {
+  const { length } = disagreements;
+  const { date } = disagreements[0]!;
+  const { levels_changed: changed } = measureDisagreements(disagreements, closes, entriesInForce);
+  const closesText =
+    length === 1 ? `1 published close, that of ${date}` : `${length} published closes, the first on ${date}`;
+  return changed === length ? closesText : `${closesText}; of which ${changed} in a level by more than rounding`;
 }
 
 /**

@@ -36,11 +36,11 @@ export interface DisagreementSizes {
   readonly largest: LevelChange | null;
 }
 
-const COMPARED_FIELDS = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
+const COMPARED_NUMBERS = ['price', 'total', 'net', 'divisor'] as const;
 
 /**
- * Returns the dates on which a run and the valid published entries are not bit-identical, in ascending order. Compares
- * only dates that both cover.
+ * Returns the dates on which a run and the valid published entries differ, in ascending order. Levels are rounded as the
+ * index rounds them; a difference within rounding errors is none. Compares only dates that both cover.
  * @param entriesInForce entries by date
  */
 export function findDisagreements(
@@ -62,7 +62,8 @@ export function findDisagreements(
       const isEqual =
         position !== null &&
         entry !== undefined &&
-        COMPARED_FIELDS.every((member) => Object.is(closes[member][position], entry[member]));
+        closes.composition_hash[position] === entry.composition_hash &&
+        COMPARED_NUMBERS.every((member) => isSameNumber(closes[member][position]!, entry[member]));
       return isEqual ? [] : [{ date, position }];
     });
 }
@@ -92,6 +93,10 @@ export function measureDisagreements(
  * later closes differ by such amounts.
  */
 const ROUNDING = 1e-12;
+
+/** Returns true if two numbers are equal, or differ only by rounding errors. */
+const isSameNumber = (run: number | null, published: number | null): boolean =>
+  run === null || published === null ? run === published : Math.abs(run - published) <= ROUNDING * Math.abs(published);
 
 const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);

@@ -1,5 +1,6 @@
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { ShareMoment } from '#domain/books/share-record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -11,6 +12,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { listRunEffects, type RunEffect } from '../run-effects.js';
+import { createStoredShares, readPricesAt, readRatesAt } from './stored-index.js';
 
 /**
  * Index shares and prices on a session. Market value / divisor is the level. Cash, if there is any, is the last entry.
@@ -48,7 +50,8 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
     const after = { ...close, divisor: run.divisor[position]!, shares: computeSharesAfter(run, position) };
     return appendCash(after, computeCashAfter(run, position), columns);
   }
-  const { shares, divisor, cash } = openIndexAt(run, position, market); // Cash of an index without an overlay earns no interest.
+  const { divisor, cash, shares: opened } = openIndexAt(run, position, market); // Cash of an index without an overlay earns no interest.
+  const shares = run.sharesAt === undefined ? opened : listSharesAtClose(opened, run.sharesAt(position, 'close'));
   const file = { ...close, shares, divisor, cash };
   return appendCash({ ...file, price: computeValuationPrices(run, position, file) }, cash, columns);
 }
@@ -91,6 +94,8 @@ interface RunReader {
   readonly effects: readonly RunEffect[];
   /** Changes of share counts that the index applied between its reviews. */
   readonly counts: readonly CountChange[];
+  /** Returns the stored index shares at a moment, [H]; undefined if the run stores none. */
+  readonly sharesAt: ((position: number, moment: ShareMoment) => Float64Array) | undefined;
   /** True if dividends leave index shares unchanged. */
   readonly sharesAreKept: boolean;
   readonly variant: ReturnVariant;
@@ -112,6 +117,7 @@ function readRun(columns: RunColumns): RunReader {
     exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
     effects: listRunEffects(columns),
     counts: listCountChanges(columns),
+    sharesAt: createStoredShares(columns),
     sharesAreKept,
     variant,
   };
@@ -174,14 +180,21 @@ const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunC
 
 /** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
+  const stored = run.sharesAt?.(position, 'after');
   const { header } = run.columns;
   const marketValue = computeMarketValueAt(run, position);
   const [price, fx] = [readPricesAt(run, position), readRatesAt(run, position)];
   const { shares: decimals } = findRunSettings(header, run.days[position]! + 1).rounding;
   return readWeightsAfter(run, position).map((weight, i) => {
-    const shares = weight === 0 ? 0 : (weight * marketValue) / (price[i]! * fx[i]!);
+    if (weight === 0 || stored?.[i]) return weight === 0 ? 0 : stored![i]!;
+    const shares = (weight * marketValue) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
+}
+
+/** Returns the stored index shares at a close. Securities that were spun off on the session are not stored yet. */
+function listSharesAtClose(opened: Float64Array, stored: Float64Array): Float64Array {
+  return stored.map((shares, i) => shares || opened[i]!);
 }
 
 /** Maximum relative rounding error of index shares computed from weights. */
@@ -232,7 +245,11 @@ function openIndexAt(run: RunReader, row: number, market: MarketData | null): Ca
     shares[name] = held;
     price[name] = 0;
   }
-  const exactDivisor = (run.divisor[row - 1]! * after) / previousValue;
+  run.sharesAt?.(row, 'opening').forEach((stored, name) => {
+    if (stored !== 0 && !children.has(name)) shares[name] = stored;
+  });
+  const exactDivisor =
+    after === previousValue ? run.divisor[row - 1]! : (run.divisor[row - 1]! * after) / previousValue;
   const divisor = roundValue(exactDivisor, after === previousValue ? undefined : rounding.divisor);
   return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }
@@ -321,30 +338,3 @@ function computeSettlementPrices(
 
 /** Relative difference from the closes up to which securities are valued at their closes. */
 const PRICE_TOLERANCE = 1e-9;
-
-/** Returns the last closes on or before a session, on the share basis of the session. NaN if there is none. */
-function readPricesAt({ columns, effects }: RunReader, position: number): Float64Array {
-  const H = columns.header.names.length;
-  const price = new Float64Array(H).fill(Number.NaN);
-  const sessions = new Int32Array(H).fill(-1);
-  for (let t = position, missingCount = H; t >= 0 && missingCount > 0; t--) {
-    const closes = columns.f64('price', t * H, (t + 1) * H);
-    for (let i = 0; i < H; i++) {
-      if (sessions[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
-      price[i] = closes[i]!;
-      sessions[i] = t;
-      missingCount--;
-    }
-  }
-  for (const { name, at: t, effect } of effects)
-    if (t <= position && sessions[name]! >= 0 && t > sessions[name]!) price[name] = adjustClose(effect, price[name]!);
-  return price;
-}
-
-function readRatesAt({ columns }: RunReader, position: number): Float64Array {
-  const { names, foreign, dates } = columns.header;
-  const fx = new Float64Array(names.length).fill(1);
-  for (const [name, row] of Object.entries(foreign))
-    fx[Number(name)] = columns.f64('rates', row * dates + position, row * dates + position + 1)[0]!;
-  return fx;
-}

@@ -226,8 +226,9 @@ describe('a price-weighted index', () => {
     const run = runIndexCase(split);
     expectNear(run.index.book.value[1]!, 100);
     expectNear(run.index.book.value[2]!, 105);
-    // Index shares do not change, so the divisor falls from 500 to 200 for one share of each security.
-    expectNear(run.index.book.divisor[1]!, 0.4);
+    // The divisor is the sum of the prices over the level 100: 500 / 100, and 200 / 100 after the split.
+    expectNear(run.index.book.divisor[0]!, 5);
+    expectNear(run.index.book.divisor[1]!, 2);
   });
 
   test('keeps the weight if its parameter requires it: 108', () => {
@@ -246,7 +247,7 @@ describe('a price-weighted index', () => {
     // market value is 660.
     const { value, divisor, weights } = run.index.book;
     expectNear(value[1]!, 104);
-    expectNear(divisor[1]!, 660 / 260);
+    expectNear(divisor[1]!, 660 / 104);
     expectNear(weights[3 + 2]!, 400 / 660);
     expectNear(value[2]!, (104 * (120 + 180 + 420)) / 660);
   });

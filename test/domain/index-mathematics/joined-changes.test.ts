@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, listShareChanges, type IndexCase, listWeekdays } from './index-case.js';
+import { expectNear, runIndexCase, listShareChanges, type IndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const repeatPrice = (price: number): number[] => DAYS.map(() => price);
@@ -111,20 +110,24 @@ test('a phase that began before an amendment ends by the text that it began with
   expect(readHeldAt(run, 7)).toEqual({ A: 0.5, C: 0.5 });
 });
 
-test.each([[{ pipeline: { weighting: { type: 'PriceWeight' } } }, 'pipeline.weighting']])(
-  'an amendment by %j is refused',
-  (changes, path) => {
-    const body = {
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
-      base_date: DAYS[0],
-      rebalance: { frequency: 'weekly' },
-      pipeline: { weighting: { type: 'EqualWeight' } },
-      amendments: [{ effective_from: DAYS[5], changes }],
-    };
-    const { findings } = validateIndex(body, { calendars: [...CALENDARS.list()], indexOf: () => undefined } as never);
-    const errors = findings.filter(({ severity }) => severity === 'error').map((one) => `${one.code} ${one.path}`);
-    expect(errors).toEqual([`IMMUTABLE_FIELD amendments[0].changes.${path}`]);
-  },
-);
+test('an amendment to a price weighting holds one share of each constituent from its first review on, and back', () => {
+  const hundreds = (...prices: readonly (readonly [number, number])[]): number[] =>
+    DAYS.map((_, t) => prices.findLast(([from]) => from <= t)![1]);
+  const run = runIndexCase({
+    close: { A: hundreds([0, 100], [7, 200]), B: hundreds([0, 300], [10, 600]) },
+    weighting: { type: 'EqualWeight' },
+    rebalance: { frequency: 'none' },
+    document: {
+      amendments: [
+        { effective_from: DAYS[5], rebalance: true, changes: { pipeline: { weighting: { type: 'PriceWeight' } } } },
+        { effective_from: DAYS[8], rebalance: true, changes: { pipeline: { weighting: { type: 'EqualWeight' } } } },
+      ],
+    },
+  });
+  const { value, divisor } = run.index.book;
+  // One share of each costs 400 at the level 100. With A at 200 they are worth 500.
+  expect([divisor[4], divisor[5], value[6], value[7]]).toEqual([1, 4, 100, 125]);
+  // Then half of 125 in each: 62.5 grows to 125 when B doubles.
+  expect(divisor[8]).toBe(4);
+  expect(value[10]).toBeCloseTo(187.5, 10);
+});

@@ -82,7 +82,8 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
     for (const [key, { session, shares, counts, entered = 1 }] of orders) {
       if (session !== t) continue;
       const worthBefore = computeWorth(index.shares, market);
-      if (t === from) perShare = (base * index.divisor) / computeWorth(shares, market);
+      if (t === from && terms.keepsShares) index.divisor = computeWorth(shares, market) / base;
+      if (t === from) perShare = terms.keepsShares ? 1 : (base * index.divisor) / computeWorth(shares, market);
       const scale = t === from || terms.keepsShares ? perShare : (worthBefore * entered) / computeWorth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
       if (entered !== 1) keepCounts(index.counts, counts, shares);

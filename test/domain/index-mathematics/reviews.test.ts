@@ -227,6 +227,66 @@ describe('several reviews', () => {
     expect(run.rebalances.at(-1)!.columns.length).toBe(3);
   });
 
+  test('a review that is decided while another is pending starts from the pending composition', () => {
+    // D is larger than C from session 19 on, so the membership review of session 20 replaces C by D on session 25. The
+    // review of weights is decided on session 22 and takes effect two sessions after D has entered.
+    const run = runIndexCase({
+      ...nasdaq,
+      close: { ...close, C: repeatPrice(40), D: DAYS.map((_, t) => (t < 19 ? 20 : 80)) },
+      rebalance: { ...scheduleDates([DAYS[25]]), effective_lag: 5 },
+      reviews: [
+        {
+          id: 'equal',
+          scope: 'weights',
+          schedule: { ...scheduleDates([DAYS[27]]), effective_lag: 5, weights_as: 'weights' },
+          weighting: { type: 'EqualWeight' },
+        },
+      ],
+    });
+    expect(run.rebalances.map(({ reviews }) => reviews)).toEqual([['rebalance'], ['rebalance'], ['equal']]);
+    const third = 1 / 3;
+    expect(Object.keys(readWeightsOn(run, DAYS[25]!))).toEqual(['A', 'B', 'D']);
+    expect(readWeightsOn(run, DAYS[27]!)).toEqual({ A: third, B: third, D: third });
+  });
+
+  test('a buffer of a review keeps the securities of a pending composition', () => {
+    // On session 23 C is larger than D again, but D is a constituent of the composition that takes effect on session 25.
+    const params = { field: 'MARKET_CAP', count: 3, enter_rank: 2, exit_rank: 4 };
+    const buffered = { id: 'top', type: 'BufferedTopN', params };
+    const run = runIndexCase({
+      ...nasdaq,
+      close: { ...close, C: repeatPrice(40), D: DAYS.map((_, t) => (t < 19 ? 20 : t < 22 ? 80 : 39)) },
+      rebalance: { ...scheduleDates([DAYS[25]]), effective_lag: 5 },
+      reviews: [
+        {
+          id: 'next',
+          scope: 'membership',
+          schedule: { ...scheduleDates([DAYS[27]]), effective_lag: 4 },
+          selection: [buffered],
+        },
+      ],
+    });
+    expect(Object.keys(readWeightsOn(run, DAYS[27]!))).toEqual(['A', 'B', 'D']);
+  });
+
+  test('every review that is scheduled on the base date is performed there, in its order', () => {
+    const run = runIndexCase({
+      ...nasdaq,
+      weighting: { type: 'MarketCapWeight' },
+      rebalance: { frequency: 'none' },
+      reviews: [
+        { id: 'equal', scope: 'weights', schedule: scheduleDates([DAYS[0]]), weighting: { type: 'EqualWeight' } },
+        { id: 'later', scope: 'weights', schedule: scheduleDates([DAYS[9]]) },
+      ],
+    });
+    expect(run.rebalances.map(({ reviews }) => reviews)).toEqual([['rebalance', 'equal'], ['later']]);
+    const third = 1 / 3;
+    expect(readWeightsOn(run, DAYS[0]!)).toEqual({ A: third, B: third, C: third });
+    const sum = close.A[9]! + close.B[9]! + close.C[9]!;
+    expectNear(readWeightsOn(run, DAYS[9]!)['A']!, close.A[9]! / sum);
+    expectReplayed(run, close);
+  });
+
   test('a spun-off security is a current constituent of the next review of weights', () => {
     const KID = DAYS.map((_, t) => (t < 12 ? null : 20));
     const run = runIndexCase({

@@ -202,6 +202,7 @@ describe('a document is checked', () => {
       { ...monthly, scope: 'membership', selection: [{ id: 'a', type: 'Top' }] },
       'error UNKNOWN_TYPE reviews[0].selection[0].type',
     ],
+    ['no schedule', { ...monthly, schedule: undefined }, 'error REQUIRED reviews[0].schedule'],
     [
       'a schedule without dates',
       { ...monthly, schedule: { frequency: 'none' } },

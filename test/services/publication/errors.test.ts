@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { measureDisagreements } from '#services/publication/disagreements.js';
+import { findDisagreements, measureDisagreements } from '#services/publication/disagreements.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { createFamilyOn, createFiles, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -74,6 +74,22 @@ test('levels that differ by rounding only are no changed levels', () => {
     publishedLevels as never,
   );
   expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: readSession(0) } });
+});
+
+test('of the closes after a correction, only those disagree that differ after the rounding of the index', () => {
+  const dates = [readSession(0), readSession(1), readSession(2), readSession(3)];
+  const none = dates.map(() => null);
+  const createEntry = (price: number) => ({ price, total: null, net: null, divisor: 2.5, composition_hash: 'h' });
+  const published = new Map(dates.map((date) => [date, createEntry(1252.6)]));
+  const find = (price: readonly number[], composition: readonly string[] = ['h', 'h', 'h', 'h']) =>
+    findDisagreements(
+      { dates, price, total: none, net: none, divisor: [2.5, 2.5, 2.5, 2.5], composition_hash: composition } as never,
+      published as never,
+    ).map(({ date }) => date);
+  const noise = 1252.6 * (1 + 7e-16);
+  expect(noise).not.toBe(1252.6);
+  expect(find([1252.6, 1252.7, noise, noise])).toEqual([dates[1]]);
+  expect(find([noise, noise, noise, noise], ['h', 'h', 'other', 'h'])).toEqual([dates[2]]);
 });
 
 test('a difference below the threshold is not restated, and the next close has the notice once', async () => {

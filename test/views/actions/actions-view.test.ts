@@ -46,6 +46,12 @@ test.each([
   ['the same bought back', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, { special_dividends: 'constituent' }],
   ['the same, all bought back', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, CONSTITUENT],
   ['rights taken up', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, { rights: 'subscribe' }],
+  [
+    'rights of the constituent with dividends of the index',
+    { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
+    46,
+    { rights: 'constituent' },
+  ],
   ['rights of the constituent', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, CONSTITUENT],
   ['a dividend bought back', { type: 'DIVIDEND', value: 2 }, 48, { ...CONSTITUENT, dividends: 'total' }],
   ['a split, four for one', { type: 'SPLIT', value: 4 }, 12.5, {}],

@@ -256,9 +256,10 @@ test('on random markets market value over divisor is the level, and an opening f
       const { rights } = sketch.treatment as { rights: string };
       const isRounded = 'rounding' in sketch.document!;
       files.forEach(({ closing, opening }, t) => {
-        expectNear(closing.money / closing.divisor, price[t]!, 1e-10);
+        // The level of the first close is stated before its divisor is rounded.
+        expectNear(closing.money / closing.divisor, price[t]!, t === 0 && isRounded ? 1e-5 : 1e-10);
         if (opening === null) return;
-        expectNear(opening.money / opening.divisor, price[t - 1]!, isRounded ? 1e-7 : 1e-10);
+        expectNear(opening.money / opening.divisor, price[t - 1]!, isRounded ? (isPriceWeighted ? 1e-5 : 1e-7) : 1e-10);
         // Index shares do not change between the opening and the close of a session.
         expect([...opening.shares.keys()]).toEqual([...closing.shares.keys()]);
         for (const [name, shareCount] of opening.shares) expectNear(closing.shares.get(name)!, shareCount, 1e-10);

@@ -11126,7 +11126,7 @@ class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
 class _ReviewSpec(t.TypedDict):
     #: Id of the review, which snapshots state. `rebalance` is the review of the document itself.
     id: str
-    #: Schedule, in the form of `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document. Required.
     schedule: RebalanceSpec
     #: Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares).
     scope: t.Literal["membership", "weights", "shares"]
@@ -11147,7 +11147,7 @@ class _ReviewSpecInput(t.TypedDict):
 
 
 class ReviewSpecInput(_ReviewSpecInput, total=False):
-    #: Schedule, in the form of `rebalance` of the document.
+    #: Schedule, in the form of `rebalance` of the document. Required.
     schedule: RebalanceSpecInput
     #: Default: the value of the pipeline.
     selection: t.Sequence[RuleSpecInput]

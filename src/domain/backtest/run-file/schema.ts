@@ -27,6 +27,7 @@ import { joinedPrice, price } from './prices.js';
 import { listAppendedRates, repeatRatesBySecurity, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
+import { indexShares } from './index-shares.js';
 import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
@@ -197,6 +198,7 @@ export const BLOCKS = {
   transfers,
   shareChanges,
   keptShares,
+  indexShares,
   drift,
   ownParts: overlayReturnParts,
   rates: {

@@ -1,5 +1,6 @@
 import type { Book } from '../../books/book.js';
 import { findFirstAtLeast } from '../../numbers/search.js';
+import { hasOwnRebalances } from '../strategy-targets.js';
 import type { Block } from './block.js';
 import { createAppended, compareByElement, toFillingOrNull } from './parts.js';
 
@@ -15,10 +16,13 @@ export const shareChanges: Block<'f64'> = {
   upgrade: 'absent',
   canBeAddedLater: true,
   meaning:
-    'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { index, portfolio }, names }) =>
-    toFillingOrNull(createChangeRows(index.book, { names, first: portfolio.from, before: 0 })),
-  added({ continuation: { index, portfolio }, names, before }) {
+    'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, for a strategy with separate rebalances, and up to 0.2.0',
+  whole: ({ run: { plan, index, portfolio }, names }) =>
+    hasOwnRebalances(plan.strategy)
+      ? null
+      : toFillingOrNull(createChangeRows(index.book, { names, first: portfolio.from, before: 0 })),
+  added({ plan, continuation: { index, portfolio }, names, before }) {
+    if (hasOwnRebalances(plan.strategy)) return null;
     const rows = createChangeRows(index.book, { names, first: portfolio.from, before: before - 1 });
     return createAppended(...(rows ? [rows] : []));
   },

@@ -37,9 +37,9 @@ export const priceWeight = defineWeightingClass({
       formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
       weigh(scope) {
         const prices = readValues(scope, value);
-        if (factor === null) return createWeights(prices);
+        if (factor === null) return { ...createWeights(prices), shares: prices.map(() => 1) };
         const factors = readValues(scope, factor);
-        return createWeights(prices.map((price, i) => price * factors[i]!));
+        return { ...createWeights(prices.map((price, i) => price * factors[i]!)), shares: factors };
       },
     };
   },

@@ -37,8 +37,11 @@ export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
   return { ticks, step, position: (value) => (value - low) / (high - low) };
 }
 
+/** Range relative to the upper end below which values differ only by rounding errors. */
+const FLAT_RANGE = 1e-12;
+
 function addPadding({ low, high }: Extent): Extent {
-  if (!(high > low)) {
+  if (!(high - low > FLAT_RANGE * Math.abs(high))) {
     const padding = Math.abs(high) * PADDING_SHARE || 1;
     return { low: low - padding, high: high + padding };
   }

@@ -126,7 +126,7 @@ const ROW_WIDTHS: Readonly<Record<string, number>> = {
 };
 
 /** Names of blocks that are sorted by date and read row by row. */
-const BY_DATE = new Set(['transfers', 'shareChanges']);
+const BY_DATE = new Set(['transfers', 'shareChanges', 'indexShares']);
 
 const LAYOUT = new Set(['joinedPrice', 'record', 'snapshots', 'recordF64', 'recordI32', 'recordU8']);
 

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { expectNear, listWeekdays, readLevels, runIndexCase } from './index-case.js';
+import { createShareReader, toShareTime } from '#domain/books/share-record.js';
+
+const DAYS = listWeekdays(12);
+
+const PRICES = {
+  A: DAYS.map((_, t) => 97.31 + 3.7 * Math.sin(t)),
+  B: DAYS.map((_, t) => 41.07 + 1.9 * Math.cos(2 * t)),
+  C: DAYS.map((_, t) => 12.93 + 0.6 * Math.sin(3 * t + 1)),
+};
+
+const DIVIDENDS = [
+  { name: 'A', type: 'DIVIDEND' as const, value: 1.7, ex: DAYS[3]! },
+  { name: 'B', type: 'DIVIDEND' as const, value: 0.4, ex: DAYS[6]! },
+];
+
+test('price, total and net levels have the same bits whichever return variant the document names', () => {
+  const runs = (['price', 'total', 'net'] as const).map((dividends) =>
+    runIndexCase({ close: PRICES, actions: DIVIDENDS, treatment: { dividends, withholding_tax: 0.15 } }),
+  );
+  for (const variant of ['price', 'total', 'net'] as const) {
+    const [first, ...others] = runs.map((run) => [...readLevels(run, variant)]);
+    for (const levels of others) expect(levels).toEqual(first);
+  }
+  const [first, ...others] = runs.map(({ index }) => [...index.book.divisor]);
+  for (const divisor of others) expect(divisor).toEqual(first);
+});
+
+test('one corrected close changes the level of its session and no bit of later levels', () => {
+  const corrected = { ...PRICES, A: PRICES.A.map((price, t) => (t === 4 ? price + 0.01 : price)) };
+  const [before, after] = [PRICES, corrected].map((close) =>
+    runIndexCase({ close, actions: DIVIDENDS, treatment: { dividends: 'total' } }),
+  );
+  for (const variant of ['price', 'total', 'net'] as const) {
+    const later = readLevels(after!, variant);
+    const differing = [...readLevels(before!, variant)].flatMap((level, t) => (later[t] === level ? [] : [t]));
+    expect(differing).toEqual([4]);
+  }
+});
+
+test('index shares keep their bits on sessions without an event of a constituent', () => {
+  // D is not a constituent, but its merger and its split are events of the market.
+  const run = runIndexCase({
+    close: { ...PRICES, D: DAYS.map(() => 5) },
+    actions: [
+      ...DIVIDENDS,
+      { name: 'D', type: 'SPLIT', value: 3, ex: DAYS[2]! },
+      { name: 'D', type: 'DELISTING', value: 0, ex: DAYS[5]! },
+    ],
+    universe: ['A', 'B', 'C'],
+  });
+  const { shares, columns, length } = run.index.book;
+  const read = createShareReader(shares!, columns.length);
+  const first = [...read(toShareTime(0, 'after'))];
+  expect(first.filter((count) => count !== 0)).toHaveLength(3);
+  for (let t = 1; t < length; t++) expect([...read(toShareTime(t, 'after'))]).toEqual(first);
+});
+
+test('a price-weighted index holds exactly its factor of each member, through splits, exits and reviews', () => {
+  const run = runIndexCase({
+    close: { ...PRICES, B: PRICES.B.map((price, t) => (t < 4 ? price : price / 3)) },
+    fields: { FACTOR: { A: DAYS.map(() => 1), B: DAYS.map(() => 0.35), C: DAYS.map(() => 7.1) } },
+    actions: [
+      { name: 'B', type: 'SPLIT', value: 3, ex: DAYS[4]! },
+      { name: 'C', type: 'ACQUISITION', value: 13, ex: DAYS[8]! },
+    ],
+    weighting: { type: 'PriceWeight', params: { factor_field: 'FACTOR' } },
+    rebalance: { frequency: 'custom', dates: [DAYS[6]], effective_lag: 1 },
+  });
+  const { shares, columns, sm, length, divisor, value } = run.index.book;
+  const read = createShareReader(shares!, columns.length);
+  for (let t = 0; t < length; t++) {
+    const held = [...read(toShareTime(t, 'after'))].filter((count) => count !== 0);
+    expect(held).toEqual(t < 8 ? [1, 0.35, 7.1] : [1, 0.35]);
+    const money = held.reduce((sum, count, k) => sum + count * sm.closeAt(t, columns[k]!), 0);
+    expectNear(divisor[t]!, money / value[t]!, 1e-12);
+  }
+});
+
+test('a special dividend that the paying security keeps buys more of its shares and leaves the divisor', () => {
+  const run = runIndexCase({
+    close: { A: [100, 70, 77], B: [100, 100, 100] },
+    actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND', value: 30, ex: DAYS[1]! }],
+    treatment: { special_dividends: 'constituent' },
+  });
+  const { shares, columns, divisor, value } = run.index.book;
+  // 0.5 shares of each. The dividend of 15 buys 15 / 70 shares of A at its close: 0.5 x 100 / 70.
+  const read = createShareReader(shares!, columns.length);
+  const held = [...read(toShareTime(1, 'close'))].filter((count) => count !== 0);
+  expectNear(held[0]!, 50 / 70);
+  expectNear(held[1]!, 0.5);
+  expect([...divisor]).toEqual([1, 1, 1]);
+  expectNear(value[1]!, 100);
+  expectNear(value[2]!, (50 / 70) * 77 + 50);
+});

@@ -74,9 +74,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
     }
     assertNoErrors(
       'request',
-      requests.flatMap((request, i) =>
-        reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`),
-      ),
+      requests.flatMap((request, i) => reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`)),
     );
     const { models = {} } = await plans.readModels(requests, {
       reached: reachedDocuments,

@@ -14,6 +14,13 @@ export const activeShare = defineConstraintClass({
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
   toRows: ({ limit }, { index }) => [
-    { form: 'distance', reference: index, fixed: 0, scale: ONE_WAY, limit: createParameterLimit(limit, 'limit'), member: null },
+    {
+      form: 'distance',
+      reference: index,
+      fixed: 0,
+      scale: ONE_WAY,
+      limit: createParameterLimit(limit, 'limit'),
+      member: null,
+    },
   ],
 });

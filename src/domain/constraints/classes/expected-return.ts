@@ -22,8 +22,6 @@ export const expectedReturn = defineConstraintClass({
   toRows: ({ lower }, context) => {
     const coefficients = context.expectedReturns();
     if (coefficients === null) return [];
-    return [
-      { form: 'linear', coefficients, lower: createParameterLimit(lower, 'lower'), upper: null, member: null },
-    ];
+    return [{ form: 'linear', coefficients, lower: createParameterLimit(lower, 'lower'), upper: null, member: null }];
   },
 });

@@ -29,10 +29,7 @@ export const NEXT_SECURITIES_MAX = 10;
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
-export function listNextSecurities(
-  problem: Problem,
-  solution: ConvexSolution,
-): NextSecurity[] {
+export function listNextSecurities(problem: Problem, solution: ConvexSolution): NextSecurity[] {
   const { assembled, answer, weights, priceScale } = solution;
   const { lower, upper } = assembled.program;
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);

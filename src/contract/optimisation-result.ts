@@ -158,7 +158,7 @@ export const NextName = defineObject(() => ({
     .meta({ description: 'Annualised expected return of the security by the model of the run.' }),
   entry_return: z.number().nullable().meta({
     description:
-      'Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns.',
+      'Minimum expected return at which the security would be held, with all other expected returns unchanged; null if neither the objective nor a binding ExpectedReturn constraint uses expected returns.',
   }),
 })).meta({ id: 'NextName' });
 

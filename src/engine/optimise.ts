@@ -3,6 +3,7 @@ import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readOptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { reportMissingReturns } from '#domain/documents/optimisation-spec.js';
 import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
@@ -46,6 +47,7 @@ export function optimiseIndex(requestBody: object, dependencies: OptimiseDepende
   const documents = reached(request.index_id);
   assertDecides(documents[request.index_id]!);
   assertNoErrors('request', [
+    ...reportMissingReturns(request, constraints, ''),
     ...checkSpecFields(request, market, { path: '', severity: 'error' }),
     ...checkConstraintFields(constraints, market, { path: 'constraints', severity: 'error' }),
   ]);

@@ -5,6 +5,7 @@ import type { Calendars } from '../calendars/calendar.js';
 import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
+import { reportMissingReturns } from '../documents/optimisation-spec.js';
 import { isOverlayDocument, listSources, type IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { checkConstraintFields } from '../optimisation/field-uses.js';
@@ -40,10 +41,10 @@ export function assertRunnable(
       ...findLateRates(reachedDocument.id, { documents, market, calendars }),
     ]);
   if (strategy?.constraints)
-    assertNoErrors(
-      'constraint set',
-      checkConstraintFields(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
-    );
+    assertNoErrors('constraint set', [
+      ...reportMissingReturns({}, strategy.constraints, ''),
+      ...checkConstraintFields(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
+    ]);
   assertIdentifierBenchmark(market, request);
   const range = checkRequestedRange({ document, calendar, dates: market.dates, request });
   const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;

@@ -10,6 +10,7 @@ import { measureNthLargestIssuer, measureSumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import {
   effectiveNumber,
+  grossExposure,
   countHoldings,
   leastHolding,
   limitMove,
@@ -46,6 +47,7 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
     reference: rejectAbsent,
     medianValueTraded: rejectAbsent,
     covarianceTimesIndex: rejectAbsent,
+    expectedReturns: rejectAbsent,
     tail: rejectAbsent,
     missing: (lack) => watched.missing?.(lack, position),
   });
@@ -103,6 +105,9 @@ function listLimits(row: ProgramRow, params: Readonly<Record<string, unknown>>):
         { side: 'upper', limit: row.aggregate, measure: measureSumAbove(row.trigger), part: 'aggregate' },
       ];
     case 'distance':
+      // Of the distances, only the one from zero weights is measured from holdings alone.
+      if (row.reference.some((weight) => weight !== 0)) throw new HoldingsOnlyError();
+      return [{ side: 'upper', limit: row.limit.value, measure: grossExposure }];
     case 'tail':
       throw new HoldingsOnlyError();
   }
@@ -143,7 +148,7 @@ function createNotWatchedError({ id, type }: ConstraintRow, position: number): E
     {
       severity: 'error',
       code: 'NOT_IN_CHOICES',
-      message: `${type} needs a parent index, trades or a risk forecast. Only limits on holdings can be monitored.`,
+      message: `${type} needs a parent index, trades, expected returns or a risk forecast. Only limits on holdings can be monitored.`,
       path: `rows[${position}].type`,
       row_id: id === '' ? null : id,
       value: type,

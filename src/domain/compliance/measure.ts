@@ -84,6 +84,23 @@ export function computeRatio(numerator: Float64Array, denominator: Float64Array 
   };
 }
 
+/** Sum of the absolute weights. */
+export const grossExposure: BoundedMeasure = {
+  valueOf: ({ weights }) => sumMagnitudes(weights),
+  movesOf({ weights }, { limit }) {
+    const gross = sumMagnitudes(weights);
+    // Solves gross + |w| x = limit * (1 + w x). A position keeps its sign if its price stays positive.
+    return {
+      moveOf(name) {
+        const weight = weights[name]!;
+        return limitMove((limit - gross) / (Math.abs(weight) - limit * weight), weight);
+      },
+    };
+  },
+};
+
+const sumMagnitudes = (weights: Float64Array): number => weights.reduce((sum, weight) => sum + Math.abs(weight), 0);
+
 /** Effective number of securities: 1 over the sum of squared weights. */
 export const effectiveNumber: BoundedMeasure = {
   valueOf({ weights }) {

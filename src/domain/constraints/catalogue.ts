@@ -10,9 +10,11 @@ import { concentrationRic } from './classes/concentration-ric.js';
 import { cvar } from './classes/cvar.js';
 import { effectiveNumber } from './classes/effective-number.js';
 import { excludeConstraint } from './classes/exclude.js';
+import { expectedReturn } from './classes/expected-return.js';
 import { factorExposure } from './classes/factor-exposure.js';
 import { freezeConstraint } from './classes/freeze.js';
 import { fullInvestment } from './classes/full-investment.js';
+import { grossExposure } from './classes/gross-exposure.js';
 import { groupBounds } from './classes/group-bounds.js';
 import { groupCardinality } from './classes/group-cardinality.js';
 import { linearConstraint } from './classes/linear-constraint.js';
@@ -33,6 +35,7 @@ import type { ConstraintClass } from './constraint-class.js';
 export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   fullInvestment,
   weightSum,
+  grossExposure,
   longOnly,
   positionBounds,
   relativePositionBounds,
@@ -50,6 +53,7 @@ export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   factorExposure,
   weightedAverage,
   beta,
+  expectedReturn,
   liquidity,
   linearConstraint,
   excludeConstraint,

@@ -47,6 +47,11 @@ export interface RowContext {
   medianValueTraded(window: number): Float64Array;
   /** Returns covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
+  /**
+   * Returns the annualised expected returns, [N]. Without expected returns, warns that the constraint has no effect and
+   * returns null.
+   */
+  expectedReturns(): Float64Array | null;
   /** Returns the goal whose value is the mean of the worst scenarios. */
   tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   /** Reports securities without a value of a datapoint. */
@@ -75,6 +80,8 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   readonly tradesFromPrevious?: true;
   /** True if its rows measure scenarios, which its parameters select. */
   readonly readsScenarios?: true;
+  /** True if its rows measure expected returns. */
+  readonly needsReturns?: true;
   /** True if one parameter limits both sides; `lower` is then its negative. */
   readonly isSymmetric?: true;
   readonly params: P;

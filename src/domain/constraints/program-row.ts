@@ -68,16 +68,21 @@ export interface Average {
   readonly scale: number;
 }
 
-/** One-way distance from a reference portfolio: 0.5 * (sum |w - reference| + fixed) <= limit. */
+/** Distance from a reference portfolio: scale * (sum |w - reference| + fixed) <= limit. */
 export interface DistanceRow {
   readonly form: 'distance';
   /** Weights of the reference portfolio, [N]. */
   readonly reference: Float64Array;
   /** Reference weight in securities outside the problem, which is traded in any case. */
   readonly fixed: number;
+  /** Factor of the sum: `ONE_WAY` counts half of it, because purchases equal sales. */
+  readonly scale: number;
   readonly limit: Limit;
   readonly member: Member;
 }
+
+/** Scale of a one-way distance. */
+export const ONE_WAY = 0.5;
 
 /** Second-order cone row: the root of (w - centre)' M (w - centre) is at most `radius`. */
 export interface NormRow {

@@ -26,7 +26,7 @@ export type RelaxEntry = z.infer<typeof RelaxEntry>;
 export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 
 /** Parameters that can be the main limit of a class, in order of precedence. */
-const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum'] as const;
+const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum', 'lower'] as const;
 
 /**
  * Returns the parameters that a step changes. If the step is a number, it changes the main limit of the class. Returns

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { checkParams } from '../catalogue/check-params.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
@@ -102,10 +103,11 @@ interface RawFields {
   readonly expected_returns?: unknown;
   readonly uncertainty?: unknown;
   readonly risk_model?: unknown;
+  readonly constraints?: unknown;
 }
 
 /**
- * Checks the objective, expected returns and risk model of a body beyond their types. Reports settings without effect.
+ * Checks the objective, expected returns, constraints and risk model of a body together, beyond their types. Reports settings without effect.
  * @param path path of the containing object, ending with a dot
  * @param isDerivation true for a derived index, whose objective is an object unless it is PLAIN_OBJECTIVE
  */
@@ -120,18 +122,36 @@ export function checkOptimisation(raw: RawFields, path: string, isDerivation = f
   ];
   const entry = isRefusedText ? undefined : findObjectiveClass(readType(objective) ?? '');
   if (entry?.needsReturns === true && (returns === null || returns === undefined))
-    findings.push({
-      severity: 'error',
-      code: 'REQUIRED',
-      path: `${path}expected_returns`,
-      message: `${path}expected_returns is required by the objective ${entry.type}.`,
-      accepted: RETURNS_CLASSES.map(({ type }) => type),
-    });
+    findings.push(createMissingReturns(`the objective ${entry.type}`, path));
+  else if (Array.isArray(raw.constraints)) findings.push(...reportMissingReturns(raw, raw.constraints, path));
   if (entry !== undefined) findings.push(...reportUncertainty(raw.uncertainty, entry, `${path}uncertainty`));
   const { data: estimator } = RiskEstimator.safeParse(raw.risk_model);
   if (estimator !== undefined) findings.push(...reportIdleSettings(estimator, `${path}risk_model.`));
   return findings;
 }
+
+/**
+ * Reports absent expected returns that a constraint needs.
+ * @param rows rows that are not validated yet
+ * @param path path of the object with the expected returns, ending with a dot
+ */
+export function reportMissingReturns(
+  { expected_returns: returns }: Pick<RawFields, 'expected_returns'>,
+  rows: readonly unknown[],
+  path: string,
+): Finding[] {
+  if (returns !== null && returns !== undefined) return [];
+  const type = rows.map(readType).find((name) => findConstraintClass(name ?? '')?.needsReturns === true);
+  return type === undefined ? [] : [createMissingReturns(`the constraint ${type}`, path)];
+}
+
+const createMissingReturns = (by: string, path: string): Finding => ({
+  severity: 'error',
+  code: 'REQUIRED',
+  path: `${path}expected_returns`,
+  message: `${path}expected_returns is required by ${by}.`,
+  accepted: RETURNS_CLASSES.map(({ type }) => type),
+});
 
 /** Reports uncertainty sets that the objective does not use. @param uncertainty value that is not validated yet */
 function reportUncertainty(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {

@@ -153,8 +153,8 @@ function addRow(parts: ProgramParts, entry: RowWithOrigin, assembly: Assembly): 
       parts.addKink(entry, {
         at: row.reference,
         ...sides,
-        limit: 2 * findMost(row.limit)! - row.fixed,
-        penalty: origin.soft === null ? Infinity : origin.soft / 2,
+        limit: findMost(row.limit)! / row.scale - row.fixed,
+        penalty: origin.soft === null ? Infinity : origin.soft * row.scale,
       });
       break;
     }

@@ -235,11 +235,14 @@ function findLeastDistance(
   const least = minimiseMeasure(trials.solvers, measure);
   if (least === undefined) return undefined;
   const toParameter = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
-  const to = toParameter(computeCost(measure.problem.costs, least.weights));
+  const distance = computeCost(measure.problem.costs, least.weights);
+  const to = toParameter(distance);
+  // The tolerance holds for squared distances up to 2.
+  const tolerance = MEASURE_TOLERANCE * Math.max(1, (distance * distance) / 2);
   if (to <= from || to > end) return undefined;
   return {
     to,
-    bound: least.isHeuristic ? Math.min(to, toParameter(Math.max(least.bound - MEASURE_TOLERANCE, measure.floor))) : to,
+    bound: least.isHeuristic ? Math.min(to, toParameter(Math.max(least.bound - tolerance, measure.floor))) : to,
   };
 }
 

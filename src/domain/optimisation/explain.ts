@@ -315,7 +315,7 @@ function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSid
       return [
         {
           side,
-          coefficient: step === 0 ? null : Math.sign(step) / 2,
+          coefficient: step === 0 ? null : Math.sign(step) * row.scale,
           force: sumForces((rowWithOrigin) => rowWithOrigin === side.placed),
         },
       ];

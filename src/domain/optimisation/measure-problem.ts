@@ -33,7 +33,7 @@ export function createMeasureProblem(
     return { problem: { ...problemWithoutCosts, goal: row.goal, rows: otherRows }, floor: -Infinity, limit: null };
   }
   if (row.form !== 'distance') return null;
-  const { reference, fixed } = row;
+  const { reference, fixed, scale } = row;
   const n = reference.length;
   const rows = problem.rows.filter((each) => each !== rowWithOrigin);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
@@ -48,7 +48,7 @@ export function createMeasureProblem(
     linear: new Float64Array(n),
   };
   const limit = computeMovedValue(row.limit, rowWithOrigin.origin, options.changes, 1);
-  const costs = { linear: 0.5, impact: 0, reference, fixed: fixed / 2 };
+  const costs = { linear: scale, impact: 0, reference, fixed: scale * fixed };
   return {
     problem: { ...problemWithoutCosts, rows, goal, costs, metric },
     floor: computeLeastDistance(row, rows, options),
@@ -174,7 +174,7 @@ const BUDGET_TOLERANCE = 1e-10;
  * the budget requires it, their weight is bought elsewhere.
  */
 function computeLeastDistance(
-  { reference, fixed }: DistanceRow,
+  { reference, fixed, scale }: DistanceRow,
   rows: readonly RowWithOrigin[],
   { includes, changes }: RowOptions,
 ): number {
@@ -193,7 +193,7 @@ function computeLeastDistance(
   }
   const largestSale = Math.max(0, ...soldByOrigin.values());
   const boughtWeight = investedWeight - reference.reduce((sum, weight) => sum + weight, 0) + largestSale;
-  return (largestSale + Math.max(boughtWeight, 0) + fixed) / 2;
+  return scale * (largestSale + Math.max(boughtWeight, 0) + fixed);
 }
 
 /** Returns the smallest norm of weights with a limited number of securities. Equal weights have this norm. */

@@ -54,8 +54,6 @@ export interface ProblemInput extends ContextInput {
   readonly rows: readonly ConstraintRow[];
   /** Objective of the weights. Default: minimum tracking error. */
   readonly objective?: Objective;
-  /** Annualised expected returns, [N]; null if the objective needs none. */
-  readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
   /** Uncertainty of the estimates; null if they are exact. */
   readonly robustness?: Robustness | null;

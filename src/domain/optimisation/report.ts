@@ -119,7 +119,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
         return sideMultiplier === 0 ? 0 : -sideMultiplier * computeBoundScale(row, weights);
       }
       case 'distance':
-        return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(rowWithOrigin)) : 0;
+        return side === 'upper' ? removeNegativeZero(-findMultiplier(rowWithOrigin) / row.scale) : 0;
       case 'tail':
         return side === 'upper' ? removeNegativeZero(-findMultiplier(rowWithOrigin)) : 0;
       case 'norm': {
@@ -171,7 +171,7 @@ function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Floa
       return [createSide(side, average, (origin.params[side] as number) * scale)]; // the row exists because this parameter is set
     }
     case 'distance':
-      return [createSide('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
+      return [createSide('upper', row.scale * (sumDifferences(row.reference, weights) + row.fixed), row.limit.value)];
     case 'tail':
       return [createSide('upper', measureRow(problem, row, weights), row.limit.value)];
     case 'norm': {
@@ -223,8 +223,11 @@ function createBoundSides(
 }
 
 /** Returns half the sum of absolute differences. */
-export function computeDistance(reference: Float64Array, weights: Float64Array): number {
+export const computeDistance = (reference: Float64Array, weights: Float64Array): number =>
+  sumDifferences(reference, weights) / 2;
+
+function sumDifferences(reference: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
-  return total / 2;
+  return total;
 }

@@ -16,6 +16,8 @@ export interface ContextInput {
   readonly previous: ReferencePortfolio | null;
   /** Weights just before the trades; null if there are no holdings yet. Default: the index weights. */
   readonly held?: ReferencePortfolio | null;
+  /** Annualised expected returns, [N]; null if there are none. */
+  readonly expectedReturns?: Float64Array | null;
   /** Annualised covariance. */
   readonly metric: Metric;
   readonly datapoints: Datapoints;
@@ -28,7 +30,7 @@ interface RowReports extends Pick<RowContext, 'tail'> {
 
 /** Creates the context from which constraint classes create the rows of a problem. */
 export function createRowContext(
-  { identifiers, index, previous, held, metric, datapoints }: ContextInput,
+  { identifiers, index, previous, held, expectedReturns = null, metric, datapoints }: ContextInput,
   { tail, warn }: RowReports,
 ): RowContext {
   let product: Float64Array | undefined;
@@ -44,6 +46,10 @@ export function createRowContext(
     index,
     reference: (reference) => portfolios[reference],
     covarianceTimesIndex: () => (product ??= applyMetric(metric, index)),
+    expectedReturns() {
+      if (expectedReturns === null) warn('The constraint has no effect, because there are no expected returns.');
+      return expectedReturns;
+    },
     tail,
     missing(lack) {
       const missingSecurities = listMissingValues(lack, { identifiers, weights: index });

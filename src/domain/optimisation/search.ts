@@ -345,6 +345,6 @@ function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): U
       const heldMembers = smallestFirst.filter((i) => basket[i] === 1 && memberSet.has(i));
       for (const i of heldMembers.slice(0, Math.max(0, heldMembers.length - maximum))) basket[i] = 0;
     }
-    return [basket];
+    return basket.includes(1) ? [basket] : [];
   });
 }

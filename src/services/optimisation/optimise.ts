@@ -9,6 +9,7 @@ import {
   readOptimisationRequest,
   type OptimisationRequest,
 } from '#domain/documents/optimisation-request.js';
+import { reportMissingReturns } from '#domain/documents/optimisation-spec.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
@@ -91,6 +92,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);
       const { set } = await requireSet(documents, request.constraint_set_id);
+      assertNoErrors('request', reportMissingReturns(request, set.constraints, ''));
       return runOnStoreOf({ documents, stores }, target.document, () =>
         startOnMarket(target, { set, request }, origin),
       );

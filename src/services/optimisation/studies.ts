@@ -1,7 +1,8 @@
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStudyRequest } from '#domain/documents/optimisation-request.js';
+import { reportMissingReturns } from '#domain/documents/optimisation-spec.js';
 import type { StudyPayload } from '#domain/jobs/payloads.js';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
@@ -71,6 +72,10 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
+    assertNoErrors(
+      'request',
+      requests.flatMap((request, i) => reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`)),
+    );
     const { models = {} } = await plans.readModels(requests, {
       reached: reachedDocuments,
       storeId: identity.datasetId,

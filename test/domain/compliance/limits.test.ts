@@ -249,18 +249,34 @@ test.each([
   expect(passedCount).toBeGreaterThan(0);
 });
 
-test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused: it is not about holdings', (type) => {
-  const params = {
-    ActiveBounds: { lower: -0.1, upper: 0.1 },
-    Turnover: { limit: 0.1 },
-    TrackingError: { limit: 0.1 },
-    Beta: { lower: 0.9 },
-  }[type]!;
-  const context = { identifiers: ['A'], numbers: () => new Float64Array(1), categories: () => ['X'] };
-  expect(() => createLimitRows([createConstraint('LongOnly', {}), createConstraint(type, params)], context)).toThrow(
-    expect.objectContaining({ detail: { findings: [expect.objectContaining({ path: 'rows[1].type' })] } }),
-  );
+test('the gross exposure of long and short positions and its distance, by hand', () => {
+  const context = { identifiers: ['A', 'B', 'C'], numbers: () => new Float64Array(3), categories: () => [] };
+  const rows = createLimitRows([createConstraint('GrossExposure', { upper: 2 })], context);
+  const holdings = createHoldings([0.9, -0.4, 0.5]);
+  expect(rows.map(({ side, limit, measure }) => [side, limit, measure.valueOf(holdings)])).toEqual([['upper', 2, 1.8]]);
+  // The short position rises by x: 1.8 + 0.4 x = 2 (1 - 0.4 x). The largest position would have to fall by two ninths.
+  const nearest = measureDistanceToBreach(rows, holdings)!;
+  expect(nearest.name).toBe(1);
+  expect(nearest.move).toBeCloseTo(1 / 6, 12);
 });
+
+test.each(['ActiveBounds', 'Turnover', 'ActiveShare', 'TrackingError', 'Beta', 'ExpectedReturn'])(
+  '%s is refused: it is not about holdings',
+  (type) => {
+    const params = {
+      ActiveBounds: { lower: -0.1, upper: 0.1 },
+      Turnover: { limit: 0.1 },
+      TrackingError: { limit: 0.1 },
+      ActiveShare: { limit: 0.1 },
+      Beta: { lower: 0.9 },
+      ExpectedReturn: { lower: 0.05 },
+    }[type]!;
+    const context = { identifiers: ['A'], numbers: () => new Float64Array(1), categories: () => ['X'] };
+    expect(() => createLimitRows([createConstraint('LongOnly', {}), createConstraint(type, params)], context)).toThrow(
+      expect.objectContaining({ detail: { findings: [expect.objectContaining({ path: 'rows[1].type' })] } }),
+    );
+  },
+);
 
 test('a breach runs from the first session beyond a bound to the last, and has the cause of its first', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);

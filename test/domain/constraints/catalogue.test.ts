@@ -10,6 +10,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 const EXPECTED_CATALOGUE = `
 FullInvestment | eq fraction yes |
 WeightSum | ineq fraction yes | lower=1 upper=1
+GrossExposure | ineq fraction yes | upper!
 LongOnly | ineq fraction yes |
 PositionBounds | ineq fraction yes | lower=0 upper=1 identifiers=null
 RelativePositionBounds | ineq fraction yes | lower=0 upper! identifiers=null
@@ -27,6 +28,7 @@ EffectiveNumber | ineq count yes | minimum!
 FactorExposure | ineq value yes | field! lower=null upper=null standardise=true active=false
 WeightedAverage | ineq value yes | field! lower=null upper=null relative=false missing="renormalise"
 Beta | ineq value yes | lower=null upper=null
+ExpectedReturn | ineq fraction yes | lower!
 Liquidity | ineq fraction yes | notional! participation=0.2 days=1 window=60
 LinearConstraint | ineq value yes | coefficients! lower=null upper=null
 Exclude | eq fraction yes | identifiers!
@@ -129,6 +131,24 @@ describe('validateConstraints', () => {
     expect(check([{ type: 'Cardinality', params: { minimum: 9, maximum: 3 } }])[0]).toMatchObject({
       code: 'EMPTY_RANGE',
     });
+  });
+
+  test('a limit in percent, a second bound and a missing one are refused for gross exposure and expected return', () => {
+    const findings = check([
+      { type: 'GrossExposure', params: { upper: 150 } },
+      { type: 'GrossExposure', params: { upper: -0.1 } },
+      { type: 'GrossExposure', params: { limit: 1.5 } },
+      { type: 'ExpectedReturn', params: { lower: '5%' } },
+      { type: 'ExpectedReturn', params: { lower: 0.05, upper: 0.1 } },
+    ]);
+    expect(findings.map(({ path, code }) => `${path} ${code}`)).toEqual([
+      'constraints[0].params.upper OUT_OF_RANGE',
+      'constraints[1].params.upper OUT_OF_RANGE',
+      'constraints[2].params.limit UNKNOWN_PARAMETER',
+      'constraints[2].params.upper MISSING_PARAMETER',
+      'constraints[3].params.lower WRONG_TYPE',
+      'constraints[4].params.upper UNKNOWN_PARAMETER',
+    ]);
   });
 
   test('row ids are unique when they are not empty', () => {

@@ -13,6 +13,7 @@ interface World {
   readonly b: number[];
   readonly previous: number[];
   readonly values: number[];
+  readonly returns: number[];
   readonly sigma: number[][];
 }
 
@@ -117,6 +118,7 @@ const MEANINGS: [
       },
     ],
   ],
+  ['ExpectedReturn', { lower: 0.09 }, ({ w, returns }) => [{ value: computeDotProduct(w, returns), least: 0.09 }]],
   [
     'Liquidity',
     { notional: 1e9, participation: 0.5, days: 2 },
@@ -144,6 +146,7 @@ function createWorld(problem: Problem, weights: Float64Array): World {
     b: [...problem.index],
     previous: [...problem.previous!.weights],
     values,
+    returns: [...problem.expectedReturns!],
     sigma: Array.from({ length: NAMES }, (_, i) => [...matrix.subarray(i * NAMES, i * NAMES + NAMES)]),
   };
 }
@@ -155,7 +158,7 @@ function computeProblemValues({ rows }: Problem): number[] {
 }
 
 /** Classes that are tested below or in another file. */
-const TYPES_OF_OTHER_TESTS = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
+const TYPES_OF_OTHER_TESTS = ['GrossExposure', 'ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {
   const convexTypes = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
@@ -207,6 +210,36 @@ describe('the rows of a class agree with its definition', () => {
     expect(computeShare([exposure, { type: 'ActiveShare', params: { limit } }])).toBeCloseTo(limit, 10);
   });
 
+  test('the absolute weights add up to the limit on gross exposure, and to more at a low price', () => {
+    const computeGross = (params?: object) => {
+      const outcome = solveProblem(
+        solvers,
+        buildProblem({
+          names: NAMES,
+          seed: 21,
+          objective: { type: 'max_utility', risk_aversion: 2 },
+          rows: [
+            { type: 'PositionBounds', params: { lower: -0.5, upper: 1 } },
+            ...(params === undefined ? [] : [{ type: 'GrossExposure', params }]),
+          ],
+        }),
+      );
+      if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+      const weights = [...outcome.solution.weights];
+      expect(sum(weights)).toBeCloseTo(1, 10);
+      return sum(weights.map(Math.abs));
+    };
+    const freeGross = computeGross();
+    expect(freeGross).toBeGreaterThan(2);
+    // With a limit of 1 no weight is negative.
+    for (const upper of [1, 1.3, 2]) {
+      expect(computeGross({ upper })).toBeCloseTo(upper, 8);
+      expect(computeGross({ upper, soft: 1e3 })).toBeCloseTo(upper, 6);
+      expect(computeGross({ upper, soft: 1e-9 })).toBeCloseTo(freeGross, 5);
+    }
+    expect(computeGross({ upper: freeGross + 0.1 })).toBeCloseTo(freeGross, 8);
+  });
+
   test.each([
     ['PositionBounds', { upper: 0.08 }],
     ['GroupBounds', { field: 'SECTOR', upper: 0.22 }],
@@ -214,6 +247,7 @@ describe('the rows of a class agree with its definition', () => {
     ['TradeSize', { upper: 0.05, reference: 'previous' }],
     ['EffectiveNumber', { minimum: 15 }],
     ['WeightedAverage', { field: 'X', upper: 35 }],
+    ['ExpectedReturn', { lower: 0.09 }],
   ])('%s %j: soft, it is kept at a high price and given up at a low one', (type, params) => {
     const solveWeightsAt = (softPrice: number | null) => {
       const outcome = solveProblem(

@@ -17,6 +17,7 @@ const NAMES = 20;
 const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   FullInvestment: {},
   WeightSum: { lower: 0.9, upper: 0.95 },
+  GrossExposure: { upper: 1.1 },
   LongOnly: {},
   PositionBounds: { lower: 0.01, upper: 0.08 },
   RelativePositionBounds: { lower: 0.5, upper: 2 },
@@ -34,6 +35,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   FactorExposure: { field: 'X', lower: 0.4 },
   WeightedAverage: { field: 'X', upper: 35 },
   Beta: { lower: 0.95, upper: 1 },
+  ExpectedReturn: { lower: 0.07 },
   Liquidity: { notional: 1e9, participation: 0.5, days: 2 },
   LinearConstraint: { coefficients: { N000: 2, N001: -1 }, lower: 0.1, upper: 0.2 },
   Exclude: { identifiers: ['N003'] },
@@ -123,7 +125,8 @@ function addFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>
 }
 
 describe('a shadow price is the change of the objective, in its own terms', () => {
-  const cases: [string, Record<string, unknown>, string][] = [
+  const shortRow = { type: 'PositionBounds', params: { lower: -0.1, upper: 1 } };
+  const cases: [string, Record<string, unknown>, string, object[]?][] = [
     ['PositionBounds', { upper: 0.09 }, 'upper'],
     ['GroupBounds', { field: 'SECTOR', groups: ['S0'], upper: 0.1 }, 'upper'],
     ['Turnover', { limit: 0.2, reference: 'previous' }, 'limit'],
@@ -132,11 +135,13 @@ describe('a shadow price is the change of the objective, in its own terms', () =
     ['EffectiveNumber', { minimum: 16 }, 'minimum'],
     ['CVaR', { limit: 0.006, confidence: 0.9 }, 'limit'],
     ['WeightedAverage', { field: 'X', upper: 30 }, 'upper'],
+    ['ExpectedReturn', { lower: 0.07 }, 'lower'],
+    ['GrossExposure', { upper: 1.1 }, 'upper', [shortRow]],
   ];
 
   const costTerms = { bps: 10, impact: 0.01 };
 
-  test.each(cases)('%s %j', (type, params, parameter) => {
+  test.each(cases)('%s %j', (type, params, parameter, otherRows = []) => {
     let binding = 0;
     const first = cases.findIndex((each) => each[0] === type);
     const hasDrawdowns = IS_SOAK || first === 0;
@@ -149,9 +154,13 @@ describe('a shadow price is the change of the objective, in its own terms', () =
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costTerms]
         : [(first + i) % 2 === 0 ? undefined : costTerms]) {
-        const problem = createRowProblem(objective, [{ type, params }], costs && selectCosts(objective, type, costs));
+        const problem = createRowProblem(
+          objective,
+          [{ type, params }, ...otherRows],
+          costs && selectCosts(objective, type, costs),
+        );
         const solution = solveConvex(solvers.solver, problem)!;
-        const side = parameter === 'minimum' ? 'lower' : 'upper';
+        const side = parameter === 'minimum' || parameter === 'lower' ? 'lower' : 'upper';
         const rowSides = listRowSides(problem, solution).filter(
           ({ placed, side: at }) => placed.origin.index === 0 && at === side,
         );

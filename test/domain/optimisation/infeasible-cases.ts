@@ -70,6 +70,27 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     lower: [{ rows: (random) => [createRow('WeightSum', { lower: 0.8 + 0.2 * random() }), capPositions(0.06)] }],
     upper: [{ rows: (random) => [createRow('WeightSum', { lower: 0, upper: 0.3 * random() }), drawBounds(random)] }],
   },
+  GrossExposure: {
+    upper: [
+      { rows: (random) => [createRow('GrossExposure', { upper: 0.9 * random() })] },
+      {
+        rows: (random) => [
+          createRow('GrossExposure', { upper: 1 + 0.2 * random() }),
+          createRow('PositionBounds', { lower: -0.3, upper: -0.15, identifiers: ['N000'] }),
+        ],
+      },
+      {
+        // Each choice of securities is feasible without the minimum holding, and the limit without the choice.
+        rows: (random) => [
+          createRow('GrossExposure', { upper: 0.2 + 0.3 * random() }),
+          createRow('WeightSum', { lower: 0, upper: 1 }),
+          createRow('MinimumHolding', { threshold: 0.15 }),
+          createRow('Cardinality', { minimum: 4 }),
+        ],
+        names: 6,
+      },
+    ],
+  },
   PositionBounds: {
     lower: [
       { rows: (random) => [createRow('PositionBounds', { lower: 0.09 + 0.1 * random() })] },
@@ -174,6 +195,12 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
   Beta: {
     lower: [{ rows: (random) => [createRow('Beta', { lower: 3 + 5 * random() }), createLevel(random)] }],
     upper: [{ rows: (random) => [createRow('Beta', { upper: -3 + 2 * random() }), createLevel(random)] }],
+  },
+  ExpectedReturn: {
+    lower: [
+      { rows: (random) => [createRow('ExpectedReturn', { lower: 0.14 + 0.1 * random() })] },
+      { rows: (random) => [createRow('ExpectedReturn', { lower: 0.13 + 0.1 * random() }), capPositions(0.2)] },
+    ],
   },
   Liquidity: {
     participation: [

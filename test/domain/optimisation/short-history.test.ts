@@ -19,8 +19,8 @@ const parent = IndexDocument.parse({
   pipeline: { weighting: { type: 'FieldWeight', params: { field: 'CLOSE' } } },
 });
 
-function runOf(objective: object, expectedReturns: object | null) {
-  const derivation = { source_index_id: 'P', objective, expected_returns: expectedReturns };
+function runOf(objective: object, expectedReturns: object | null, constraints: object[] = []) {
+  const derivation = { source_index_id: 'P', objective, expected_returns: expectedReturns, constraints };
   const document = IndexDocument.parse({ ...commonFields, id: 'D', name: 'D', derivation });
   return runOn(CALENDARS, market, document, { documents: { P: parent }, createDecider: indexDecider });
 }
@@ -67,4 +67,18 @@ test('historical means of too few returns are not read: the weights are the near
   nearestWeights.forEach((weight, i) => expect(heldWeights['ABC'[i]!]).toBeCloseTo(weight, 9));
   const match = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
   expect(match?.message).toContain('the result is the weights nearest to the parent');
+});
+
+test('a limit on historical means of too few returns has no effect, with a finding', () => {
+  const floor = { id: 'floor', type: 'ExpectedReturn', params: { lower: 9 } };
+  const run = runOf({ type: 'min_variance' }, { type: 'historical', shrinkage: 0 }, [floor]);
+  const heldWeights = readHeldOn(run.index.book, 0);
+  nearestWeights.forEach((weight, i) => expect(heldWeights['ABC'[i]!]).toBeCloseTo(weight, 9));
+  expect(run.findings).toContainEqual(
+    expect.objectContaining({
+      severity: 'warning',
+      path: 'derivation.constraints[0].params',
+      message: `On ${WEEK[0]}: The constraint has no effect, because there are no expected returns.`,
+    }),
+  );
 });

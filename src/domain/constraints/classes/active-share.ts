@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, createFraction } from '../parameters.js';
-import { createParameterLimit } from '../program-row.js';
+import { createParameterLimit, ONE_WAY } from '../program-row.js';
 
 export const activeShare = defineConstraintClass({
   type: 'ActiveShare',
@@ -14,6 +14,13 @@ export const activeShare = defineConstraintClass({
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
   toRows: ({ limit }, { index }) => [
-    { form: 'distance', reference: index, fixed: 0, limit: createParameterLimit(limit, 'limit'), member: null },
+    {
+      form: 'distance',
+      reference: index,
+      fixed: 0,
+      scale: ONE_WAY,
+      limit: createParameterLimit(limit, 'limit'),
+      member: null,
+    },
   ],
 });

@@ -1,6 +1,6 @@
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, createFraction, reference } from '../parameters.js';
-import { createParameterLimit } from '../program-row.js';
+import { createParameterLimit, ONE_WAY } from '../program-row.js';
 
 export const turnover = defineConstraintClass({
   type: 'Turnover',
@@ -22,6 +22,7 @@ export const turnover = defineConstraintClass({
         form: 'distance',
         reference: from.weights,
         fixed: from.outside,
+        scale: ONE_WAY,
         limit: createParameterLimit(limit, 'limit'),
         member: null,
       },

@@ -1,6 +1,7 @@
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { compareText } from '../../refusals/findings.js';
 import { computeWorstVariance } from '../../objectives/robustness.js';
+import { expectedReturn } from '../../constraints/classes/expected-return.js';
 import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';
 import { convertToObjectiveTerms } from './change-sentence.js';
@@ -11,8 +12,8 @@ export interface NextSecurity {
   /** Change of the objective, in reported units, per unit of weight in the security. */
   readonly marginal: number;
   /**
-   * Expected return of the security, and the expected return above which it is held. Null for an objective without
-   * expected returns.
+   * Expected return of the security, and the expected return above which it is held. Null if neither the objective nor
+   * a binding constraint measures expected returns.
    */
   readonly expectedReturn: number | null;
   readonly entryReturn: number | null;
@@ -28,13 +29,11 @@ export const NEXT_SECURITIES_MAX = 10;
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
-export function listNextSecurities(
-  problem: Problem,
-  { assembled, answer, weights, priceScale }: ConvexSolution,
-): NextSecurity[] {
+export function listNextSecurities(problem: Problem, solution: ConvexSolution): NextSecurity[] {
+  const { assembled, answer, weights, priceScale } = solution;
   const { lower, upper } = assembled.program;
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
-  const returnScale = computeReturnScale(problem, weights);
+  const returnScale = computeReturnScale(problem, solution);
   const { expectedReturns } = problem;
   return Array.from(weights.keys())
     .filter((i) => weights[i] === 0 && lower[i] === 0 && upper[i]! > 0)
@@ -50,11 +49,20 @@ export function listNextSecurities(
 }
 
 /**
- * Returns the expected return per unit of weight that offsets one unit of the objective per unit of weight. Returns
- * null if the objective has no expected returns.
+ * Returns the expected return per unit of weight that offsets one unit of the objective per unit of weight, through the
+ * objective and through limits on the expected return. Returns null if neither measures expected returns.
  */
-function computeReturnScale(problem: Problem, weights: Float64Array): number | null {
-  const { objective, expectedReturns, goal, metric, robustness } = problem;
-  if (!objective.entry.needsReturns || expectedReturns === null) return null;
-  return goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
+function computeReturnScale(
+  { objective, expectedReturns, goal, metric, robustness }: Problem,
+  { assembled, answer, weights, priceScale }: ConvexSolution,
+): number | null {
+  if (expectedReturns === null) return null;
+  const own = goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
+  const worthOfLimits = assembled.linear.reduce(
+    (sum, placed, r) =>
+      placed?.origin.type === expectedReturn.type ? sum - priceScale * answer.point.rowMultipliers[r]! : sum,
+    0,
+  );
+  if (!objective.entry.needsReturns) return worthOfLimits === 0 ? null : 1 / worthOfLimits;
+  return worthOfLimits === 0 ? own : 1 / (1 / own + worthOfLimits);
 }

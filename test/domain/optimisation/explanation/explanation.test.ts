@@ -94,26 +94,45 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   });
 });
 
+const FLOOR: Row = { id: 'floor', type: 'ExpectedReturn', params: { lower: 0.075 } };
+
+test.each([
+  { objective: { type: 'min_variance' }, rows: [FLOOR] },
+  { objective: { type: 'max_diversification' }, rows: [FLOOR] },
+  { objective: { type: 'max_utility', risk_aversion: 30 }, rows: [FLOOR] },
+  { objective: { type: 'max_utility', risk_aversion: 3 }, rows: ROWS.slice(0, 2) },
+  { objective: { type: 'max_sharpe', risk_free_rate: 0.01 }, rows: ROWS.slice(0, 2) },
+])('the next names of $objective with $rows.0.id are held from their entry return on, and not before', (terms) => {
+  const market = { ...MARKET, ...terms };
+  const { problem, solution } = explainMarket(market);
+  const names = listNextSecurities(problem, solution);
+  expect(names.length).toBeGreaterThan(1);
+  for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
+    const missing = entryReturn! - expectedReturn!;
+    expect(missing).toBeGreaterThan(0);
+    const isHeldWith = (by: number) => {
+      const { problem: other, solution: again } = solveMarket({ ...market, raised: { name: identifier, by } });
+      return again.weights[other.identifiers.indexOf(identifier)]! > 0;
+    };
+    expect([isHeldWith(0.999 * missing), isHeldWith(1.001 * missing)]).toEqual([false, true]);
+  }
+});
+
+test('the next names have no entry return if the limit on the expected return does not bind', () => {
+  const { problem, solution } = explainMarket({
+    ...MARKET,
+    rows: [{ ...FLOOR, params: { lower: -1 } }],
+    objective: { type: 'min_variance' },
+  });
+  const names = listNextSecurities(problem, solution);
+  expect(names.length).toBeGreaterThan(0);
+  for (const { expectedReturn, entryReturn } of names) expect([expectedReturn, entryReturn]).toEqual([null, null]);
+});
+
 describe.each([
   { type: 'max_utility', risk_aversion: 3 },
   { type: 'max_sharpe', risk_free_rate: 0.01 },
 ] as const)('the next names of %j', (objective) => {
-  test('are held from their entry return on, and not before', () => {
-    const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
-    const { problem, solution } = explainMarket(market);
-    const names = listNextSecurities(problem, solution);
-    expect(names.length).toBeGreaterThan(1);
-    for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
-      const missing = entryReturn! - expectedReturn!;
-      expect(missing).toBeGreaterThan(0);
-      const isHeldWith = (by: number) => {
-        const { problem: other, solution: again } = solveMarket({ ...market, raised: { name: identifier, by } });
-        return again.weights[other.identifiers.indexOf(identifier)]! > 0;
-      };
-      expect([isHeldWith(0.999 * missing), isHeldWith(1.001 * missing)]).toEqual([false, true]);
-    }
-  });
-
   test('cost the objective what a little of them does', () => {
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
     const { problem, solution } = explainMarket(market);

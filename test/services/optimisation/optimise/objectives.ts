@@ -7,7 +7,7 @@ import type { ObjectiveTypes } from '#contract/optimise.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import type { JobStatus } from '#jobs/status.js';
-import { createMarketRows, put, service } from './set-up.js';
+import { createMarketRows, parent, put, service } from './set-up.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;
 
@@ -147,6 +147,40 @@ export function describeObjectives(): void {
       expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${highest}.`);
     });
 
+    test('keeps a limit on the expected return and one on gross exposure, in a run, a preview and a derived index', async () => {
+      const terms = { objective: { type: 'min_variance' }, expected_returns: CAPM };
+      const free = await requireSolution(terms);
+      const lower = free.expected_return! + 0.005;
+      const constraints = [
+        { id: 'short', type: 'PositionBounds', params: { lower: -0.3, upper: 1 } },
+        { id: 'gross', type: 'GrossExposure', params: { upper: 1.2 } },
+        { id: 'floor', type: 'ExpectedReturn', params: { lower } },
+      ];
+      await put('limits', constraints);
+      const run = await requireSolution({ ...terms, constraint_set_id: 'limits' });
+      const gross = run.weights.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
+      expect(gross).toBeCloseTo(1.2, 8);
+      expect(run.expected_return).toBeCloseTo(lower, 8);
+      expect(run.constraints.flatMap(({ label, binding }) => (binding ? [label] : []))).toEqual(
+        expect.arrayContaining(['GrossExposure[gross]:upper', 'ExpectedReturn[floor]:lower']),
+      );
+      const preview = await service.ask<PreviewResponse>('POST', '/optimise/preview', {
+        index_id: 'BROAD',
+        constraints,
+        ...terms,
+      });
+      expect(preview.status).toBe(200);
+      for (const { identifier, weight } of run.weights)
+        expect(preview.body.weights[identifier] ?? 0).toBeCloseTo(weight, 9);
+      const derived = await service.ask('POST', '/indices/BROAD/optimise', {
+        id: 'GROSS',
+        name: 'G',
+        constraints,
+        ...terms,
+      });
+      expect(derived.status, JSON.stringify(derived.body)).toBe(200);
+    });
+
     test('is refused with the field and both numbers', async () => {
       const refuse = async (request: object) => {
         const { status, detail } = await service.refusal('POST', '/optimise/runs', {
@@ -162,6 +196,32 @@ export function describeObjectives(): void {
         'REQUIRED expected_returns',
         'expected_returns is required by the objective max_utility.',
       ]);
+      const floor = [{ id: 'floor', type: 'ExpectedReturn', params: { lower: 0.05 } }];
+      await put('floor', floor);
+      expect(await refuse({ constraint_set_id: 'floor', objective: 'min_variance' })).toEqual([
+        422,
+        'REQUIRED expected_returns',
+        'expected_returns is required by the constraint ExpectedReturn.',
+      ]);
+      const rows = { constraints: floor };
+      const run = { index_id: 'BROAD', constraint_set_id: 'floor' };
+      for (const [path, body, prefix] of [
+        ['/optimise/preview', { index_id: 'BROAD', ...rows }, ''],
+        ['/indices/BROAD/optimise', { id: 'FLOOR', name: 'Floor', ...rows }, ''],
+        [
+          '/indices',
+          { ...parent, id: 'FLOOR', pipeline: null, derivation: { source_index_id: 'BROAD', ...rows } },
+          'derivation.',
+        ],
+        ['/optimise/studies', { runs: [{ ...run, expected_returns: CAPM }, run] }, 'runs[1].'],
+      ] as const) {
+        const { status, detail } = await service.refusal('POST', path, body);
+        expect([path, status, detail]).toMatchObject([
+          path,
+          422,
+          { findings: [{ code: 'REQUIRED', path: `${prefix}expected_returns` }] },
+        ]);
+      }
       expect(
         await refuse({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
       ).toEqual([

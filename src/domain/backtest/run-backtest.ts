@@ -3,7 +3,7 @@ import { isDerivedDocument } from '../documents/index-document.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { listRunAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
-import type { Book } from '../books/book.js';
+import { readSecurityCurrency, type Book } from '../books/book.js';
 import type { Composer, Compositions } from '../books/compositions.js';
 import { simulateIndexBook, isCapped, type IndexRun } from '../books/index-run.js';
 import { countStale, groupFillsByRebalance, reportStaleFills } from '../books/stale-fills.js';
@@ -46,6 +46,7 @@ export function runBacktest(input: RunInput): Run {
     solves: computedRun.warnings,
     index: index.book,
     portfolio,
+    currency: readSecurityCurrency(index.book, document),
   });
   const staleFills = groupFillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);

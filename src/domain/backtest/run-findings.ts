@@ -1,6 +1,7 @@
 import { formatDay } from '../time/days.js';
 import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { Book, Gap } from '../books/book.js';
+import { reportJumps } from './price-jumps.js';
 import type { FindingGroups } from './run.js';
 
 /** Maximum number of warnings listed for a run. Further warnings are only counted. */
@@ -11,9 +12,11 @@ interface FindingsInput {
   readonly solves: readonly Finding[];
   readonly index: Book;
   readonly portfolio: Book;
+  /** Currency of the index. */
+  readonly currency: string;
 }
 
-export function groupFindings({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
+export function groupFindings({ decisions, solves, index, portfolio, currency }: FindingsInput): FindingGroups {
   const { sm } = index;
   const listExits = ({ silent }: Book): Finding[] =>
     silent.map(({ session, column }) => {
@@ -44,6 +47,7 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
     indexExits: listExits(index),
     portfolioExits: listExits(portfolio),
     rights,
+    jumps: reportJumps({ books: [index, portfolio], after: portfolio.from, currency }),
   };
 }
 
@@ -75,13 +79,20 @@ interface ReportedInput {
  * `FINDINGS_MAX`, followed by the number of omitted findings.
  */
 export function selectReportedFindings(
-  { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
+  { decisions, solves, indexExits, portfolioExits, rights, jumps }: FindingGroups,
   { assumptions, since }: ReportedInput,
 ): Finding[] {
   const isOfRun = ({ last_date: date }: Finding): boolean => date === undefined || date >= since;
   const atRebalances = [...decisions, ...solves].filter(isOfRun);
   const warnings = new Map<string, Finding>();
-  for (const finding of [...assumptions, ...mergeRecurring(atRebalances), ...indexExits, ...portfolioExits, ...rights])
+  for (const finding of [
+    ...assumptions,
+    ...mergeRecurring(atRebalances),
+    ...indexExits,
+    ...portfolioExits,
+    ...rights,
+    ...jumps,
+  ])
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const findings = [...warnings.values()];
   if (findings.length <= FINDINGS_MAX) return findings;

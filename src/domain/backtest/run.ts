@@ -84,6 +84,7 @@ export interface FindingGroups {
   readonly indexExits: readonly Finding[];
   readonly portfolioExits: readonly Finding[];
   readonly rights: readonly Finding[];
+  readonly jumps: readonly Finding[];
 }
 
 export interface RunInput {

@@ -9,6 +9,16 @@ export const JUMP_MAX = 0.5;
 /** Minimum growth in addition to the effect of an action without a warning: the inverse of the maximum growth. */
 const EXPLAINED_MIN = 1 / (1 + JUMP_MAX);
 
+/** Maximum relative move of a close that does not reflect an action. */
+const UNMOVED_MAX = 0.2;
+
+/**
+ * Limits between which a growth without actions is not a jump under any rounding. A product, which is cheaper than a
+ * quotient, decides this for most bars.
+ */
+const ORDINARY_MIN = 1.01 - JUMP_MAX;
+const ORDINARY_MAX = 0.99 + JUMP_MAX;
+
 /** Terms under which a holder receives everything that an action pays. */
 const WHOLE_RETURN = createSecurityTerms('total', '');
 
@@ -53,6 +63,18 @@ export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
     ({ low, high }) => low - 1 > JUMP_MAX || (isAdjusted ? high < EXPLAINED_MIN : 1 - high > JUMP_MAX),
   );
 }
+
+/** Returns true if a move without actions is so small that it is no jump. */
+export const isOrdinaryMove = (before: number, close: number): boolean =>
+  close > ORDINARY_MIN * before && close < ORDINARY_MAX * before;
+
+/** Returns true if a close moved. */
+export const isMoved = ({ before, close }: Pick<CloseStep, 'before' | 'close'>): boolean =>
+  Math.abs(close / before - 1) > UNMOVED_MAX;
+
+/** Returns true if the move of a close is a jump. A close that does not move with its actions is doubtful otherwise. */
+export const isReportedJump = (step: CloseStep, growth: UnexplainedGrowth): boolean =>
+  isJump(growth) && (step.actions.length === 0 || isMoved(step));
 
 /** Returns the unexplained growth that is nearest to 1. */
 export function findNearestGrowth({ growths }: UnexplainedGrowth): number {

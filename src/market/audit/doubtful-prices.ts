@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
-import { formatPrices } from '../content/price-text.js';
+import { formatPrices } from '#domain/numbers/price-text.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';

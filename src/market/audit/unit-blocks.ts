@@ -1,4 +1,4 @@
-import { formatPrices } from '../content/price-text.js';
+import { formatPrices } from '#domain/numbers/price-text.js';
 import type { DataWarning } from './data-warning.js';
 import { formatBarDay, type SecurityHistory } from './name-history.js';
 

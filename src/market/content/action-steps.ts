@@ -1,15 +1,13 @@
 import {
   computeUnexplainedGrowth,
   isJump,
+  isMoved,
   type CloseStep,
   type UnexplainedGrowth,
 } from '#domain/index-mathematics/unexplained-growth.js';
 import { readReference, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
-
-/** Maximum relative move of a close that does not reflect an action. */
-const UNMOVED_MAX = 0.2;
 
 /** Maximum number of sessions after an ex-date on which the price of another security is searched. */
 const SEARCHED_SESSIONS = 10;
@@ -63,8 +61,7 @@ export function listActionSteps(content: MarketContent, adjustment: Adjustment):
       findRelatedPrice,
     };
     const growth = computeUnexplainedGrowth(step);
-    const isMoved = Math.abs(step.close / step.before - 1) > UNMOVED_MAX;
-    return { ...step, n, from, to, growth, isJump: isJump(growth), isMoved };
+    return { ...step, n, from, to, growth, isJump: isJump(growth), isMoved: isMoved(step) };
   });
 }
 

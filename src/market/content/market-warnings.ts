@@ -1,23 +1,12 @@
 import { formatDay } from '#domain/time/days.js';
-import {
-  computeUnexplainedGrowth,
-  isJump,
-  JUMP_MAX,
-  type UnexplainedGrowth,
-} from '#domain/index-mathematics/unexplained-growth.js';
-import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
+import { describeJump } from '#domain/index-mathematics/jump-text.js';
+import { isOrdinaryMove, JUMP_MAX } from '#domain/index-mathematics/unexplained-growth.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { listActionSteps, type ActionStep } from './action-steps.js';
 import type { MarketContent } from './market-content.js';
-import { formatPrices } from './price-text.js';
+import { formatPrices } from '#domain/numbers/price-text.js';
 import type { Problem, Problems } from '../tables/problems.js';
-
-/**
- * Limits between which a growth is not a jump under any rounding. A product, which is cheaper than a quotient, decides
- * this for most bars.
- */
-const ORDINARY_MIN = 1.01 - JUMP_MAX;
-const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
 /**
  * Maximum number of sessions without a bar that gives no warning. The sessions may be inside a history or at its end.
@@ -74,7 +63,7 @@ export function warnOfMarket(content: MarketContent, adjustment: Adjustment, pro
       const last = lastClose[n]!;
       lastBar[n] = t;
       lastClose[n] = price;
-      if (previousRow === t - 1 && price > ORDINARY_MIN * last && price < ORDINARY_MAX * last) continue;
+      if (previousRow === t - 1 && isOrdinaryMove(last, price)) continue;
       if (previousRow >= 0) checkBar({ n, t, price }, previousRow, last);
     }
   }
@@ -90,7 +79,7 @@ function areOrdinary(close: Float64Array, row: number, assets: number): boolean 
   for (let cell = row; cell < row + assets; cell++) {
     const price = close[cell]!;
     const last = close[cell - assets]!;
-    if (!(price > ORDINARY_MIN * last && price < ORDINARY_MAX * last)) return false;
+    if (!isOrdinaryMove(last, price)) return false;
   }
   return true;
 }
@@ -194,31 +183,10 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
 
 /** Describes a move of a close that its actions do not explain. */
 function createUnexplainedJump(content: MarketContent, step: ActionStep): Problem {
-  const { n, from, to, before, close, actions } = step;
-  const [fromText, toText] = [from, to].map((t) => formatDay(content.dates[t]!));
-  const [beforeText, closeText] = formatPrices([before, close]);
-  const list = actions.map(
-    ({ type, value, exDay, related }) =>
-      `${type}${type === 'TICKER_CHANGE' ? ` to ${related}` : ` of ${value}`} on ${formatDay(exDay)}`,
-  );
-  const [{ low, high }] = step.growth.growths as [UnexplainedGrowth['growths'][number]];
-  const expected = low === high && low > 0 && step.growth.isAdjusted ? formatPrices([close / low])[0] : undefined;
-  const impliedText = expected === undefined ? 'which does not explain it' : `which implies ${expected}`;
-  return {
-    code: 'PRICE_JUMP',
-    path: formatBarPath(content, n, to),
-    message: `CLOSE went from ${beforeText} on ${fromText} to ${closeText} on ${toText} with ${list.join(' and ')}, ${impliedText}.${suggestInverse(step)}`,
-    value: close,
-  };
-}
-
-/** Suggests the inverse of the ratio of a split if it explains the move. */
-function suggestInverse(step: ActionStep): string {
-  const [action] = step.actions;
-  if (step.actions.length !== 1 || action === undefined || ACTION_KINDS[action.type] !== 'ratio') return '';
-  const ratio = 1 / action.value;
-  const isExplained = !isJump(computeUnexplainedGrowth({ ...step, actions: [{ ...action, value: ratio }] }));
-  return isExplained ? ` A ratio of ${Number(ratio.toPrecision(12))} explains the move.` : '';
+  const { n, from, to, close } = step;
+  const [fromDay, toDay] = [content.dates[from]!, content.dates[to]!];
+  const message = describeJump({ ...step, fromDay, toDay }, step.growth);
+  return { code: 'PRICE_JUMP', path: formatBarPath(content, n, to), message, value: close };
 }
 
 function formatBarPath({ identifiers, dates }: MarketContent, n: number, t: number): string {

@@ -83,7 +83,7 @@ export async function readSource(
     return {
       ...content,
       rows: countRowsByTable((tableKind) => rows[tableKind]),
-      files: readState.digests,
+      files: listInOrder(sourceFiles, readState.digests),
       unchangedTables: readState.unchangedTables,
     };
   } finally {
@@ -93,6 +93,12 @@ export async function readSource(
     ); // an error of opening is reported where the database is used
   }
 }
+
+/** Sorts digests in the order of their files, whatever the order of reading. */
+const listInOrder = (files: readonly SourceFile[], digests: readonly FileDigest[]): readonly FileDigest[] => {
+  const positions = new Map(files.map(({ label }, i) => [label, i]));
+  return digests.toSorted((a, b) => positions.get(a.label)! - positions.get(b.label)!);
+};
 
 const listParquetPaths = (files: readonly SourceFile[]) =>
   files.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));

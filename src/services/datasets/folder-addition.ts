@@ -88,19 +88,29 @@ export async function readFolderAddition(
     : undefined;
   if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
     return createAddition(unreadFiles.unchangedTables, unreadFiles.unchanged, { isWhole: false, read: part });
-  // Errors are reported for the whole folder. One file may have a column that another file lacks, and two files may
-  // contain the same bar.
-  const isRefused = part?.kind === 'refused';
-  const input = isRefused
-    ? { files, terms }
-    : { files: { ...unreadFiles.files, market: files.market }, known: unreadFiles.digests, terms };
-  const marketTaskResult = await folders.readFiles(source, files, input, options);
-  if (marketTaskResult.kind === 'refused') return marketTaskResult;
-  const otherUnchangedFiles = isRefused ? [] : unreadFiles.unchanged.filter(({ dataset: table }) => table !== 'market');
-  return createAddition(isRefused ? [] : unreadFiles.unchangedTables, otherUnchangedFiles, {
-    isWhole: true,
-    read: marketTaskResult,
-  });
+  const market =
+    part?.kind === 'refused'
+      ? part
+      : await folders.readFiles(
+          source,
+          files,
+          {
+            files: { ...unreadFiles.files, market: files.market },
+            knownDigests: unreadFiles.digests,
+            terms,
+          },
+          options,
+        );
+  if (market.kind === 'accepted')
+    return createAddition(
+      unreadFiles.unchangedTables,
+      unreadFiles.unchanged.filter(({ dataset: table }) => table !== 'market'),
+      { isWhole: true, read: market },
+    );
+  // Errors are reported for the whole folder. One file may have a column that another file lacks, two files may contain
+  // the same bar, and a table that was not read may state the exchanges that determine the days of instants.
+  const whole = await folders.readFiles(source, files, { files, terms }, options);
+  return whole.kind === 'refused' ? whole : createAddition([], [], { isWhole: true, read: whole });
 }
 
 /**

@@ -60,7 +60,7 @@ describe('findings of a run', () => {
   });
   const report = (decisions: readonly Finding[]) =>
     selectReportedFindings(
-      { decisions, solves: [], indexExits: [], portfolioExits: [], rights: [] },
+      { decisions, solves: [], indexExits: [], portfolioExits: [], rights: [], jumps: [] },
       { assumptions: [], since: '2024-02-01' },
     );
 

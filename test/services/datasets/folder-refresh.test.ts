@@ -52,6 +52,23 @@ test('a refresh gives the same content as a complete read of the folder, whateve
     }
   }));
 
+test('a refresh reads the days of instants by the exchanges of a reference table that did not change', () =>
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
+    // 15:00 in UTC is midnight of the next day in Tokyo.
+    await write({
+      ...createBars('first', ['A,2024-01-08T15:00:00Z,10', 'A,2024-01-09T15:00:00Z,11']),
+      'reference.csv': 'identifier,EXCHANGE\nA,XTKS\n',
+    });
+    await load();
+    expect((await store()).end).toBe('2024-01-10');
+    await write(createBars('second', ['A,2024-01-10T15:00:00Z,12']));
+    expect(await refresh()).toMatchObject({ rows_added: 1, end: '2024-01-11' });
+    // A changed file requires the whole market.
+    await write(createBars('second', ['A,2024-01-10T15:00:00Z,12', 'A,2024-01-11T15:00:00Z,13']));
+    expect(await refresh()).toMatchObject({ rows_added: 1, end: '2024-01-12' });
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
+  }));
+
 test('a table removed from the folder is removed from the store', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ ...createBars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });

@@ -1,8 +1,9 @@
 import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
+import { limitJumps } from '../price-jumps.js';
 import { groupFindings, sortByRebalance } from '../run-findings.js';
 import type { FindingGroups, RunEndState } from '../run.js';
-import type { Book, LevelsOnlyEnd } from '../../books/book.js';
+import { readSecurityCurrency, type Book, type LevelsOnlyEnd } from '../../books/book.js';
 import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import { countStale, type StaleFills } from '../../books/stale-fills.js';
 import type { RunCheckpoint } from './checkpoint.js';
@@ -23,6 +24,7 @@ export function createRemains(
     solves: solves.findings,
     index: index.book,
     portfolio,
+    currency: readSecurityCurrency(index.book, index.document),
   });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, storedFindings]) => [
@@ -38,6 +40,7 @@ export function createRemains(
     // Object.fromEntries loses the key type: every group is among the entries.
     findings: {
       ...(groups as unknown as FindingGroups),
+      jumps: limitJumps(groups.jumps!),
       decisions: sortByRebalance(underlyingFindings?.flat() ?? [...findings.decisions, ...index.findings]),
     },
     ...(underlyingFindings ? { decisionsBeneath: underlyingFindings } : {}),

@@ -217,3 +217,26 @@ describe('a review whose reference date is before the new sessions', () => {
     expect(tally).toMatchObject({ extended: 0, reasons: { breach: 1 } });
   });
 });
+
+test('jumps of held securities are reported by an extended run as by a full run, also after a session without a bar', () => {
+  const [, , secondDay, , , fifthDay, , seventhDay] = listWeekdays(10);
+  const tally = extendCase({
+    close: {
+      A: [100, 100, 30, 30, 30, 30, 30, 90, 90, 90],
+      // The previous bar of the jump is in the stored run, and the next one is not.
+      B: [100, 100, 100, 100, null, null, null, 300, 300, 300],
+      P: [100, 100, 100, 100, 100, 20, 20, 20, 20, 20],
+      // The spun-off security has no price on the session on which its parent falls.
+      KID: [null, null, null, null, null, null, null, 40, 40, 40],
+    },
+    universe: ['A', 'B', 'P'],
+    actions: [
+      { name: 'A', type: 'DIVIDEND', value: 0.01, ex: secondDay! },
+      { name: 'P', type: 'SPIN_OFF', value: 1, related: 'KID', ex: fifthDay! },
+      { name: 'A', type: 'SPLIT', value: 3, ex: seventhDay! },
+    ],
+    document: { pipeline: { weighting: { type: 'EqualWeight' } } },
+    rows: 6,
+  });
+  expect(tally).toMatchObject({ extended: 1, reasons: {} });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { limitJumps } from '#domain/backtest/price-jumps.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { repeatPrice, simulate } from './event-case.js';
+
+const listJumps = ({ findings }: Run) =>
+  findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => ({ path, message }));
+
+describe('a run reports the close of a held security', () => {
+  test('that falls by 70 % next to a dividend of 0.01', () => {
+    const run = simulate({
+      close: { A: [100, 100, 30, 30, 30, 30], B: repeatPrice(50) },
+      actions: [{ name: 'A', type: 'DIVIDEND', value: 0.01, ex: '2024-03-06' }],
+    });
+    expect(listJumps(run)).toEqual([
+      {
+        path: 'market[A 2024-03-06].CLOSE',
+        message:
+          'A is held, and its CLOSE went from 100.00 on 2024-03-05 to 30.00 on 2024-03-06 with DIVIDEND of 0.01 on 2024-03-06, which implies 99.99.',
+      },
+    ]);
+  });
+
+  test('that halves although its split of 0.5 doubles it', () => {
+    const run = simulate({
+      close: { A: [100, 100, 50, 50, 50, 50] },
+      actions: [{ name: 'A', type: 'SPLIT', value: 0.5, ex: '2024-03-06' }],
+    });
+    expect(listJumps(run)).toEqual([
+      {
+        path: 'market[A 2024-03-06].CLOSE',
+        message:
+          'A is held, and its CLOSE went from 100.00 on 2024-03-05 to 50.00 on 2024-03-06 with SPLIT of 0.5 on 2024-03-06, which implies 200.00. A ratio of 2 explains the move.',
+      },
+    ]);
+  });
+
+  test('that falls by 70 % while it is held without a bar for a session', () => {
+    const run = simulate({ close: { A: [100, 100, null, 30, 30, 30], B: repeatPrice(50) } });
+    expect(listJumps(run).map(({ path }) => path)).toEqual(['market[A 2024-03-07].CLOSE']);
+  });
+});
+
+describe('a run reports no close', () => {
+  test('whose actions of the day explain it: a split, or the value of a spun-off security', () => {
+    const split = simulate({
+      close: { A: [100, 100, 10, 10, 10, 10] },
+      actions: [{ name: 'A', type: 'SPLIT', value: 10, ex: '2024-03-06' }],
+    });
+    const spinOff = simulate({
+      close: { A: [100, 100, 30, 30, 30, 30], KID: [null, null, 70, 70, 70, 70] },
+      actions: [{ name: 'A', type: 'SPIN_OFF', value: 1, related: 'KID', ex: '2024-03-06' }],
+    });
+    expect([split, spinOff].flatMap(listJumps)).toEqual([]);
+  });
+
+  test('of a security that the index does not hold', () => {
+    expect(listJumps(simulate({ close: { A: repeatPrice(100), KID: [10, 10, 90, 90, 10, 10] } }))).toEqual([]);
+  });
+
+  test('before the first session of the run', () => {
+    const jump = { close: { A: [100, 300, 300, 300, 300, 300] } };
+    expect(listJumps(simulate(jump))).toHaveLength(1);
+    expect(listJumps(simulate({ ...jump, start: '2024-03-05' }))).toEqual([]);
+  });
+});
+
+test('jumps beyond the first 20 of a run are counted, in parts of a run as in the whole', () => {
+  const findings = Array.from({ length: 50 }, (_, i): Finding => ({
+    severity: 'warning',
+    code: 'PRICE_JUMP',
+    path: `market[${i}]`,
+    message: `${i}`,
+  }));
+  const whole = limitJumps(findings);
+  expect(whole.slice(0, 20)).toEqual(findings.slice(0, 20));
+  expect(whole.slice(20)).toEqual([expect.objectContaining({ code: 'PRICE_JUMP', path: '', count: 30 })]);
+  for (const cut of [0, 7, 21, 45]) {
+    const parts = [limitJumps(findings.slice(0, cut)), limitJumps(findings.slice(cut))];
+    expect(limitJumps(parts.flat())).toEqual(whole);
+  }
+});

@@ -105,7 +105,7 @@ function listLimits(row: ProgramRow, params: Readonly<Record<string, unknown>>):
         { side: 'upper', limit: row.aggregate, measure: measureSumAbove(row.trigger), part: 'aggregate' },
       ];
     case 'distance':
-      // Of the distances, only the one from zero weights is measured from holdings alone.
+      // Of the distances, only the one from zero weights is measured from holdings only.
       if (row.reference.some((weight) => weight !== 0)) throw new HoldingsOnlyError();
       return [{ side: 'upper', limit: row.limit.value, measure: grossExposure }];
     case 'tail':

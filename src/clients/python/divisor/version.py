@@ -1,2 +1,2 @@
 # Written from package.json by `npm run generate`.
-VERSION = "0.7.0"
+VERSION = "0.8.0"

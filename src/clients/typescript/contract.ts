@@ -2453,7 +2453,7 @@ export interface ConstraintRow {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow | PositionBoundsRow | RelativePositionBoundsRow | ActiveBoundsRow | GroupBoundsRow | ActiveGroupBoundsRow | TurnoverRow | TradeSizeRow | TrackingErrorRow | VolatilityRow | CVaRRow | CDaRRow | ActiveShareRow | EffectiveNumberRow | FactorExposureRow | WeightedAverageRow | BetaRow | LiquidityRow | LinearConstraintRow | ExcludeRow | FreezeRow | CardinalityRow | MinimumHoldingRow | GroupCardinalityRow | Concentration5_10_40Row | ConcentrationRICRow;
+export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | GrossExposureRow | LongOnlyRow | PositionBoundsRow | RelativePositionBoundsRow | ActiveBoundsRow | GroupBoundsRow | ActiveGroupBoundsRow | TurnoverRow | TradeSizeRow | TrackingErrorRow | VolatilityRow | CVaRRow | CDaRRow | ActiveShareRow | EffectiveNumberRow | FactorExposureRow | WeightedAverageRow | BetaRow | ExpectedReturnRow | LiquidityRow | LinearConstraintRow | ExcludeRow | FreezeRow | CardinalityRow | MinimumHoldingRow | GroupCardinalityRow | Concentration5_10_40Row | ConcentrationRICRow;
 
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
@@ -3969,6 +3969,24 @@ export interface ExcludeRow {
   readonly params?: ExcludeParams | undefined;
 }
 
+/** The annual expected return of the portfolio is at least a limit, before costs. It is computed from the expected returns of the request, which are required; their uncertainty is not deducted. */
+export interface ExpectedReturnParams {
+  /** Smallest annual expected return. Unit: fraction a year. */
+  readonly lower: number;
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
+  readonly soft?: number | null | undefined;
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  readonly priority?: number | undefined;
+}
+
+export interface ExpectedReturnRow {
+  readonly type: 'ExpectedReturn';
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
+  readonly id?: string | undefined;
+  /** Parameters of the type, by name. */
+  readonly params?: ExpectedReturnParams | undefined;
+}
+
 /** Annualised expected returns of the securities. */
 export type ExpectedReturns = FieldReturns | HistoricalReturns | CapmReturns | BlackLittermanReturns;
 
@@ -4930,6 +4948,24 @@ export interface GovernanceOverview {
   readonly latest_errors: readonly PublishedError[];
   /** Newest decisions with a reason about days of schedules; up to 5. */
   readonly latest_judgements: readonly Judgement[];
+}
+
+/** The sum of the absolute weights is at most a limit: 1.5 allows short positions of 0.25 if the weights add up to 1. Position bounds with a negative lower bound allow short positions. */
+export interface GrossExposureParams {
+  /** Largest sum of absolute weights. Unit: fraction. */
+  readonly upper: number;
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
+  readonly soft?: number | null | undefined;
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  readonly priority?: number | undefined;
+}
+
+export interface GrossExposureRow {
+  readonly type: 'GrossExposure';
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
+  readonly id?: string | undefined;
+  /** Parameters of the type, by name. */
+  readonly params?: GrossExposureParams | undefined;
 }
 
 export interface GroupAttributionRow {
@@ -7449,7 +7485,7 @@ export interface NextName {
   readonly marginal: number;
   /** Annualised expected return of the security by the model of the run. */
   readonly expected_return: number | null;
-  /** Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns. */
+  /** Minimum expected return at which the security would be held, with all other expected returns unchanged; null if neither the objective nor a binding ExpectedReturn constraint uses expected returns. */
   readonly entry_return: number | null;
 }
 

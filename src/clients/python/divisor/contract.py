@@ -2773,7 +2773,7 @@ class ConstraintRow(t.TypedDict):
     params: t.Mapping[str, t.Any]
 
 
-ConstraintRowBody = t.Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "CVaRRow", "CDaRRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
+ConstraintRowBody = t.Union["FullInvestmentRow", "WeightSumRow", "GrossExposureRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "CVaRRow", "CDaRRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "ExpectedReturnRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
 
 class _ConstraintRowInput(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
@@ -4464,6 +4464,31 @@ class ExcludeRow(_ExcludeRow, total=False):
     params: ExcludeParams
 
 
+class _ExpectedReturnParams(t.TypedDict):
+    #: Smallest annual expected return. Unit: fraction a year.
+    lower: float
+
+
+class ExpectedReturnParams(_ExpectedReturnParams, total=False):
+    """The annual expected return of the portfolio is at least a limit, before costs. It is computed from the expected returns of the request, which are required; their uncertainty is not deducted."""
+
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
+    soft: t.Optional[float]
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _ExpectedReturnRow(t.TypedDict):
+    type: t.Literal["ExpectedReturn"]
+
+
+class ExpectedReturnRow(_ExpectedReturnRow, total=False):
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
+    id: str
+    #: Parameters of the type, by name.
+    params: ExpectedReturnParams
+
+
 #: Annualised expected returns of the securities.
 ExpectedReturns = t.Union["FieldReturns", "HistoricalReturns", "CapmReturns", "BlackLittermanReturns"]
 
@@ -5554,6 +5579,31 @@ class GovernanceOverview(t.TypedDict):
     latest_errors: t.Sequence[PublishedError]
     #: Newest decisions with a reason about days of schedules; up to 5.
     latest_judgements: t.Sequence[Judgement]
+
+
+class _GrossExposureParams(t.TypedDict):
+    #: Largest sum of absolute weights. Unit: fraction.
+    upper: float
+
+
+class GrossExposureParams(_GrossExposureParams, total=False):
+    """The sum of the absolute weights is at most a limit: 1.5 allows short positions of 0.25 if the weights add up to 1. Position bounds with a negative lower bound allow short positions."""
+
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
+    soft: t.Optional[float]
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _GrossExposureRow(t.TypedDict):
+    type: t.Literal["GrossExposure"]
+
+
+class GrossExposureRow(_GrossExposureRow, total=False):
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
+    id: str
+    #: Parameters of the type, by name.
+    params: GrossExposureParams
 
 
 class GroupAttributionRow(t.TypedDict):
@@ -8346,7 +8396,7 @@ class NextName(t.TypedDict):
     marginal: float
     #: Annualised expected return of the security by the model of the run.
     expected_return: t.Optional[float]
-    #: Minimum expected return at which the security would be held, with all other expected returns unchanged; null for an objective without expected returns.
+    #: Minimum expected return at which the security would be held, with all other expected returns unchanged; null if neither the objective nor a binding ExpectedReturn constraint uses expected returns.
     entry_return: t.Optional[float]
 
 

@@ -161,7 +161,7 @@ export function describeObjectives(): void {
       const gross = run.weights.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
       expect(gross).toBeCloseTo(1.2, 8);
       expect(run.expected_return).toBeCloseTo(lower, 8);
-      expect(run.constraints.flatMap(({ label, binding }) => (binding ? [label] : []))).toEqual(
+      expect(run.constraints!.flatMap(({ label, binding }) => (binding ? [label] : []))).toEqual(
         expect.arrayContaining(['GrossExposure[gross]:upper', 'ExpectedReturn[floor]:lower']),
       );
       const preview = await service.ask<PreviewResponse>('POST', '/optimise/preview', {

@@ -96,7 +96,8 @@ interface Move {
 }
 
 function judgeMove({ sm, column, bar, session, before, close }: Move, rates: ExchangeRates): Finding | undefined {
-  const [fromDay, toDay] = [sm.barDay(bar, column), sm.barDay(session, column)];
+  const readDay = (ofSession: number) => sm.rows.dayOf(sm.market.fields.get('CLOSE')!, ofSession, column);
+  const [fromDay, toDay] = [readDay(bar), readDay(session)];
   const actions: CorporateAction[] = [];
   for (let i = sm.actions.starts[bar]!; i < sm.actions.starts[session + 1]!; i++) {
     const { column: of, action } = sm.actions.all[i]!;

@@ -55,12 +55,10 @@ export const TemplateDetail = defineObject(() => ({
     description:
       'Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.',
   }),
-  findings: z
-    .array(Finding)
-    .meta({
-      description:
-        'Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date.',
-    }),
+  findings: z.array(Finding).meta({
+    description:
+      'Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date.',
+  }),
 })).meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 

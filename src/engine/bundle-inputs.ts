@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import { createHash } from 'node:crypto';
 import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -69,7 +70,7 @@ const computeSha256 = (content: Uint8Array | string): string => createHash('sha2
 
 function selectKnownMarkets({ request }: BacktestPlan, market: MarketData, files: Files): DatedMarkets | undefined {
   if (request.as_known === undefined) return undefined;
-  const text = new TextDecoder().decode(getFile(files, KNOWN_FILE).slice());
+  const text = decodeUtf8(getFile(files, KNOWN_FILE));
   const { known_on: knownOn, earlier } = BundledVersions.parse(JSON.parse(text));
   return createDatedMarkets(market, {
     knownOn,

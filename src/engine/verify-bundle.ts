@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import { createHash } from 'node:crypto';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -107,7 +108,7 @@ function openBundle(
   }
 }
 
-const parseJson = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
+const parseJson = (bytes: Uint8Array): unknown => JSON.parse(decodeUtf8(bytes));
 const getReason = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
 const createRefusedVerdict = (fault: Fault): Api.BundleVerdict => ({
@@ -132,7 +133,7 @@ function readLog(
 ): { readonly entries: readonly PublicationEntry[]; readonly fault?: Fault } {
   const check = createLogCheck(null);
   const entries: PublicationEntry[] = [];
-  for (const line of new TextDecoder().decode(bytes.slice()).split('\n')) {
+  for (const line of decodeUtf8(bytes).split('\n')) {
     if (line === '') continue;
     const entry = parseText(line);
     const entryFault = check.next(entry);
@@ -163,7 +164,7 @@ function parseText(line: string): unknown {
 
 /** Returns the keys for the verification of signatures: the given keys, otherwise those of the bundle. */
 function collectKeys(bytes: Uint8Array, keysInput: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
-  const body = keysInput === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : keysInput;
+  const body = keysInput === undefined ? parseText(decodeUtf8(bytes)) : keysInput;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findTargets } from '#console/words/search.js';
+import { findTargets, listComparisons } from '#console/words/search.js';
 
 const createTarget = (text: string, kind: string) => ({ address: text, text, kind });
 const searchTargets = [
@@ -72,4 +72,15 @@ test('letters with gaps match several words in any order, and fewer words in ord
   expect(listTexts('lrgus')).toEqual(['Large companies US', 'US-LARGE-100 US large companies']);
   expect(listTexts('us lrg')).toEqual(['Large companies US', 'US-LARGE-100 US large companies']);
   expect(listTexts('ussml')).toEqual(['US Small 100']);
+});
+
+test('compare and ids open the comparison of the indices in the order of the text', () => {
+  const indices = [{ id: 'CORE' }, { id: 'CORE-40' }, { id: 'EW' }];
+  const listComparedTexts = (text: string) =>
+    listComparisons(text, indices).map(({ text: title, address }) => [title, address]);
+  const comparison = [['Compare CORE-40, EW', '/console/compare?ids=CORE-40%2CEW']];
+  expect(listComparedTexts('compare core-40 ew')).toEqual(comparison);
+  expect(listComparedTexts('comp CORE-40 with EW')).toEqual(comparison);
+  expect(listComparedTexts('compare core-40, ew and core-40')).toEqual(comparison);
+  expect(['compare core-40', 'compare core-40 x', 'com core ew', 'run core ew'].flatMap(listComparedTexts)).toEqual([]);
 });

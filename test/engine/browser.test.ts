@@ -80,7 +80,12 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
   beforeAll(async () => {
     if ('browser' in browserFailure) page = await browserFailure.browser.newPage();
     server = createServer(({ url }, answer) => {
-      if (url === '/') return answer.setHeader('content-type', 'text/html').end('<!doctype html><title>Engine</title>');
+      if (url === '/isolated')
+        answer
+          .setHeader('cross-origin-opener-policy', 'same-origin')
+          .setHeader('cross-origin-embedder-policy', 'require-corp');
+      if (url === '/' || url === '/isolated')
+        return answer.setHeader('content-type', 'text/html').end('<!doctype html><title>Engine</title>');
       answer.setHeader('content-type', 'text/javascript').end(readFileSync(`dist/engine${url!}`));
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
@@ -90,10 +95,14 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
     server.close();
   });
 
-  test('the complete results have the hashes that they have in Node', async () => {
+  test.each([
+    ['/', false],
+    ['/isolated', true],
+  ])('the complete results on the page %s have the hashes that they have in Node', async (path, isIsolated) => {
     const market = createExampleMarket({ names: 25, days: 420, seed: 3 });
     const request = { documents: [document, derivedDocument, pluginDocument], plugins: PLUGIN_EXAMPLES };
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
+    expect(await page.evaluate("typeof SharedArrayBuffer !== 'undefined'")).toBe(isIsolated);
     const { CLOSE, VOLUME } = market.arrays.fields;
     const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
     const sentText = JSON.stringify({ ...market, arrays: asLists }).replaceAll('null', '"NaN"');

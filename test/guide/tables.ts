@@ -34,7 +34,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['function', 'is', 'example'],
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
-  methodologies: () => formatMethodologySections(),
+  methodologies: () => methodologySections,
   evidence: () => formatEvidenceTable(),
   constraints: () => formatClassTable(CONSTRAINT_CLASSES),
   objectives: () => formatClassTable(OBJECTIVE_CLASSES),
@@ -136,16 +136,16 @@ function formatEvidenceTable(): string {
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
 /** Returns a section for each published methodology. It states the source, the inputs and the choices. */
-function formatMethodologySections(): string {
+async function formatMethodologySections(): Promise<string> {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
     calendars: openCalendars(),
     markets: { current: () => undefined, require: refuseMarket },
     jobs: { query: refuseMarket },
   });
-  return templates
-    .list()
-    .templates.map(({ id }) => templates.get(id, {}))
+  const { templates: summaries } = await templates.list();
+  const details = await Promise.all(summaries.map(({ id }) => templates.get(id, {})));
+  return details
     .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
       [
         `\n### ${title}\n`,
@@ -244,3 +244,5 @@ function formatParameterText({ name, required, default: fallback }: ParameterSpe
   if (required) return `**${name}**`;
   return fallback === undefined || fallback === null ? name : `${name} (${JSON.stringify(fallback)})`;
 }
+
+const methodologySections = await formatMethodologySections();

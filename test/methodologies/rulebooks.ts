@@ -33,6 +33,7 @@ import { runLargest100, createLeadersOfGroups } from './event-rules.js';
 import { runGrowth100, runLeaders40 } from './review-rules.js';
 import { createMinimumVolatility, createParisAligned } from './optimised-rules.js';
 import { runHierarchicalRiskParity } from './risk-rules.js';
+import { SIMPLE_RULEBOOKS } from './simple-rules.js';
 
 /** Rules by template id. The numbers of securities are scaled to this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
@@ -77,6 +78,7 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'phased-free-float': createPhasedFreeFloat,
   'paris-aligned': createParisAligned(100, 0.06),
   'minimum-volatility': createMinimumVolatility(60, 0.05),
+  ...SIMPLE_RULEBOOKS,
 };
 
 /** Rules with caps that no weight of the drawn store reaches, so they have a separate store. */

@@ -212,17 +212,78 @@ test('a store without shares, sectors and series cannot run the templates that r
   const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
   await service.ok('POST', '/data/import', { name: 'Bare', store_id: 'bare', activate: true, tables: { market } });
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  const runnableIds = templates.filter(({ can_run: canRun }) => canRun === true).map(({ id }) => id);
+  expect(runnableIds).toEqual(['simple-equal-weight']); // the others need a year of prices
   const listMissing = (id: string) =>
     templates
       .find((template) => template.id === id)!
       .needs.filter(({ missing }) => missing)
       .map(({ name }) => name);
-  expect(templates.map(({ can_run: canRun }) => canRun)).toEqual(templates.map(() => false));
   expect(listMissing('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
   expect(listMissing('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
   expect(listMissing('price-average')).toEqual(['AVERAGE']);
   const refusal = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
   expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
+});
+
+/** Creates the prices of securities on weekdays from 2018 to 2021. With a country, adds volumes and reference data. */
+function createPriceTables(count: number, country: string | null) {
+  const days = Array.from({ length: 4 * 365 }, (_, k) => new Date(Date.UTC(2018, 0, 2 + k))).filter(
+    (day) => day.getUTCDay() % 6 !== 0,
+  );
+  const rows = Array.from({ length: count }, (_, i) =>
+    days.map((day, t) => {
+      const close = 100 + i + 10 * Math.sin((t * (i + 2)) / 7 + i);
+      return [`S${i}`, day.toISOString().slice(0, 10), close, ...(country === null ? [] : [1e6])];
+    }),
+  ).flat();
+  const createTable = (columns: readonly string[], data: readonly unknown[][]) => ({
+    index: data.map((_, k) => k),
+    columns,
+    data,
+  });
+  const reference = createTable(
+    ['identifier', 'COUNTRY', 'ISSUER', 'SHARES_OUTSTANDING'],
+    Array.from({ length: count }, (_, i) => [`S${i}`, country, `Issuer ${i}`, 1e9]),
+  );
+  const market = createTable(['identifier', 'date', 'CLOSE', ...(country === null ? [] : ['VOLUME'])], rows);
+  return country === null ? { market } : { market, reference };
+}
+
+test('five templates run on twelve securities with prices alone, from a base date on which they have data', async () => {
+  const tables = createPriceTables(12, null);
+  await service.ok('POST', '/data/import', { name: 'Prices', store_id: 'prices', activate: true, tables });
+  const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  const ids = templates.filter(({ can_run: canRun }) => canRun === true).map(({ id }) => id);
+  const kinds = ['equal-weight', 'inverse-volatility', 'low-volatility', 'momentum', 'risk-parity'];
+  expect(ids).toEqual(kinds.map((kind) => `simple-${kind}`));
+  for (const id of ids) {
+    const name = `NEW-${id.toUpperCase()}`;
+    const { status } = await runHere(['index', 'new', '--from', id, '--id', name, '--url', service.url]);
+    expect([id, status, (await service.job(`/analytics/${name}/backtest`)).error]).toEqual([id, 0, null]);
+  }
+});
+
+test('a template runs from its default base date, and cannot run without a security that its rules select', async () => {
+  const tables = createPriceTables(12, 'FR');
+  await service.ok('POST', '/data/import', { name: 'France', store_id: 'france', activate: true, tables });
+  const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
+  const canRun = Object.fromEntries(templates.map((template) => [template.id, template.can_run]));
+  expect([canRun['ten-forty'], canRun['momentum-score'], canRun['rising-dividends']]).toEqual([false, true, false]);
+  const german = await service.ok<TemplateDetail>('GET', '/indices/templates/ten-forty');
+  expect(german.findings).toMatchObject([{ severity: 'error', code: 'NO_WEIGHT_DATA', path: 'base_date' }]);
+  expect(german.findings[0]!.message).toContain('"country"');
+  const { documents, findings } = await service.ok<TemplateDetail>('GET', '/indices/templates/momentum-score');
+  expect(findings).toEqual([]);
+  // 253 sessions to the end of the month before the base date: those of 2018 are fewer
+  expect(documents.map(({ base_date: date }) => date)).toEqual(['2019-02-02', '2019-02-02']);
+  for (const document of documents) {
+    const id = String(document['id']);
+    await service.ok('PUT', `/indices/${id}`, document);
+    expect((await service.job(`/analytics/${id}/backtest`)).error).toBeNull();
+  }
+  const early = await service.ok<TemplateDetail>('GET', '/indices/templates/momentum-score?base_date=2018-06-01');
+  expect(early.findings).toMatchObject([{ code: 'NO_WEIGHT_DATA', path: 'base_date' }]);
 });
 
 /** Returns the largest difference of a target weight over all reviews. The members must be equal in both. */

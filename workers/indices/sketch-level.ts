@@ -2,7 +2,7 @@ import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
 import { computeRollingVolatility } from '#domain/analytics/rolling.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -13,12 +13,15 @@ const WINDOW_SESSIONS = 60;
 
 /**
  * Computes the level of an index that is not stored, with its volatility and exposure. The level is computed at a
- * number of sessions from its base to the end of the market.
+ * number of sessions from its base to the last day.
  */
-export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, models, indexId, points }, control) =>
+export const sketchLevel: Task<'sketch-level'> = (
+  { market: handle, documents, models, indexId, points, until },
+  control,
+) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const end = market.dates.at(-1) ?? 0;
+    const end = until === undefined ? (market.dates.at(-1) ?? 0) : parseValidDay(until);
     const compositions = createQuestionComposer(
       { market, documents, models, until: end, engine },
       control,

@@ -1,4 +1,4 @@
-import type { SavedIndex } from '#clients/typescript/divisor.js';
+import type { MethodologyTemplateDetail, SavedIndex } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
@@ -23,7 +23,11 @@ export const templates = createViewCommand({
     })),
 });
 
-export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
+export const create: JobCommand<{
+  readonly saved: readonly SavedIndex[];
+  /** Reasons why the template cannot run on the served store. */
+  readonly findings: MethodologyTemplateDetail['findings'];
+}> = {
   summary: 'Create an index from a published methodology, with the indices that it needs.',
   words: [],
   flags: {
@@ -36,7 +40,7 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
     'base-date': {
       type: 'string',
       value: 'DATE',
-      help: 'Base date. Default: one year after the start of the served store.',
+      help: 'Base date. Default: the first date, at least one year after the start of the served store, on which the rules have their data.',
     },
     ...NOTE,
   },
@@ -44,7 +48,7 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
   async submit(client, _words, flags) {
     const from = flags.text('from');
     if (from === undefined) throw new UsageError('--from NAME is required; divisor index templates lists the names');
-    const { documents } = await client.call('getMethodologyTemplate', {
+    const { documents, findings } = await client.call('getMethodologyTemplate', {
       params: { methodology_id: from },
       query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
     });
@@ -55,13 +59,16 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
     const savedIndices: SavedIndex[] = [];
     for (const body of documents)
       savedIndices.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.
-    return { result: { saved: savedIndices } };
+    return { result: { saved: savedIndices, findings } };
   },
-  show: ({ saved }) =>
-    formatTable(
-      saved.flatMap(({ index, findings }) => [
-        ['stored', index.id],
-        ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
-      ]),
-    ),
+  show: ({ saved, findings: templateFindings }) =>
+    formatTable([
+      ...saved.flatMap(({ index, findings }) => [['stored', index.id], ...findings.map(formatFinding)]),
+      ...templateFindings.map(formatFinding),
+    ]),
 };
+
+const formatFinding = ({ severity, code, path, message }: MethodologyTemplateDetail['findings'][number]): string[] => [
+  severity,
+  `${code} ${path}: ${message}`,
+];

@@ -7267,7 +7267,7 @@ export interface MethodologyTemplateDetail {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store contains all required data, including exchange rates; null if no store is served. */
+  /** True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served. */
   readonly can_run: boolean | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];
@@ -7279,7 +7279,7 @@ export interface MethodologyTemplateDetail {
   readonly choices: readonly string[];
   /** Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store. */
   readonly documents: readonly Readonly<Record<string, unknown>>[];
-  /** Other data that the served store lacks, such as exchange rates. */
+  /** Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date. */
   readonly findings: readonly Finding[];
 }
 
@@ -7307,7 +7307,7 @@ export interface MethodologyTemplateSummary {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store contains all required data, including exchange rates; null if no store is served. */
+  /** True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served. */
   readonly can_run: boolean | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];

@@ -6,6 +6,7 @@ import { chooseTheme, THEMES } from '../state/theme.js';
 import { formatAddress, navigate } from '../state/location.js';
 import { findLastVisit } from '../state/recent.js';
 import { formatKeptAddress, isUnregistered } from '../state/stores.js';
+import { showToast } from '../state/toasts.js';
 import { startTour } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
@@ -34,7 +35,7 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
   return [
     ...indices.flatMap(({ id, store_id: store }) => [
       ...(may('run') && !isUnregistered(stores, store)
-        ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }), 'backtest')]
+        ? [createAction(`run ${id}`, `Run ${id}`, () => runStaleIndex(id), 'backtest')]
         : []),
       ...(may('write')
         ? [
@@ -59,6 +60,13 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
     createAction('print', 'Print the page', () => print()),
     createAction('shortcuts', 'Keyboard shortcuts', onShortcuts),
   ];
+}
+
+/** Runs an index if its run is stale. Otherwise reports that its run is current. */
+async function runStaleIndex(id: string): Promise<void> {
+  const answer = await runIndex(id, { if_stale: true });
+  if (answer !== undefined && !('created_at' in answer))
+    showToast('info', `The run of ${id} is current.`, { address: formatIndexAddress(id), text: 'Open' });
 }
 
 /** Starts the tour on the index that is open or was open last. */

@@ -17,7 +17,7 @@ import { formatMoment } from '../words/dates.js';
 import { formatJobAddress, formatJobId, describeSubject } from '../words/jobs.js';
 import { createActions } from './palette-actions.js';
 import { listFormTargets, listPartTargets, PAGE_TARGETS } from './palette-pages.js';
-import { findTargets, type Target } from '../words/search.js';
+import { findTargets, listComparisons, type Target } from '../words/search.js';
 import { useSecurityTargets } from './palette-securities.js';
 
 const SHOWN_MAX = 12;
@@ -113,7 +113,9 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  return findTargets([...all, ...listFormTargets(), ...actions, ...parts], text, securities).slice(0, SHOWN_MAX);
+  const comparisons = listComparisons(text, indices.data?.indices ?? []);
+  const found = findTargets([...all, ...listFormTargets(), ...actions, ...parts], text, securities);
+  return [...comparisons, ...found].slice(0, SHOWN_MAX);
 }
 
 /** Creates the search result for a job, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

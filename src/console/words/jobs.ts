@@ -12,7 +12,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   sync: 'Sync',
   load: 'Loading',
   refresh: 'Refresh',
-  generate: 'Market',
+  generate: 'Generation',
   sweep: 'Sweep',
   rerun: 'Rerun of stale indices',
   simulate: 'Simulation',

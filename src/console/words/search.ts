@@ -1,3 +1,5 @@
+import { formatCompareAddress } from './addresses.js';
+
 /** Search result: an address of the console, or an action. */
 export interface Target {
   /** Address, or for an action a unique name. */
@@ -107,4 +109,17 @@ function findPrefixEnd(word: string, letters: string, start: number): number {
   let end = start;
   for (const letter of word) if (letter === letters[end]) end++;
   return end;
+}
+
+/** Returns the action that compares the indices named by a text such as `compare CORE-40 EW`. Ids are complete. */
+export function listComparisons(text: string, indices: readonly { readonly id: string }[]): readonly Target[] {
+  const [verb = '', ...words] = text
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((word) => !['and', 'with', 'vs', ''].includes(word));
+  if (verb.length < 4 || !'compare'.startsWith(verb)) return [];
+  const found = words.map((word) => indices.find(({ id }) => id.toLowerCase() === word)?.id);
+  const ids = [...new Set(found)].filter((id) => id !== undefined);
+  if (ids.length < 2 || found.includes(undefined)) return [];
+  return [{ address: formatCompareAddress(ids), text: `Compare ${ids.join(', ')}`, kind: 'action' }];
 }

@@ -26,7 +26,7 @@ const summary = {
     .meta({ description: 'Columns, series and universes that the template requires in addition to closes.' }),
   can_run: z.boolean().nullable().meta({
     description:
-      'True if the served store contains all required data, including exchange rates; null if no store is served.',
+      'True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.',
   }),
   missing_rates: z
     .array(z.string())
@@ -55,7 +55,10 @@ export const TemplateDetail = defineObject(() => ({
     description:
       'Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.',
   }),
-  findings: z.array(Finding).meta({ description: 'Other data that the served store lacks, such as exchange rates.' }),
+  findings: z.array(Finding).meta({
+    description:
+      'Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date.',
+  }),
 })).meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
@@ -85,6 +88,6 @@ export const templateQuery = defineObject(() => ({
   }),
   base_date: IsoDate.optional().meta({
     description:
-      'Base date of every document. Default: the base date of the template, or one year after the start of the served store.',
+      'Base date of every document. Default: the first date, at least one year after the start of the served store, on which the rules have their data; without a store the base date of the template.',
   }),
 }));

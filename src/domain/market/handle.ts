@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import {
   type Adjustment,
   type CorporateAction,
@@ -204,7 +205,7 @@ function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: numb
   }
   return wantedPlaces.length === 0
     ? []
-    : (JSON.parse(`${new TextDecoder().decode(textBytes.subarray(0, position))}]`) as CorporateAction[]); // in the form that `createActionLines` writes
+    : (JSON.parse(`${decodeUtf8(textBytes.subarray(0, position))}]`) as CorporateAction[]); // in the form that `createActionLines` writes
 }
 
 const BRACKET = 91;
@@ -272,7 +273,7 @@ function* openByLine(handle: MarketHandle): Generator<void, MarketData> {
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     const to = end < 0 ? bytes.length : end;
-    const line = JSON.parse(new TextDecoder().decode(bytes.slice(from, to))) as Axes | Line; // in the form that `shareMarket` writes
+    const line = JSON.parse(decodeUtf8(bytes.slice(from, to))) as Axes | Line; // in the form that `shareMarket` writes
     if ('rows' in line) for (const [identifier, spells] of line.rows) rows.set(identifier, spells);
     else if ('actions' in line) for (const action of line.actions) actions.push(action);
     else if ('universes' in line) for (const spell of line.universes) universes.push(spell);

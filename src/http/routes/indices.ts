@@ -27,8 +27,10 @@ export function createIndexHandlers(
     },
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
-    listMethodologyTemplates: () => ({ json: templates.list() }),
-    getMethodologyTemplate: ({ params, query }) => ({ json: templates.get(params.methodology_id, query) }),
+    listMethodologyTemplates: async () => ({ json: await templates.list() }),
+    getMethodologyTemplate: async ({ params, query }) => ({
+      json: await templates.get(params.methodology_id, query),
+    }),
     getMethodologyTemplateLevel: async ({ params, signal }) => ({
       json: await templates.level(params.methodology_id, signal),
     }),

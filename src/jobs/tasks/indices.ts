@@ -53,6 +53,8 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
 export interface LevelSketchQuestion extends IndexQuestion {
   /** Maximum number of returned sessions. */
   readonly points: number;
+  /** YYYY-MM-DD, last day of the level. Default: the end of the market. */
+  readonly until?: string;
 }
 
 export interface LevelSketch {

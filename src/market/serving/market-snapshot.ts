@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import { Buffer } from 'node:buffer';
 import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
@@ -143,7 +144,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
   const textBytes = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
   await readInto(file, [textBytes], startBytes.length);
   // `encodeSnapshot` wrote the text, and the digest of the file was verified.
-  const head = JSON.parse(new TextDecoder().decode(textBytes)) as Head;
+  const head = JSON.parse(decodeUtf8(textBytes)) as Head;
   if (head.format !== FORMAT)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');
   return { head, end: startBytes.length + length };

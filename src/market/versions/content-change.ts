@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import type { MarketContent } from '../content/market-content.js';
 import { listChange, findPositions, type ListChange } from './list-change.js';
 import { TABLE_NAMES, encodeTables, type TableTexts } from './table-texts.js';
@@ -119,7 +120,7 @@ const LENGTH_BYTES = 4;
 /** Decodes a change. @throws Error if the bytes are not a change */
 export function unpackChange(raw: Uint8Array): ContentChange {
   const length = new DataView(raw.buffer, raw.byteOffset).getUint32(0, true);
-  const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
+  const text = decodeUtf8(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
   const { fields, ...rest } = JSON.parse(text) as Header; // written by `packChange`
   let offset = LENGTH_BYTES + length;
   const takeBytes = (byteLength: number): ArrayBuffer => {

@@ -14,20 +14,20 @@ import {
 } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
-import { formatDay } from '#domain/time/days.js';
+import { assertNoErrors, ERRORS, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
+import { addMonths, formatDay, parseValidDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 
 /** Published methodologies that are part of the service. Each lists the data that the served store lacks for it. */
 export interface MethodologyTemplates {
-  list(): TemplateCollection;
+  list(): Promise<TemplateCollection>;
   /** Returns a template with its documents. @throws Refusal TEMPLATE_NOT_FOUND */
   get(
     id: string,
     terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
-  ): TemplateDetail;
+  ): Promise<TemplateDetail>;
   /**
    * Computes the level of a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
    * of a run of the documents
@@ -65,10 +65,22 @@ interface FittedTemplate {
 
 type Replacements = Pick<TemplateTerms, 'currency' | 'calendar'>;
 
+/** Result of a trial of a template on a market. */
+interface Trial {
+  /** First base date of those tried on which every document has a composition, otherwise the first one tried. */
+  readonly baseDate: string;
+  /** Reason why no base date has a composition; null if one has. */
+  readonly problem: Finding | null;
+}
+
+/** Market with the handle by which computations read it. */
+type ServedMarket = Pick<ReturnType<Markets['require']>, 'handle' | 'market'>;
+
 /** Results on a market, by template. */
 interface TemplateResults {
   readonly fits: Map<string, FittedTemplate>;
   readonly levels: Map<string, TemplateLevel>;
+  readonly trials: Map<string, Promise<Trial>>;
 }
 
 /** Meanings of columns that any store may have. */
@@ -95,7 +107,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   const answers = new WeakMap<MarketData, TemplateResults>();
   function getResultsOn(market: MarketData): TemplateResults {
-    const cachedResults = answers.get(market) ?? { fits: new Map(), levels: new Map() };
+    const cachedResults = answers.get(market) ?? { fits: new Map(), levels: new Map(), trials: new Map() };
     answers.set(market, cachedResults);
     return cachedResults;
   }
@@ -119,6 +131,60 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     return fit;
   }
 
+  /** Returns the reason why documents have no composition on their base date; null if all have one. */
+  async function findProblem(
+    { handle, market }: ServedMarket,
+    documents: readonly IndexDocument[],
+  ): Promise<Finding | null> {
+    const byId = Object.fromEntries(documents.map((document) => [document.id, document]));
+    const until = formatDay(Math.min(parseValidDay(documents[0]!.base_date) + TRIAL_DAYS, market.dates.at(-1)!)); // a template has documents
+    try {
+      for (const { id } of documents) {
+        const question = { market: handle, documents: byId, indexId: id, points: 1, until };
+        await jobs.query('sketch-level', question, new AbortController().signal);
+      }
+      return null;
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || ERRORS[failure.code].status !== 422) throw failure;
+      return { severity: 'error', code: 'NO_WEIGHT_DATA', path: 'base_date', message: failure.message };
+    }
+  }
+
+  /** Searches for the first base date on which a template has compositions. Each is tried by a run of a few sessions. */
+  async function searchBaseDate(preparedTemplate: PreparedTemplate, served: ServedMarket): Promise<Trial> {
+    const { template } = preparedTemplate;
+    const { replacements } = fitToMarket(preparedTemplate, served.market);
+    let firstProblem: Finding | null = null;
+    const baseDates = listBaseDates(served.market);
+    for (const baseDate of baseDates) {
+      const problem = await findProblem(served, parseDocuments(template, calendars, { baseDate, ...replacements }));
+      if (problem === null) return { baseDate, problem };
+      firstProblem ??= problem;
+    }
+    return { baseDate: baseDates[0]!, problem: firstProblem };
+  }
+
+  /**
+   * Returns the base date of a template on the served market; undefined without a market, and if the market lacks data
+   * that the template reads. A market is searched once. The search is independent of the request that starts it.
+   */
+  async function findTrial(preparedTemplate: PreparedTemplate): Promise<Trial | undefined> {
+    const served = markets.current();
+    if (served === undefined || served.market.dates.length === 0) return undefined;
+    const { needs, findings } = fitToMarket(preparedTemplate, served.market);
+    if (needs.length > 0 || findings.length > 0) return undefined;
+    const { trials } = getResultsOn(served.market);
+    const { id } = preparedTemplate.template;
+    const trial = trials.get(id) ?? searchBaseDate(preparedTemplate, served);
+    trials.set(id, trial);
+    try {
+      return await trial;
+    } catch (failure) {
+      trials.delete(id);
+      throw failure;
+    }
+  }
+
   function requireTemplate(id: string): PreparedTemplate {
     const template = getTemplates().get(id);
     if (template !== undefined) return template();
@@ -140,7 +206,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  function createSummary(preparedTemplate: PreparedTemplate) {
+  function createSummary(preparedTemplate: PreparedTemplate, trial: Trial | undefined) {
     const market = markets.current()?.market;
     const fit = market === undefined ? undefined : fitToMarket(preparedTemplate, market);
     const { id, title, kind, style, source, meanings } = preparedTemplate.template;
@@ -156,7 +222,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
         meaning: meanings[name] ?? STANDARD_COLUMNS[name] ?? name,
         missing: fit?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
-      can_run: fit === undefined ? null : fit.needs.length === 0 && fit.findings.length === 0,
+      can_run: fit === undefined ? null : trial?.problem === null,
       missing_rates: listMissingRates(fit?.findings ?? []),
       target_count: findTargetCount(preparedTemplate.documents),
       index_ids: preparedTemplate.documents.map((document) => document.id),
@@ -164,21 +230,34 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...getTemplates().values()].map((getTemplate) => createSummary(getTemplate())) }),
+    async list() {
+      const templates: TemplateCollection['templates'] = [];
+      for (const getTemplate of getTemplates().values()) {
+        const template = getTemplate();
+        templates.push(createSummary(template, await findTrial(template)));
+      }
+      return { templates };
+    },
     listChecks: () =>
       [...getTemplates()].map(([id, check]) => ({ name: `methodology template ${id}`, run: () => void check() })),
-    get(id, { index_id: indexId, base_date: requestedDate }) {
+    async get(id, { index_id: indexId, base_date: requestedDate }) {
       const preparedTemplate = requireTemplate(id);
-      const market = markets.current()?.market;
-      const baseDate = requestedDate ?? (market === undefined ? undefined : findFirstBaseDate(market));
-      const fit = market === undefined ? undefined : fitToMarket(preparedTemplate, market);
-      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate, ...fit?.replacements });
+      const { template } = preparedTemplate;
+      const trial = await findTrial(preparedTemplate);
+      const served = markets.current();
+      const fit = served && fitToMarket(preparedTemplate, served.market);
+      const baseDate = requestedDate ?? trial?.baseDate ?? (served && findFirstBaseDate(served.market));
+      const documents = createTemplateDocuments(template, { indexId, baseDate, ...fit?.replacements });
+      const problem =
+        served !== undefined && trial?.problem === null && requestedDate !== undefined
+          ? await findProblem(served, parseDocuments(template, calendars, { baseDate, ...fit?.replacements }))
+          : trial?.problem;
       return {
-        ...createSummary(preparedTemplate),
+        ...createSummary(preparedTemplate, trial),
         index_ids: documents.map((document) => String(document['id'])),
-        choices: preparedTemplate.template.choices,
+        choices: template.choices,
         documents,
-        findings: [...(fit?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
+        findings: [...(fit?.findings ?? []), ...(problem ? [problem] : [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {
@@ -190,7 +269,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const { findings, replacements } = fitToMarket(preparedTemplate, market);
       assertNoErrors('template', findings);
       const latestDate = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
-      const earliestDate = findFirstBaseDate(market);
+      const earliestDate = (await findTrial(preparedTemplate))?.baseDate ?? findFirstBaseDate(market);
       const baseDate = latestDate > earliestDate ? latestDate : earliestDate;
       const documents = Object.fromEntries(
         parseDocuments(preparedTemplate.template, calendars, { baseDate, ...replacements }).map((indexDocument) => [
@@ -220,6 +299,20 @@ function findReplacements(
   if (documents.every((document) => findMissingRates(market, document).length === 0)) return {};
   const { currency, calendar } = findIndexDefaults(market, calendars);
   return currency === null ? {} : { currency, calendar: calendar ?? undefined };
+}
+
+/** Days of a trial from its base date. A base date without a session begins on the next one, after any holidays. */
+const TRIAL_DAYS = 14;
+
+/** Months after the first base date of a market at which templates are tried. */
+const TRIAL_MONTHS = [0, 1, 2, 3, 6, 9, 12, 18, 24, 36, 48, 72, 96, 120, 180, 240, 300] as const;
+
+/** Returns the base dates that are tried on a market, ascending; at least one. */
+function listBaseDates(market: MarketData): readonly string[] {
+  const firstDate = findFirstBaseDate(market);
+  const lastDate = formatDay(market.dates.at(-1)!);
+  const laterDates = TRIAL_MONTHS.map((months) => formatDay(addMonths(parseValidDay(firstDate), months)));
+  return laterDates.filter((date, i) => i === 0 || date < lastDate);
 }
 
 const listMissingRates = (findings: readonly Finding[]): string[] => [

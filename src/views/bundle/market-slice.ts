@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import {
   DateDay,
   Dictionary,
@@ -113,7 +114,7 @@ function createDoubles(data: Float64Array): Data<Float64> {
  * @throws Error if the files are not a market slice
  */
 export function decodeSlice(files: MarketFiles): MarketData {
-  const tables = JSON.parse(new TextDecoder().decode(files['tables.json'])) as SliceTables; // the caller has verified the hash
+  const tables = JSON.parse(decodeUtf8(files['tables.json'])) as SliceTables; // the caller has verified the hash
   const { identifiers, reference, series, dates: days, ...rest } = tables;
   const dates = Int32Array.from(days);
   return {

@@ -1,3 +1,5 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
+
 /** Size of a tar record in bytes. */
 const RECORD = 512;
 
@@ -62,7 +64,7 @@ export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
     const header = Uint8Array.from(archive.subarray(offset, offset + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
     const readText = (from: number, length: number): string =>
-      new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;
+      decodeUtf8(header.subarray(from, from + length)).split('\0')[0]!;
     const checksum = Number.parseInt(readText(FIELDS.checksum, 8), 8);
     header.fill(32, FIELDS.checksum, FIELDS.checksum + 8);
     if (computeChecksum(header) !== checksum) throw new Error(`the header at byte ${offset} is damaged`);

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import { readDecimals } from '../rounded.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
@@ -159,7 +160,7 @@ export function createRunFigures({
   stale = null,
 }: StoredRun): RunFigures {
   const { header } = columns;
-  const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // this engine wrote the JSON
+  const overview = JSON.parse(decodeUtf8(storedOverview)) as OverviewView; // this engine wrote the JSON
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
   const getLabels = callOnce(() => readStoredLabels(columns));

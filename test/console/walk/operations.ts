@@ -119,9 +119,9 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Jobs', exact: true }).click();
     const request = { store_id: 'large', assets: 1000, start: '2006-01-03', activate: false };
     expect((await service.ask('POST', '/data/synthetic', request)).status).toBe(202);
-    await page.getByRole('button', { name: /^Cancel Market/ }).click();
+    await page.getByRole('button', { name: /^Cancel Generation/ }).click();
     await page.getByRole('row', { name: /large .*cancelled/ }).click();
-    await page.getByRole('complementary', { name: 'Market large' }).getByText('The job was cancelled.').waitFor();
+    await page.getByRole('complementary', { name: 'Generation large' }).getByText('The job was cancelled.').waitFor();
     const { body } = await service.ask<JobStatus>('GET', '/jobs/generate:large');
     expect(body.status).toBe('cancelled');
     await page.keyboard.press('Escape');

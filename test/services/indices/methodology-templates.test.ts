@@ -8,7 +8,7 @@ const refuseCall = (): never => {
   throw new Error('no store is served');
 };
 
-test('templates that were checked one by one are those that a request checks at once', () => {
+test('templates that were checked one by one are those that a request checks at once', async () => {
   let reads = 0;
   const someMethodologies = readMethodologies().slice(0, 3);
   const input = {
@@ -21,10 +21,10 @@ test('templates that were checked one by one are those that a request checks at 
   const checks = templates.listChecks();
   expect(checks.map(({ name }) => name)).toEqual(someMethodologies.map(({ id }) => `methodology template ${id}`));
   for (const { run } of checks) run();
-  const listedTemplates = templates.list();
+  const listedTemplates = await templates.list();
   expect(reads).toBe(1);
   expect(listedTemplates.templates.map(({ id }) => id)).toEqual(someMethodologies.map(({ id }) => id));
-  expect(listedTemplates).toEqual(createMethodologyTemplates(input).list());
+  expect(listedTemplates).toEqual(await createMethodologyTemplates(input).list());
 });
 
 test('the check of a template throws if a column of its rules is not described, and other checks do not', () => {
@@ -44,7 +44,7 @@ test('the check of a template throws if a column of its rules is not described, 
   expect(() => valid!.run()).not.toThrow();
 });
 
-test('templates have the currency and the calendar of a store without exchange rates, unless they state a currency', () => {
+test('templates have the currency and the calendar of a store without exchange rates, unless they state a currency', async () => {
   const dates = ['2024-03-04', '2024-03-05'];
   const reference = { A: { CURRENCY: 'EUR', EXCHANGE: 'XETR' } };
   const createTemplatesOn = (close: Record<string, number[]>) =>
@@ -52,39 +52,35 @@ test('templates have the currency and the calendar of a store without exchange r
       read: readMethodologies,
       calendars: openCalendars(),
       markets: { current: () => ({ market: buildMarket({ dates, close, reference }) }) as never, require: refuseCall },
-      jobs: { query: refuseCall },
+      jobs: { query: () => Promise.resolve({}) as never },
     });
   const templates = createTemplatesOn({ A: [100, 101] });
-  const calm = templates.get('low-volatility', {});
+  const calm = await templates.get('low-volatility', {});
   expect(calm.documents.map(({ currency, calendar }) => [currency, calendar])).toEqual([
     ['EUR', 'XETR'],
     ['EUR', 'XETR'],
   ]);
   expect(calm.missing_rates).toEqual([]);
-  expect(templates.get('risk-control', {}).documents.map(({ currency }) => currency)).toEqual([
-    'EUR',
-    undefined,
-    undefined,
-  ]);
-  const quanto = templates.get('quanto', {});
+  const riskControl = await templates.get('risk-control', {});
+  expect(riskControl.documents.map(({ currency }) => currency)).toEqual(['EUR', undefined, undefined]);
+  const quanto = await templates.get('quanto', {});
   expect(quanto.documents.map(({ currency }) => currency)).toEqual([undefined, 'EUR', 'EUR']);
   expect(quanto.missing_rates).toContain('EURUSD');
-  const restrictedIds = templates
-    .list()
-    .templates.flatMap(({ id, missing_rates: rates }) => (rates.length > 0 ? [id] : []));
+  const { templates: summaries } = await templates.list();
+  const restrictedIds = summaries.flatMap(({ id, missing_rates: rates }) => (rates.length > 0 ? [id] : []));
   expect(restrictedIds).toEqual(['currency-hedged', 'quanto']);
   const withRate = createTemplatesOn({ A: [100, 101], EURUSD: [1.1, 1.1] });
-  expect(withRate.get('low-volatility', {}).documents[0]).not.toHaveProperty('currency');
+  expect((await withRate.get('low-volatility', {})).documents[0]).not.toHaveProperty('currency');
 });
 
-test('the target of a template is the count of its last selection rule', () => {
+test('the target of a template is the count of its last selection rule', async () => {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
     calendars: openCalendars(),
     markets: { current: () => undefined, require: refuseCall },
     jobs: { query: refuseCall },
   });
-  const targets = new Map(templates.list().templates.map(({ id, target_count: count }) => [id, count]));
+  const targets = new Map((await templates.list()).templates.map(({ id, target_count: count }) => [id, count]));
   const ids = ['fixed-count-600', 'low-volatility', 'developed-net', 'blend-60-40'];
   expect(ids.map((id) => targets.get(id))).toEqual([600, 100, null, null]);
 });

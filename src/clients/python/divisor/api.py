@@ -252,7 +252,7 @@ class Operations:
         """Returns one published methodology as index documents that can be stored.
 
         :param index_id: Id of the index, and prefix of the ids of its other documents. Default: the ids of the template.
-        :param base_date: Base date of every document. Default: the base date of the template, or one year after the start of the served store.
+        :param base_date: Base date of every document. Default: the first date, at least one year after the start of the served store, on which the rules have their data; without a store the base date of the template.
         :param store_id: Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.
         """
         return cast("c.MethodologyTemplateDetail", self._transport.json("GET", f"/indices/templates/{word(methodology_id)}", query={"index_id": index_id, "base_date": base_date, "store_id": store_id}))

@@ -8147,7 +8147,7 @@ class MethodologyTemplateDetail(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store contains all required data, including exchange rates; null if no store is served.
+    #: True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.
     can_run: t.Optional[bool]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]
@@ -8159,7 +8159,7 @@ class MethodologyTemplateDetail(t.TypedDict):
     choices: t.Sequence[str]
     #: Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.
     documents: t.Sequence[t.Mapping[str, t.Any]]
-    #: Other data that the served store lacks, such as exchange rates.
+    #: Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date.
     findings: t.Sequence[Finding]
 
 
@@ -8187,7 +8187,7 @@ class MethodologyTemplateSummary(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store contains all required data, including exchange rates; null if no store is served.
+    #: True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.
     can_run: t.Optional[bool]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import type { DatedSeries } from '../../analytics/relative.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import { readMember, type RecordExtension } from '../record/field.js';
@@ -54,7 +55,7 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   };
   const jsonFields = JSON_FIELDS.extend(before.plain, source, extension);
   const otherFields = ARRAY_FIELDS.extend(before.rest, source, extension);
-  const extendedRebalances = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, extension);
+  const extendedRebalances = REBALANCES.extend(JSON.parse(decodeUtf8(rebalances)), source, extension);
   for (const array of pools.added.f64) assertFinite(array);
   const benchmark = readMember(otherFields, 'benchmark');
   const encoder = new TextEncoder();

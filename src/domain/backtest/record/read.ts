@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import type { ComparedIdentifiers, ArraySource, WeightsFrame } from './field.js';
 import { readNumbersAt, type StoredNumbers } from './number-places.js';
 import { JSON_FIELDS, ARRAY_FIELDS, type RunRecord } from './schema.js';
@@ -10,7 +11,7 @@ export interface Description {
 }
 
 export function readDescription(bytes: Uint8Array): Description {
-  return JSON.parse(new TextDecoder().decode(bytes)) as Description; // Written by packRecord or extendRecord.
+  return JSON.parse(decodeUtf8(bytes)) as Description; // Written by packRecord or extendRecord.
 }
 
 /** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if a part is missing */

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { ONE_BASE_VERSION, SEGMENTS_VERSION, WHOLE_VERSION, type BlockPosition, type RunHeader } from './header.js';
 import { MAGIC, PREAMBLE_BYTES } from './block-placement.js';
@@ -10,13 +11,12 @@ import type { RangeReader } from './segments.js';
  */
 export function readHeader(rangeReader: RangeReader): RunHeader {
   const preamble = rangeReader(0, PREAMBLE_BYTES);
-  const isRun =
-    preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
+  const isRun = preamble.length === PREAMBLE_BYTES && decodeUtf8(preamble.subarray(0, MAGIC.length)) === MAGIC;
   if (!isRun) throw createUnreadableError('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
     // `createColumns` of this or an earlier version wrote the header.
-    const header = JSON.parse(new TextDecoder().decode(rangeReader(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
+    const header = JSON.parse(decodeUtf8(rangeReader(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;
     if (isOneBase(header)) return upgradeHeader(header);

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '#base/text/utf8.js';
 import type { DatedSeries } from '../../analytics/relative.js';
 import { readMember, type ArraySource } from '../record/field.js';
 import {
@@ -55,7 +56,7 @@ export function readLatestWeights(columns: RunColumns): Float64Array {
 }
 
 function readPackedRebalances(columns: RunColumns): unknown {
-  return JSON.parse(new TextDecoder().decode(columns.u8('snapshots')));
+  return JSON.parse(decodeUtf8(columns.u8('snapshots')));
 }
 
 /** Creates a source for the fields of a record, except recent weights. */

@@ -92,7 +92,8 @@ test('every template that ships has rules written down in plain code, and runs o
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
   const all = new Set(Object.values(MARKETS).flatMap(({ rulebooks }) => Object.keys(rulebooks)));
   expect(templates.map(({ id }) => id)).toEqual([...all].toSorted());
-  const drawnIds = Object.keys(MARKETS.drawn.rulebooks);
+  // Templates with limits for more securities than the market has run only with scaled limits.
+  const drawnIds = Object.keys(MARKETS.drawn.rulebooks).filter((id) => SCALED_TEXTS[id] === undefined);
   expect(templates.filter(({ id, can_run: canRun }) => drawnIds.includes(id) && canRun !== true)).toEqual([]);
 });
 

@@ -205,7 +205,7 @@ def asset(held, name):
     snapshots = record(RUN)['index']['target']['rebalances']
     histories = {key: {s['date']: s[key][name] for s in snapshots if name in s['weights']} for key in ('weights', 'uncapped_weights')}
     return {
-        'beta': np.cov(a, b)[0, 1] / b.var(ddof=1), 'correlation': np.corrcoef(a, b)[0, 1] if a.any() else 0, 'tracking_error': (a - b).std(ddof=1) * YEAR**0.5,
+        'beta': np.cov(a, b)[0, 1] / b.var(ddof=1), 'correlation': np.corrcoef(a, b)[0, 1] if a.any() else 0, 'tracking_error': (a - b).std(ddof=1) * (YEAR * len(a) / (at[-1] - at[0]))**0.5,
         'total_return': own[-1] / own[0] - 1, 'index_return': run[-1] / run[0] - 1, 'excess_return': own[-1] / own[0] - run[-1] / run[0],
         'observations': len(at), 'rebalances_held': len(histories['weights']),
         'price': {'index': [DAYS[t] for t in at], 'data': [price[DAYS[t]] for t in at]},
@@ -244,6 +244,7 @@ def shrunk(returns):
 def shares(names, positions):
     covered, uncovered, returns = panel(sorted(names))
     x = np.array([positions(name) for name in covered])
+    x *= sum(abs(positions(name)) for name in names) / abs(x).sum()  # what is not covered has the risk of the rest
     moved = shrunk(returns) @ x
     total = np.sqrt(x @ moved)
     return total, dict(zip(covered, x * moved / total)), uncovered
@@ -369,15 +370,17 @@ def factor_risk(own, other, day, fit):
     held, compared = ({n: w for n, w in zip(h.names, h.weights[t]) if w > 0} if h else {} for h in (own, other))
     covered, uncovered, returns = panel(sorted({*held, *compared}))
     a = np.array([held.get(name, 0) - compared.get(name, 0) for name in covered])
+    gross = abs(a).sum() + sum(abs(held.get(name, 0) - compared.get(name, 0)) for name in uncovered)
+    share = abs(a).sum() / gross
+    a /= share
     labels, b, fitted, rest = fit(covered, returns)
     f = YEAR * np.cov(fitted.T, ddof=1).reshape(len(labels), len(labels))
     x = b.T @ a
     factor, specific = x @ f @ x, (a * a * YEAR * rest.var(0, ddof=1)).sum()
     parts = x * (f @ x) / factor
-    gross = abs(a).sum() + sum(abs(held.get(name, 0) - compared.get(name, 0)) for name in uncovered)
     return {
         'as_of': day, 'factor_variance': factor, 'specific_variance': specific, 'total_variance': factor + specific, 'factor_share': factor / (factor + specific),
-        'tracking_error' if other else 'volatility': np.sqrt(factor + specific), 'reconciles': True, 'covered_weight': abs(a).sum() / gross, 'uncovered': uncovered,
+        'tracking_error' if other else 'volatility': np.sqrt(factor + specific), 'reconciles': True, 'covered_weight': share, 'uncovered': uncovered,
         'factors': labels, 'contributions': dict(zip(labels, parts)), 'exposures': dict(zip(labels, x)),
     }
 

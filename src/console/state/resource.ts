@@ -63,7 +63,10 @@ interface SharedRequest {
  * do a page and the code that prefetches for it.
  */
 const sharedRequests = new Map<string, SharedRequest>();
-/** Time in ms in which further components use a response, unless data may have changed before. */
+/**
+ * Time in ms in which further components of a page use a response, unless data may have changed before. Another page
+ * sends its own request.
+ */
 const SHARED_MS = 2000;
 
 function forgetRequest(key: string, request: SharedRequest): void {
@@ -82,7 +85,11 @@ function sendRequest(key: string, ask: (signal: AbortSignal) => Promise<unknown>
 /** @param isRepeat true if the request must be sent again */
 function joinRequest(key: string, ask: (signal: AbortSignal) => Promise<unknown>, isRepeat: boolean): SharedRequest {
   const earlier = sharedRequests.get(key);
-  const isUsable = earlier !== undefined && !isRepeat && earlier.version === worldVersion.peek();
+  const isUsable =
+    earlier !== undefined &&
+    !isRepeat &&
+    earlier.version === worldVersion.peek() &&
+    (earlier.users > 0 || !earlier.isAnswered);
   const request = isUsable ? earlier : sendRequest(key, ask);
   request.users++;
   return request;

@@ -24,8 +24,8 @@ export function describeDoctor(): void {
       const folder = await createFolder();
       const configText = (await runHere(['config', '--home', folder, ...flags])).out
         .split('\n')
-        .find((line) => line.startsWith('dataRoots'))!;
-      const value = configText.split(/ {2,}/)[1]!;
+        .find((line) => line.startsWith('--data-roots '))!;
+      const value = configText.split(/ {2,}/)[2]!;
       expect(value).toBe(flags.length === 0 ? folder : '/usr, /absent/place');
       const { out } = await runHere(['doctor', '--home', folder, '--port', '0', ...flags]);
       const match = listLines(out).find(({ subject }) => subject === 'data roots')!;

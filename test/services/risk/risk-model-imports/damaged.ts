@@ -51,7 +51,7 @@ export function describeRepairs(): void {
         ],
       });
       expect((await refuseImport(indefinite)).detail).toMatchObject({
-        findings: [{ code: 'OUT_OF_RANGE', message: expect.stringContaining('smallest eigenvalue is -0.79') }],
+        findings: [{ code: 'OUT_OF_RANGE', message: expect.stringContaining('smallest eigenvalue is -0.8') }],
       });
       for (const covariance of [skew, indefinite]) {
         const body = { units: 'annual', repair: true, models: [{ date: EARLY_DATE, covariance }] };

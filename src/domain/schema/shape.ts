@@ -45,6 +45,7 @@ export const IsoDate = z
 /** Currency as an ISO 4217 code, or a minor unit such as GBX or GBp. */
 export const CurrencyCode = z.string().regex(/^[A-Z]{2}[A-Za-z]$/, {
   error: 'must be an upper-case ISO 4217 code, such as EUR, or a minor unit, such as GBX',
+  abort: true, // a text of another form has one finding
 });
 
 export interface ShapeResult<T> {

@@ -75,6 +75,9 @@ export function divideRanges(
 /**
  * Evaluates a region in which every security has one net trade, in whole shares.
  * @returns the lowest objective of all combinations of lots; undefined if there are too many, or any fraction may trade
+ * @cost O(combinations x N)
+ * @source A. H. Land and A. G. Doig, "An automatic method of solving discrete programming problems", Econometrica 28,
+ *   1960
  */
 export function evaluateRegion(program: AccountProgram, ranges: TradeRanges) {
   for (let i = 0; i < program.n; i++) if (!(program.unit[i]! > 0) || !isFixed(program, ranges, i)) return undefined;

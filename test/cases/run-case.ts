@@ -101,10 +101,15 @@ async function runCommand(words: readonly string[], { folder, url }: Place): Pro
   try {
     const resolved = words.map((word) => word.replaceAll('{folder}', folder));
     const { status, out, err } = await runHere(resolved, { DIVISOR_URL: url });
-    return { status: Number(status), text: `${out}${err}`, json: null };
+    return { status: Number(status), text: `${out}${err}`.split('\n').map(spaceOutLine).join('\n'), json: null };
   } finally {
     process.chdir(before);
   }
+}
+
+/** Writes a line of JSON with spaces, as the patterns expect it. */
+function spaceOutLine(line: string): string {
+  return /^\{.*\}$/.test(line) ? spaceOut(JSON.parse(line)) : line;
 }
 
 async function runScript(script: string, { folder, url }: Place): Promise<Answer> {

@@ -47,7 +47,7 @@ export function listUnitChanges({ sigma }: SecurityHistory, growths: Float64Arra
     const exponent = Math.round(Math.log10(growth));
     if (exponent === 0 || Math.abs(exponent) > EXPONENT_MAX) continue;
     const tolerance = Math.min(FACTOR_TOLERANCE_MAX, FACTOR_TOLERANCE + 3 * sigma[bar]!);
-    const isExact = Math.abs(growth / 10 ** exponent - 1) < tolerance;
+    const isExact = Math.abs(growth / Number(`1e${exponent}`) - 1) < tolerance;
     if (isExact || (Math.abs(exponent) > 1 && Math.abs(Math.log10(growth) - exponent) < LOOSE_DISTANCE))
       changes.push({ bar, exponent, isExact });
   }
@@ -153,7 +153,7 @@ function createBlockWarning(
       from: formatBarDay(history, from),
       to: formatBarDay(history, to - 1),
       columns,
-      factor: exponent < 0 ? 1 / 10 ** -exponent : 10 ** exponent,
+      factor: Number(`1e${exponent}`),
     },
   };
 }

@@ -251,7 +251,7 @@ function createPriceTables(count: number, country: string | null) {
   return country === null ? { market } : { market, reference };
 }
 
-test('five templates run on twelve securities with prices alone, from a base date on which they have data', async () => {
+test('five templates run on twelve securities with only prices, from a base date on which they have data', async () => {
   const tables = createPriceTables(12, null);
   await service.ok('POST', '/data/import', { name: 'Prices', store_id: 'prices', activate: true, tables });
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');

@@ -244,7 +244,7 @@ def shrunk(returns):
 def shares(names, positions):
     covered, uncovered, returns = panel(sorted(names))
     x = np.array([positions(name) for name in covered])
-    x *= sum(abs(positions(name)) for name in names) / abs(x).sum()  # what is not covered has the risk of the rest
+    x *= sum(abs(positions(name)) for name in names) / abs(x).sum()  # uncovered securities have the risk of the rest
     moved = shrunk(returns) @ x
     total = np.sqrt(x @ moved)
     return total, dict(zip(covered, x * moved / total)), uncovered

@@ -47,6 +47,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[position]!;
+  const divisorBefore = state.divisor[position]!;
   const { converted, paid } = convertSecurities(state, conversions, row);
   const exits = releaseSecurities(state, { leaving: leavingColumns, paid }, session);
   const fills: Fill[] = [];
@@ -57,6 +58,12 @@ export function closeSession(state: BookState, session: number, targets: Targets
       selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)),
     });
     for (const order of fillable) fills.push(fillOrder(state, order, session));
+  }
+  // A portfolio keeps its spun-off shares while its value falls by costs. The market value over the new divisor is that
+  // of an index, which keeps its index shares and has no costs.
+  if (state.reinvested !== null && input.fills !== 'all' && position > 0) {
+    const scale = (state.divisor[position]! / divisorBefore) * (valueBefore / value[position]!);
+    for (const child of state.children) child.units *= scale;
   }
   roundShares(state, session);
   beginHoldingPeriod(state, session);

@@ -26,6 +26,7 @@ import {
   type ResumedIndex,
   type DeciderFactory,
   findCompositionInForce,
+  findKnownSession,
 } from './compositions.js';
 
 export interface ComposerInput {
@@ -123,12 +124,12 @@ export function createComposer({
       return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     decidedOn(indexId, session) {
-      const composition = listKnown(indexId).findLast(({ decision }) => decision <= session);
+      const composition = listKnown(indexId).findLast((one) => findKnownSession(one) <= session);
       return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => {
-      const known = listKnown(indexId).filter((one) => one.session < session || one.decision < session);
+      const known = listKnown(indexId).filter((one) => one.session < session || findKnownSession(one) < session);
       return findIncumbents(composer, { indexId, known }, session);
     },
     riskModel: models,

@@ -169,7 +169,9 @@ export function createDecider({
     pool,
     decide(session, incumbents, _outgoing, among) {
       const { decision } = traceDecision(session, incumbents, among);
-      if (!isRanked || decision.kind !== 'decided') return decision;
+      // A review that keeps the constituents leaves the ranking of their selection in force.
+      const selects = among === undefined || among === null;
+      if (!isRanked || !selects || decision.kind !== 'decided') return decision;
       return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
     },
     trace: traceDecision,

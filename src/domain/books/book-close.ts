@@ -47,6 +47,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[position]!;
+  const divisorBefore = state.divisor[position]!;
   const { converted, paid } = convertSecurities(state, conversions, row);
   const exits = releaseSecurities(state, { leaving: leavingColumns, paid }, session);
   const fills: Fill[] = [];
@@ -58,6 +59,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     });
     for (const order of fillable) fills.push(fillOrder(state, order, session));
   }
+  keepChildValues(state, session, { value: valueBefore, divisor: divisorBefore });
   roundShares(state, session);
   beginHoldingPeriod(state, session);
   state.costs[position] = valueBefore - value[position]!;
@@ -72,6 +74,21 @@ export function closeSession(state: BookState, session: number, targets: Targets
     fills: fills.toSorted((a, b) => a.slot - b.slot),
     ...(state.children.length > 0 ? { hasPendingSpinOff: true } : {}),
   });
+}
+
+/**
+ * Keeps the shares of spun-off securities without a price that a portfolio holds. Its units are index shares, whose value
+ * in money changes with costs and with the divisor.
+ */
+function keepChildValues(
+  { input, reinvested, children, value, divisor }: BookState,
+  session: number,
+  before: { readonly value: number; readonly divisor: number },
+): void {
+  if (input.fills === 'all' || reinvested === null || session === input.from) return;
+  const position = session - input.from;
+  const factor = (divisor[position]! / before.divisor) * (before.value / value[position]!);
+  for (const child of children) child.units *= factor;
 }
 
 /** Returns the held securities that convert into other securities at this close, by column. */

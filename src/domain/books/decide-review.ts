@@ -93,7 +93,9 @@ function warnOfNewSecurities(
   session: number,
   kept: readonly { readonly column: number; readonly weight: number }[],
 ): Finding {
-  const texts = kept.map(({ column, weight }) => `${identifiers[column] ?? 'a new security'} (${formatNumber(weight)})`);
+  const texts = kept.map(
+    ({ column, weight }) => `${identifiers[column] ?? 'a new security'} (${formatNumber(weight)})`,
+  );
   const message = `Selected later, and without a price up to the reference date ${formatDay(sessions[session]!)} of the review of weights, which therefore keeps their weights: ${texts.join(', ')}.`;
   return { severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: '', count: kept.length };
 }

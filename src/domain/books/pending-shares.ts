@@ -63,7 +63,9 @@ function addNewSecurities(
       : convertWeights(input, {
           columns: priced,
           weights: weights.filter(isPriced).map((weight) => weight / pricedSum),
-          ...(counts && { counts: { adopted: counts.adopted.filter(isPriced), latest: counts.latest.filter(isPriced) } }),
+          ...(counts && {
+            counts: { adopted: counts.adopted.filter(isPriced), latest: counts.latest.filter(isPriced) },
+          }),
         });
   const terms = counts && createShareChangeTerms({ sm, document, treatment });
   const addedCounts = terms && readCounts(terms, session, added);

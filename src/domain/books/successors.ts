@@ -53,7 +53,9 @@ export function findIncumbents(
   { indexId, known }: { readonly indexId: string; readonly known: readonly Composition[] },
   session: number,
 ): Int32Array | null {
-  const composition = known.findLast((one) => one.session < session || (isReview(one) && findKnownSession(one) <= session));
+  const composition = known.findLast(
+    (one) => one.session < session || (isReview(one) && findKnownSession(one) <= session),
+  );
   return composition === undefined ? null : restoreOnSession(composer, { indexId, composition }, session).columns;
 }
 

@@ -312,7 +312,11 @@ describe('several reviews', () => {
   test('a review of weights keeps constituents that were selected after its reference date', () => {
     const weights = { id: 'equal', scope: 'weights', weighting: { type: 'EqualWeight' } };
     const schedule = { ...scheduleDates([DAYS[25]]), effective_lag: 10, weights_as: 'weights' };
-    const run = runIndexCase({ ...nasdaq, rebalance: { frequency: 'none' }, reviews: [newer, { ...weights, schedule }] });
+    const run = runIndexCase({
+      ...nasdaq,
+      rebalance: { frequency: 'none' },
+      reviews: [newer, { ...weights, schedule }],
+    });
     const third = 1 / 3;
     expect(readWeightsOn(run, DAYS[25]!)).toEqual({ A: third, C: third, D: third });
   });
@@ -321,7 +325,12 @@ describe('several reviews', () => {
     // The index holds a third each of A, B and D from session 20 on. On session 15 the market values are 100 and 60.
     const run = runIndexCase({
       ...nasdaq,
-      close: { A: repeatPrice(100), B: repeatPrice(60), C: repeatPrice(50), D: DAYS.map((_, t) => (t < 18 ? null : 80)) },
+      close: {
+        A: repeatPrice(100),
+        B: repeatPrice(60),
+        C: repeatPrice(50),
+        D: DAYS.map((_, t) => (t < 18 ? null : 80)),
+      },
       weighting: { type: 'EqualWeight' },
       rebalance: { frequency: 'none' },
       reviews: [

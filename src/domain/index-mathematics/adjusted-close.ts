@@ -49,6 +49,23 @@ export function computeKeptCash(effect: SessionEffect, before: number): number {
   return effect.cash + (effect.special - computeReduction(effect, before));
 }
 
+/**
+ * Returns the index shares after a rights issue per share before it, by which payments of that session are divided. They
+ * are paid on the shares before the issue, and an effect states amounts per index share after it.
+ * @param before close before the session
+ */
+export function countSharesOfPayments(effect: SessionEffect, before: number, terms: ShareTerms): number {
+  const { ratio, rights, cash, income, spunOff } = effect;
+  const isPaid = cash !== 0 || income !== 0 || spunOff !== 0;
+  return rights === 0 || !isPaid ? 1 : computeShareFactor({ ...effect, ratio: 1 }, before / ratio, terms);
+}
+
+/** Returns an effect whose payments are stated per share before a rights issue as amounts per share after it. */
+export function spreadPayments(effect: SessionEffect, shares: number): SessionEffect {
+  if (shares === 1) return effect;
+  return { ...effect, cash: effect.cash / shares, income: effect.income / shares, spunOff: effect.spunOff / shares };
+}
+
 /** Settings that determine the effect of an action on index shares. */
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 

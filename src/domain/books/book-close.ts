@@ -314,8 +314,9 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
   const { fixedShares } = targets;
   fixedShares?.forEach((shares, k) => (state.expectedShares[slotOf[targets.columns[k]!]!] = shares));
-  state.holdsBasket = targets.basket !== undefined;
-  if (targets.basket !== undefined) holdBasket(state, session, targets);
+  // A basket that every security has left is cash.
+  state.holdsBasket = targets.basket !== undefined && targets.columns.length > 0;
+  if (state.holdsBasket) holdBasket(state, session, targets);
   for (const slot of waiting)
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }

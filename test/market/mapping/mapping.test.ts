@@ -151,6 +151,8 @@ describe('days', () => {
     ['epoch_s', '1704153600'],
     ['epoch_ms', '1704153600000'],
     ['epoch_ns', '1704153600000000000'],
+    // the last nanosecond of the day, which a double would round to the next day
+    ['epoch_ns', '1704239999999999999'],
   ])('written %s are read', async (date_format, text) => {
     const { bars } = await read({ 'x.csv': `date,identifier,CLOSE\n${text},A,10\n${text},B,20\n` }, { date_format });
     expect(bars).toEqual(TWO_BARS);

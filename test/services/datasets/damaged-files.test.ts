@@ -85,10 +85,11 @@ test('a damaged file of a synthetic store is generated again with the same conte
   const before = (await service.ask<DataStore>('GET', '/data/stores/made')).body;
   let intact: Buffer = Buffer.alloc(0);
   await service.restart(async () => void (intact = await flipBytes(path)), 'new');
-  await service.resumed().catch(() => {});
-  await service.ask('POST', '/data/stores/made/activate');
-  expect((await service.waitForJob('load:made')).status).toBe('succeeded');
+  await service.resumed();
   expect((await readFile(path)).equals(intact)).toBe(true);
   const store = (await service.ask<DataStore>('GET', '/data/stores/made')).body;
   expect([store.location, store.content_hash, store.error]).toEqual([before.location, before.content_hash, null]);
+  const repairs = (store.findings ?? []).filter(({ code }) => code === 'DAMAGED_FILE');
+  expect(repairs.map(({ severity }) => severity)).toEqual(['warning']);
+  expect(repairs[0]!.message).toMatch(/^The file market.* was changed .* generated the files of the store again/);
 });

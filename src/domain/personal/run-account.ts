@@ -74,7 +74,9 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   const getPrice = (session: number, identifier: string): number => {
     const column = sm.columnOf(identifier);
     if (column < 0) return Number.NaN;
-    return findCarriedUnder(sm, effects, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
+    return (
+      findCarriedUnder(sm, effects, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))
+    );
   };
   const history = createHistory(request.account, {
     start: sm.sessions[first]!,

@@ -131,7 +131,13 @@ test('a set that contains a parent has the decided constituents, whether or not 
     ...base,
     id: 'C',
     rebalance: { frequency: 'custom', dates: [DAYS[12]] },
-    universe: { kind: 'union', of: [{ kind: 'index', id: 'P' }, { kind: 'list', identifiers: ['A'] }] },
+    universe: {
+      kind: 'union',
+      of: [
+        { kind: 'index', id: 'P' },
+        { kind: 'list', identifiers: ['A'] },
+      ],
+    },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const listConstituents = (until: string) => {

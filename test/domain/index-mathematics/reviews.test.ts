@@ -290,6 +290,26 @@ describe('several reviews', () => {
     expectReplayed(run, close);
   });
 
+  test('a review that was decided before the base date replaces the composition with which the index begins', () => {
+    const two = [{ id: 'two', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
+    const run = runIndexCase({
+      ...nasdaq,
+      weighting: { type: 'EqualWeight' },
+      rebalance: { frequency: 'none' },
+      reviews: [
+        {
+          id: 'annual',
+          scope: 'membership',
+          selection: two,
+          schedule: { ...scheduleDates([DAYS[7]]), effective_lag: 4 },
+        },
+      ],
+      document: { base_date: DAYS[5] },
+    });
+    expect(Object.keys(readWeightsOn(run, DAYS[5]!))).toEqual(['A', 'B', 'C']);
+    expect(Object.keys(readWeightsOn(run, DAYS[7]!))).toEqual(['A', 'B']);
+  });
+
   test('a new version of the definition replaces a selection under the earlier one, whichever was decided first', () => {
     const run = runIndexCase({
       ...nasdaq,

@@ -154,8 +154,17 @@ interface DriftedWeights {
   readonly kept: number;
 }
 
+/** Maximum relative rounding error of a weight times the growth of the portfolio. A price has at most 15 digits. */
+const WEIGHT_NOISE = 2e-15;
+
+/** Returns the contribution of a weight that drifted. It is 0 if the price did not move. */
+function computeContribution(grownWeight: number, weight: number): number {
+  const contribution = grownWeight - weight;
+  return Math.abs(contribution) <= WEIGHT_NOISE * Math.abs(weight) ? 0 : contribution;
+}
+
 function computeContributions(parts: Float64Array, { held, drifted, factor, kept }: DriftedWeights): void {
-  for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]! * kept;
+  for (let i = 0; i < parts.length; i++) parts[i] = computeContribution(drifted[i]! * factor, held[i]! * kept);
 }
 
 function subtract(parts: Float64Array, transfers: Float64Array): void {
@@ -170,8 +179,8 @@ function contributeAndGrow(
   for (let i = 0; i < parts.length; i++) {
     const weight = held[i]! * kept;
     const grownWeight = drifted[i]! * factor;
-    parts[i] = grownWeight - weight;
-    if (weight !== 0) growth[i]! *= grownWeight / weight;
+    parts[i] = computeContribution(grownWeight, weight);
+    if (parts[i] !== 0 && weight !== 0) growth[i]! *= grownWeight / weight;
   }
 }
 

@@ -1,5 +1,7 @@
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findAnnouncedRebalance } from '#domain/schedule/index-schedule.js';
+import { createIndexTerms } from '#domain/books/index-run.js';
+import type { GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
 import { composeAsKnown } from '#domain/books/known-compositions.js';
@@ -59,7 +61,8 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const { columns, accounts, findings } = locateHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placement = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
-  const names = listKnownSecurities(sm, { question, session, weights, columns });
+  const growth = createIndexTerms({ treatment: composer.treatment(indexId), document: composer.document(indexId) });
+  const names = listKnownSecurities(sm, { question, growth, session, weights, columns });
   const pack = createPack(names, placement.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
@@ -69,7 +72,14 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
-    reconciliation: listLaterChanges(sm, { question: placement, composition, session, names, accounts: pack.accounts }),
+    reconciliation: listLaterChanges(sm, {
+      question: placement,
+      composition,
+      growth,
+      session,
+      names,
+      accounts: pack.accounts,
+    }),
     findings: sortFindings([
       ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, asOf, session)),
       ...checkVolumes(sm, session, request.adv_sessions),
@@ -84,6 +94,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
 interface ReconciliationInput extends PackedSecurities {
   readonly question: RebalancePackQuestion;
   readonly composition: PackComposition;
+  readonly growth: GrowthTerms;
   readonly session: number;
 }
 
@@ -91,12 +102,15 @@ interface ReconciliationInput extends PackedSecurities {
  * Lists the changes of the orders since the decision. Returns null if no rebalance is announced, or on the session of
  * the decision.
  */
-function listLaterChanges(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
+function listLaterChanges(
+  sm: SessionMarket,
+  { question, composition, growth, session, names, accounts }: ReconciliationInput,
+) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
-  const datesTerms = { sm, rates, session: decision, sessions: request.adv_sessions };
+  const datesTerms = { sm, rates, growth, session: decision, sessions: request.adv_sessions };
   const laterSecurities = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
     return readSecurityBefore(datesTerms, { ...name, weight }, session);
@@ -303,6 +317,7 @@ function getWeights({
 
 interface PackMarket {
   readonly question: RebalancePackQuestion;
+  readonly growth: GrowthTerms;
   readonly session: number;
   readonly weights: ReadonlyMap<number, number>;
   /** Columns of the securities that accounts hold or that the announced composition contains. */
@@ -310,14 +325,17 @@ interface PackMarket {
 }
 
 /** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
-function listKnownSecurities(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
+function listKnownSecurities(
+  sm: SessionMarket,
+  { question, growth, session, weights, columns }: PackMarket,
+): KnownSecurity[] {
   const { documents, indexId, request } = question;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
   return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownSecurity => {
       requireRate(rates, sm, session, column);
       return readSecurityAsKnown(
-        { sm, rates, session, sessions: request.adv_sessions },
+        { sm, rates, growth, session, sessions: request.adv_sessions },
         column,
         weights.get(column) ?? 0,
       );

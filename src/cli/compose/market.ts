@@ -17,6 +17,7 @@ import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
+import { createRegeneration } from '#services/datasets/synthetic-dataset.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import { createStoreContents } from '#services/datasets/store-contents.js';
 import { createStoreMarkets, type StoreMarkets } from '#services/datasets/store-markets.js';
@@ -103,7 +104,8 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const databases = listDatabases(core, locations);
   const calendarsInUse: CalendarsInUse = (datasetId, isActive = active.served()?.identity.datasetId === datasetId) =>
     readCalendarsInUse(documents, { datasetId, isActive });
-  const loading = createDatasetLoading({ locations, databases, files, calendarsInUse, timestamp });
+  const regenerate = createRegeneration({ folders, calendars });
+  const loading = createDatasetLoading({ locations, databases, files, regenerate, calendarsInUse, timestamp });
   const stores = createStoreMarkets({
     documents,
     markets: active,

@@ -1,4 +1,5 @@
 import type { Finding } from '../refusals/findings.js';
+import { isRuleDocument } from '../documents/index-document.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
 import { addComposition, decideRebalanceOn } from './decide-index.js';
@@ -86,4 +87,40 @@ function findNextDueRebalances(
   if (called === undefined || called.effective === null) return scheduledRebalances;
   if (first !== undefined && first.session <= called.effective) return scheduledRebalances;
   return [{ date: called.effective, session: called.effective, decision: sm.sessions[called.session]! }];
+}
+
+/** Maximum number of pending rebalances of an index: one per session of the longest notice period. */
+const PENDING_MAX = 60;
+
+interface PendingInput extends Pick<AnnouncedIndexInput, 'indexId'> {
+  /** Last session with data. */
+  readonly last: number;
+  /** Session up to which the compositions are decided. */
+  readonly decided: number;
+  /** Compositions up to the last session, ascending. */
+  readonly known: readonly Composition[];
+}
+
+/**
+ * Returns the compositions of an index that are decided up to a session and take effect after the last session with
+ * data, in order. An index that reads them has the same decisions whether or not the data reach their effective closes.
+ */
+export function composePending(composer: Composer, { indexId, last, decided, known }: PendingInput): Composition[] {
+  const document = composer.document(indexId);
+  if (!isRuleDocument(document) || known.length === 0) return [];
+  const sm = composer.market(indexId);
+  const pending: Composition[] = [];
+  let before = known;
+  let from = sm.sessions[last]! + 1;
+  for (let k = 0; k < PENDING_MAX; k++) {
+    const upcoming = findNextRebalances(document, sm, from);
+    const next = upcoming.filter(({ decision }) => decision <= sm.sessions[decided]!);
+    if (next.length === 0) break;
+    const { list } = composeAsIfEffective(composer, { indexId, session: last, before, next });
+    const composition = list.at(-1)!;
+    if (composition !== before.at(-1)) pending.push({ ...composition, session: last + 1 + k });
+    before = list;
+    from = upcoming[0]!.session + 1;
+  }
+  return pending;
 }

@@ -59,12 +59,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     });
     for (const order of fillable) fills.push(fillOrder(state, order, session));
   }
-  // A portfolio keeps its spun-off shares while its value falls by costs. The market value over the new divisor is that
-  // of an index, which keeps its index shares and has no costs.
-  if (state.reinvested !== null && input.fills !== 'all' && position > 0) {
-    const scale = (state.divisor[position]! / divisorBefore) * (valueBefore / value[position]!);
-    for (const child of state.children) child.units *= scale;
-  }
+  keepChildValues(state, session, { value: valueBefore, divisor: divisorBefore });
   roundShares(state, session);
   beginHoldingPeriod(state, session);
   state.costs[position] = valueBefore - value[position]!;
@@ -79,6 +74,21 @@ export function closeSession(state: BookState, session: number, targets: Targets
     fills: fills.toSorted((a, b) => a.slot - b.slot),
     ...(state.children.length > 0 ? { hasPendingSpinOff: true } : {}),
   });
+}
+
+/**
+ * Keeps the shares of spun-off securities without a price that a portfolio holds. Its units are index shares, whose value
+ * in money changes with costs and with the divisor.
+ */
+function keepChildValues(
+  { input, reinvested, children, value, divisor }: BookState,
+  session: number,
+  before: { readonly value: number; readonly divisor: number },
+): void {
+  if (input.fills === 'all' || reinvested === null || session === input.from) return;
+  const position = session - input.from;
+  const factor = (divisor[position]! / before.divisor) * (before.value / value[position]!);
+  for (const child of children) child.units *= factor;
 }
 
 /** Returns the held securities that convert into other securities at this close, by column. */

@@ -1,3 +1,4 @@
+import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 import { findTreatment } from '../documents/treatment.js';
 import { roundOpeningDivisor } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
@@ -173,9 +174,16 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
   }
   for (const column of written) weights[row + state.slotOf[column]!] = 0;
   enterChildren(state, session, spunOff);
+  if (state.reinvested !== null) return sumRow(state, row);
   let sum = periodCash;
   for (let k = 0; k < state.count; k++) sum += weights[row + heldSlots[k]!]!;
   return sum;
+}
+
+/** Adds up the values of a row and the cash, in the order of sessions without events. */
+function sumRow({ weights, heldSlots, count, periodCash }: BookState, row: number): number {
+  const ones = new Float64Array(count).fill(1);
+  return sumHoldingValue(weights, row, { columns: heldSlots, units: ones, count, money: periodCash });
 }
 
 /**

@@ -8,6 +8,7 @@ import { readPanelRow } from '../market/session-market.js';
 import { setUnits } from './book-growth.js';
 import { findSlot, type BookState } from './book-state.js';
 import { recordHoldings } from './holding-period.js';
+import { computePriceLevel } from './share-record.js';
 import type { CountFactors } from './security-counts.js';
 
 /** Change of a holding by an adjustment of the previous close. */
@@ -219,7 +220,7 @@ export function growShares(state: BookState, session: number, marketValue: numbe
   const own = levels[growth.variant];
   const position = session - input.from;
   const before = levels.price[position - 1]!;
-  const price = before === 0 ? 0 : marketValue / divisor[position]!;
+  const price = before === 0 ? 0 : computePriceLevel(state.stated, marketValue, divisor[position]!);
   state.path = marketValue;
   drift[position] = before === 0 ? 1 : price / before;
   const returns = sumDividends(state, session, drift[position]!);

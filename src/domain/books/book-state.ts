@@ -5,7 +5,7 @@ import type { EffectTable } from '../index-mathematics/session-effects.js';
 import { readPanelRow } from '../market/session-market.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingSecurities, Targets, UnfilledOrder } from './book.js';
-import type { ReinvestedLevels } from './share-record.js';
+import type { ReinvestedLevels, StatedLevel } from './share-record.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import type { ShareRecorder } from './share-record.js';
 import { clearCounts, selectHoldingCounts, type CountState } from './security-counts.js';
@@ -89,6 +89,8 @@ export interface BookState extends EventTerms {
   carry: number;
   /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
   holdsBasket: boolean;
+  /** Level of the latest holdings; used if units are shares. */
+  stated: StatedLevel;
   /** Growth of an index by reinvested dividends since its first session, before and after tax. */
   readonly reinvestedIncome: { total: number; net: number };
   /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
@@ -209,6 +211,7 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
       price: reinvested.levels.price[position]!,
       total: reinvested.levels.total[position]!,
       net: reinvested.levels.net[position]!,
+      stated: state.stated,
       reinvested: { ...reinvestedIncome },
       atStretchStart: state.periodLevel,
     },

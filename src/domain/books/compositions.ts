@@ -240,6 +240,13 @@ export function restoreDecided(
   return targets ?? decided ?? { columns, weights, uncapped };
 }
 
+/**
+ * Returns the session from which on a composition is known. A review that keeps the constituents may have an earlier
+ * reference date than their selection.
+ */
+export const findKnownSession = ({ decision, selected }: Composition): number =>
+  Math.max(decision, selected?.decision ?? decision);
+
 /** Returns true if a review or a breach decided the composition. Such a composition replaces all weights. */
 export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 

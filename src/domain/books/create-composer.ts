@@ -1,9 +1,12 @@
 import { createAmendedComposer } from './amended-composer.js';
+import { composePending } from './announced-composition.js';
 import { findDecider } from './decided-by.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, type IndexDocument } from '../documents/index-document.js';
 import { listTexts } from '../documents/amended-texts.js';
+import { readNotice } from '../documents/reviews.js';
 import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import { resolveTreatment, type DatedTreatment } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
@@ -26,6 +29,7 @@ import {
   type ResumedIndex,
   type DeciderFactory,
   findCompositionInForce,
+  findKnownSession,
 } from './compositions.js';
 
 export interface ComposerInput {
@@ -66,6 +70,7 @@ export function createComposer({
   /** Deciders of the latest decisions, by index. */
   const latestDeciders = new Map<string, Decider>();
   const compositionsById = new Map<string, Compositions>();
+  const pendingByKey = new Map<string, readonly Composition[]>();
   const runningIds = new Set<string>();
   const outsideMergersById = new Map<string, OutsideMergers | undefined>();
   const treatments = new Map<string, DatedTreatment>();
@@ -123,12 +128,13 @@ export function createComposer({
       return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     decidedOn(indexId, session) {
-      const composition = listKnown(indexId).findLast(({ decision }) => decision <= session);
+      const known = [...listKnown(indexId), ...listPending(indexId, session)];
+      const composition = known.findLast((one) => findKnownSession(one) <= session);
       return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => {
-      const known = listKnown(indexId).filter((one) => one.session < session || one.decision < session);
+      const known = listKnown(indexId).filter((one) => one.session < session || findKnownSession(one) < session);
       return findIncumbents(composer, { indexId, known }, session);
     },
     riskModel: models,
@@ -140,6 +146,18 @@ export function createComposer({
   const listKnown = (indexId: string): readonly Composition[] => {
     const { list } = composer.compositions(indexId);
     return [...(resumed?.get(indexId)?.before ?? []), ...list];
+  };
+  const listPending = (indexId: string, session: number): readonly Composition[] => {
+    const { sm, overlay } = composer.compositions(indexId);
+    const last = findLastAtMost(sm.sessions, until);
+    // Only decisions within the longest notice period before the last session can be pending.
+    if (overlay !== undefined || session < last - readLongestNotice(composer.document(indexId))) return [];
+    const key = `${indexId} ${session}`;
+    const pending =
+      pendingByKey.get(key) ??
+      composePending(composer, { indexId, last, decided: Math.min(session, last), known: listKnown(indexId) });
+    pendingByKey.set(key, pending);
+    return pending;
   };
   const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {
@@ -156,3 +174,6 @@ export function createComposer({
 function refuseMissingModel(modelId: string): StoredModel {
   throw new Error(`the plan lacks the risk model ${modelId}`);
 }
+
+const readLongestNotice = (document: IndexDocument): number =>
+  Math.max(...listTexts(document).map((text) => readNotice(text.document)));

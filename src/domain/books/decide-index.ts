@@ -3,6 +3,8 @@ import { findTreatment } from '../documents/treatment.js';
 import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
+import { findFirstAtLeast } from '../numbers/search.js';
+import { formatDay, parseValidDay } from '../time/days.js';
 import type { Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import {
@@ -43,6 +45,8 @@ export function decideRebalanceOn(composer: Composer, { indexId, rebalance, know
   const input = { indexId, review, rebalance: due, known };
   if (phase !== undefined && phase.start !== date) return continueReview(composer, input);
   if (review.scope === 'shares' && hasCounts(known, due)) return joinReview(input);
+  const later = findLaterSelection(composer.market(indexId), input);
+  if (later !== undefined) return { findings: [reportSuperseded(composer.market(indexId), input, later)] };
   return decideNew(composer, input);
 }
 
@@ -62,6 +66,37 @@ function continueReview(composer: Composer, input: DecideDueInput): DecidedRebal
     return { findings: [] };
   const index = createTakingIndex(composer, input);
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
+}
+
+/**
+ * Returns the selection of constituents in force that was decided after the reference date of a review of constituents.
+ * The later decision stays: the review would undo it with older data. A review under a new version of the definition
+ * replaces selections under earlier versions, and every review replaces the composition with which the index begins.
+ */
+function findLaterSelection(
+  { calendar, sessions }: SessionMarket,
+  { review, rebalance, known }: DecideDueInput,
+): Composition | undefined {
+  if (review.scope !== 'membership') return undefined;
+  const before = known.findLast(({ session, cause }) => cause === undefined && session < rebalance.session);
+  if (before === undefined || (before.amendment ?? 0) !== (rebalance.amendment ?? 0)) return undefined;
+  const { decision } = findSelection(before);
+  const base = calendar.sessions[findFirstAtLeast(calendar.sessions, parseValidDay(review.document.base_date))]!;
+  return decision > rebalance.decision && sessions[decision]! > base ? before : undefined;
+}
+
+function reportSuperseded(
+  { sessions }: SessionMarket,
+  { review, rebalance }: DecideDueInput,
+  composition: Composition,
+): Finding {
+  const later = findSelection(composition);
+  const message = `The review ${review.id} of ${formatDay(rebalance.date)} was not executed, and the previous composition stays: its constituents were selected by the review ${later.review} on ${formatDay(sessions[later.decision]!)}, after the reference date ${formatDay(sessions[rebalance.decision]!)} of this review.`;
+  const [finding] = addRebalanceDate(
+    [{ severity: 'warning', code: 'REBALANCE_HELD', message, path: '' }],
+    rebalance.date,
+  );
+  return finding!;
 }
 
 /**

@@ -1,7 +1,11 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeftMarket } from '../market/left-securities.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import type { Finding } from '../refusals/findings.js';
+import { formatDay } from '../time/days.js';
 import { advancePortfolio, readShareCounts } from './transition.js';
 import { restoreDecided, findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { DecidedComposition, Decision, OutgoingComposition } from './decider.js';
@@ -38,9 +42,62 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const staleMax = countStaleSessions(composer.treatment(indexId));
   const members = selectPriceable(seat.composer.market(indexId), seat.session, currentConstituents.columns, staleMax);
   const newDecision = decider.decide(seat.session, incumbents, createOutgoing(currentComposition, rebalance), members);
-  return review.scope === 'weights' || newDecision.kind !== 'decided'
-    ? newDecision
+  if (newDecision.kind !== 'decided') return newDecision;
+  return review.scope === 'weights'
+    ? keepNewSecurities(newDecision, currentConstituents, { sm: seat.composer.market(indexId), session: seat.session })
     : addFactors(newDecision, currentConstituents);
+}
+
+/**
+ * Adds the constituents of a review of weights that had no price up to its reference date, because they were selected
+ * later. Each keeps its weight; the review determines the weights of the others.
+ */
+function keepNewSecurities(
+  decided: DecidedComposition,
+  { columns, weights, uncapped }: CurrentConstituents,
+  { sm, session }: { readonly sm: SessionMarket; readonly session: number },
+): Decision {
+  const row = readPanelRow(sm, session);
+  const kept = Array.from(columns, (column, k) => ({ column, weight: weights[k]!, uncapped: uncapped[k]! })).filter(
+    ({ column }) => column >= sm.securityCount || sm.lastBar[row + column]! < 0,
+  );
+  if (kept.length === 0) return decided;
+  const finding = warnOfNewSecurities(sm, session, kept);
+  if (decided.fixedShares !== undefined) return { kind: 'refused', code: finding.code, finding };
+  const sum = kept.reduce((total, { weight }) => total + weight, 0);
+  const sumUncapped = kept.reduce((total, one) => total + one.uncapped, 0);
+  const entries = [
+    ...kept,
+    ...Array.from(decided.columns, (column, k) => ({
+      column,
+      weight: decided.weights[k]! * (1 - sum),
+      uncapped: decided.uncapped[k]! * (1 - sumUncapped),
+    })),
+  ].toSorted((a, b) => a.column - b.column);
+  const appliedWeights = Float64Array.from(entries, ({ weight }) => weight);
+  const raw = Float64Array.from(entries, (entry) => entry.uncapped);
+  const { worth: _worth, ...rest } = decided;
+  return {
+    ...rest,
+    columns: Int32Array.from(entries, ({ column }) => column),
+    weights: appliedWeights,
+    uncapped: raw,
+    cap: decided.cap === null ? null : decided.cap * (1 - sum),
+    redistributed: sumMovedWeight(raw, appliedWeights),
+    findings: [...decided.findings, finding],
+  };
+}
+
+function warnOfNewSecurities(
+  { identifiers, sessions }: SessionMarket,
+  session: number,
+  kept: readonly { readonly column: number; readonly weight: number }[],
+): Finding {
+  const texts = kept.map(
+    ({ column, weight }) => `${identifiers[column] ?? 'a new security'} (${formatNumber(weight)})`,
+  );
+  const message = `Selected later, and without a price up to the reference date ${formatDay(sessions[session]!)} of the review of weights, which therefore keeps their weights: ${texts.join(', ')}.`;
+  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: '', count: kept.length };
 }
 
 /**
@@ -81,7 +138,7 @@ function findCurrentConstituents(
   if (session > decision) {
     const decidedComposition = current.targets ?? current.decided;
     if (decidedComposition?.uncapped === undefined)
-      return review.scope === 'weights' ? { ...current, columns: restoreDecided(current).columns } : current;
+      return review.scope === 'weights' ? { ...current, ...listDecidedWeights(current) } : current;
     const [sm, staleMax] = [composer.market(indexId), countStaleSessions(composer.treatment(indexId))];
     const isInMarket = (_: number, k: number): boolean =>
       !hasLeftMarket(sm, decision, decidedComposition.columns[k]!, staleMax);
@@ -108,6 +165,11 @@ function findCurrentConstituents(
     weights: leg.weights,
     uncapped: raw === leg ? leg.weights : alignToColumns(raw, leg),
   };
+}
+
+function listDecidedWeights(current: Composition): CurrentConstituents {
+  const { columns, weights, uncapped = weights } = restoreDecided(current);
+  return { columns, weights, uncapped };
 }
 
 /**

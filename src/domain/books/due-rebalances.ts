@@ -1,10 +1,9 @@
 import type { EventCause } from '../schedule/rebalance-causes.js';
-import { changesMembers } from '../documents/events-spec.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { listReviews } from '../documents/reviews.js';
+import { listReviewDates, listReviews } from '../documents/reviews.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { computePhaseFractions } from '../schedule/phase.js';
 import { listRebalanceDates, listReviewDays, type RebalanceDate } from '../schedule/schedule.js';
@@ -69,17 +68,11 @@ export function listDueRebalances(
 
 /** Returns the other reviews of an index that are scheduled from its base date to its first session. */
 function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
-  // Changes of constituents between reviews are searched from the first rebalance on.
-  if (changesMembers(document.events)) return [];
-  const { calendar } = sm;
-  const from = parseValidDay(document.base_date);
-  // Every schedule begins with its base day. From the session before it on, only the dates of the schedule remain.
-  const baseDay = calendar.sessions[findFirstAtLeast(calendar.sessions, from) - 1];
-  if (baseDay === undefined) return [];
-  return listReviews(document).flatMap(({ id, document: { rebalance } }) => {
-    if (id === DEFAULT_REVIEW) return [];
-    const date = listRebalanceDates({ rebalance, calendar, baseDay, from, to: sm.sessions[first]! }).at(-1);
-    return date === undefined ? [] : [{ ...placeRebalance(date, sm, first), session: first, review: id }];
+  const baseDay = parseValidDay(document.base_date);
+  const query = { calendar: sm.calendar, baseDay, from: baseDay, to: sm.sessions[first]! };
+  return listReviews(document).flatMap((review) => {
+    const date = review.id === DEFAULT_REVIEW ? undefined : listReviewDates(review, query).at(-1);
+    return date === undefined ? [] : [{ ...placeRebalance(date, sm, first), session: first, review: review.id }];
   });
 }
 

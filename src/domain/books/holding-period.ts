@@ -1,6 +1,7 @@
 import { readPanelRow } from '../market/session-market.js';
+import { computeBookValue } from './book-growth.js';
 import { findRowOffset, isOneRunOf, type BookState, type SpunOffSecurity } from './book-state.js';
-import { recordShares, toShareTime, type ShareMoment } from './share-record.js';
+import { computePriceLevel, recordShares, toShareTime, type ShareMoment } from './share-record.js';
 
 /** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
@@ -12,6 +13,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   else holdIndexShares(state, session);
   state.isOneRun = isOneRunOf(state.heldColumns, state.count);
   state.periodCount = state.count;
+  if (state.reinvested !== null) stateLevel(state, session);
   state.periodValue = value[position]!;
   state.carry = 1;
   if (state.reinvested === null) state.periodCash = cash[position]!;
@@ -59,7 +61,6 @@ function holdIndexShares(state: BookState, session: number): void {
     if (expectedShares[slot] === 0) expectedShares[slot] = units[k]!;
   }
   state.periodCash = state.cash[position]! * money;
-  let marketValue = state.periodCash;
   for (let k = 0; k < count; k++) {
     const slot = heldSlots[k]!;
     const column = columns[slot]!;
@@ -68,10 +69,18 @@ function holdIndexShares(state: BookState, session: number): void {
     const shares = (weights[row + slot]! * money) / index[from + column]!;
     const expected = expectedShares[slot]!;
     units[k] = Math.abs(shares / expected - 1) < SHARE_NOISE ? expected : shares;
-    marketValue += units[k]! * index[from + column]!;
   }
   expectedShares.fill(0);
-  state.path = marketValue;
+}
+
+/** Records the level of the close as that of the market value, unless the level already follows from it. */
+function stateLevel(state: BookState, session: number): void {
+  const position = session - state.input.from;
+  const divisor = state.divisor[position]!;
+  const level = state.reinvested!.levels.price[position]!;
+  state.path = computeBookValue(state, session);
+  if (computePriceLevel(state.stated, state.path, divisor) !== level)
+    state.stated = { marketValue: state.path, divisor, level };
 }
 
 /** Records the index shares of all holdings that changed. After a close, also records the securities that left. */

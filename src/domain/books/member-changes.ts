@@ -16,6 +16,7 @@ import { findDecider, findFollowedSession } from './decided-by.js';
 import { listDueAfter, type DueRebalance } from './due-rebalances.js';
 import { applyFastEntry, applyFastExit } from './fast-changes.js';
 import {
+  findWeighing,
   isInPhase,
   simulateWatchedBook,
   readClosingHoldings,
@@ -180,7 +181,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
   const compositionWithEntrants = composeEntering({
     composer,
     indexId,
-    pool,
+    pool: findWeighing(watch, composition).pool,
     session,
     decision: composition.decision,
     cause: 'replacement',

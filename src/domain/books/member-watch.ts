@@ -6,6 +6,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import { simulateBookUntil, type WatchInput } from './watched-book.js';
 import { findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findDecider } from './decided-by.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { computePoolValue, type EnteringSecuritiesInput } from './replacements.js';
@@ -94,17 +95,35 @@ export function readClosingHoldings(watch: MemberWatch, { standing, session }: W
   return { held: bookEnd, uncapped: uncappedEnd, marketValue: computeMarketValue(book, session) };
 }
 
+/** Returns the pool and the definition by which the latest review of an index weighted its constituents. */
+export function findWeighing(
+  { whole, indexId }: Pick<MemberWatch, 'whole' | 'indexId'>,
+  latest: Composition | undefined,
+): { readonly pool: ReviewPool; readonly document: IndexDocument } {
+  const review = {
+    ...(latest?.amendment === undefined ? {} : { amendment: latest.amendment }),
+    ...(latest?.reviews === undefined ? {} : { review: latest.reviews.at(-1)! }), // a list of reviews is not empty
+  };
+  const { pool } = whole.decider(indexId, review);
+  if (pool === undefined) throw new Error(`${indexId} changes at reviews alone`);
+  return { pool, document: findDecider(whole.document(indexId), review).document };
+}
+
 export function weighEntrants(
   watch: MemberWatch,
   watchPosition: WatchPosition,
   { held, uncapped, marketValue: worth }: ClosingHoldings,
 ): Omit<EnteringSecuritiesInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
-  const { composer, indexId, pool, known } = watch;
+  const { composer, indexId, known } = watch;
   const { session } = watchPosition;
+  const { pool, document } = findWeighing(
+    watch,
+    known.findLast((one) => one.session <= session && isReview(one)),
+  );
   const unit = computeMarketValueUnit(watch, watchPosition);
   const before = findCompositionInForce(known, session)!;
   const findWorthOfPool = (): number | null => {
-    const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);
+    const isSelfWeighing = hasIndependentWeights(document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
   return {

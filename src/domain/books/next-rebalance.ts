@@ -1,11 +1,11 @@
 import type { IndexDocument } from '../documents/index-document.js';
 import { listTexts, type IndexText } from '../documents/amended-texts.js';
-import { listReviews } from '../documents/reviews.js';
+import { listReviewDates, listReviews } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import { countPhaseCloses as countCloses, computePhaseFractions } from '../schedule/phase.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { listRebalanceDates, listReviewDays, type RebalanceDate } from '../schedule/schedule.js';
+import { listReviewDays, type RebalanceDate } from '../schedule/schedule.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import { listPhaseCloses, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
@@ -51,12 +51,14 @@ function listNextRebalances(
   const { sessions, coverage } = calendar;
   const base = sessions[findFirstAtLeast(sessions, baseDay)];
   const startDay = sessions[findFirstAtLeast(sessions, begins)];
-  const reviewRebalances = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
+  const reviewRebalances = listReviews(document).flatMap((review): NextRebalance[] => {
+    const { id } = review;
+    const { rebalance } = review.document;
     const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
     const fractions = rebalance.phase && computePhaseFractions(rebalance.phase);
-    const match = listRebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
-      .filter(({ date, session }) => date >= begins && date < until && (id === DEFAULT_REVIEW || session !== base))
+    const match = listReviewDates(review, { calendar, baseDay, from, to: coverage.to })
+      .filter(({ date }) => date >= begins && date < until)
       .flatMap((date): NextRebalance[] =>
         fractions && date.session !== base ? listPhaseCloses(date, fractions, calendar) : [date],
       )

@@ -76,6 +76,7 @@ export function openBook(input: BookInput): BookState {
     path: 1,
     carry: 1,
     reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
+    stated: input.followed?.shares?.levels.stated ?? { marketValue: Number.NaN, divisor: 1, level: 1 },
     exactDivisor: allocateExactDivisor(input),
     transfers: createTransferRecorder(),
     ...allocateIncome(input),
@@ -208,6 +209,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     levels.price[0] = end.levels.price;
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
+    state.stated = end.levels.stated;
     Object.assign(state.reinvestedIncome, end.levels.reinvested);
     state.periodLevel = end.levels.atStretchStart;
   }

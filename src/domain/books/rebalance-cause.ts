@@ -1,12 +1,10 @@
 import { parseValidDay } from '../time/days.js';
 import { isInAnyText, listTexts } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { listReviews, type Review } from '../documents/reviews.js';
-import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { listReviewDates, listReviews, type Review } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { countNoticeSessions } from '../schedule/review-dates.js';
-import { listRebalanceDates } from '../schedule/schedule.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
@@ -54,7 +52,6 @@ export function listReviewsDecidedOn(
   const day = sessions[session]!;
   const position = findFirstAtLeast(calendar.sessions, day);
   const baseDay = parseValidDay(document.base_date);
-  const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)];
   const texts = listTexts(document);
   const reviews = texts.flatMap((text, k) =>
     listReviews(text.document).map((review) => ({
@@ -64,15 +61,10 @@ export function listReviewsDecidedOn(
       until: texts[k + 1]?.from ?? Infinity,
     })),
   );
-  const isDecided = ({ review: { id, document: text }, from, until }: (typeof reviews)[number]): boolean => {
-    const { rebalance } = text;
-    const last = Math.min(position + countNoticeSessions(rebalance), calendar.sessions.length - 1);
-    const dates = listRebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
-    // On the base session, only the `rebalance` of the document takes place.
-    return dates.some(
-      ({ date, decision, session: on }) =>
-        decision === day && date >= from && date < until && (id === DEFAULT_REVIEW || on !== base),
-    );
+  const isDecided = ({ review, from, until }: (typeof reviews)[number]): boolean => {
+    const last = Math.min(position + countNoticeSessions(review.document.rebalance), calendar.sessions.length - 1);
+    const dates = listReviewDates(review, { calendar, baseDay, from: day, to: calendar.sessions[last]! });
+    return dates.some(({ date, decision }) => decision === day && date >= from && date < until);
   };
   return reviews.filter(isDecided);
 }

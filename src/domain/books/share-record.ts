@@ -1,8 +1,23 @@
 import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
 import type { ReturnVariant } from '../market/market-data.js';
 
+/**
+ * Level that a book stated for its market value when its holdings last changed. The quotient of market value and divisor
+ * can differ from it in the last digit.
+ */
+export interface StatedLevel {
+  readonly marketValue: number;
+  readonly divisor: number;
+  readonly level: number;
+}
+
+/** Returns the price return level. Without a move of any price it is exactly the stated level. */
+export const computePriceLevel = (stated: StatedLevel, marketValue: number, divisor: number): number =>
+  marketValue === stated.marketValue && divisor === stated.divisor ? stated.level : marketValue / divisor;
+
 /** Levels of a book with index shares at a close. */
 export interface LevelsAtClose extends Readonly<Record<ReturnVariant, number>> {
+  readonly stated: StatedLevel;
   /** Growth by reinvested dividends since the first session, before and after tax. */
   readonly reinvested: Readonly<Record<'total' | 'net', number>>;
 }

@@ -3,7 +3,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { readPriceSessions } from '../documents/stale-sessions.js';
 import { findTreatment } from '../documents/treatment.js';
 import { listEvents, type EventTerms } from './book-events.js';
-import { isReview, restoreDecided, type Composer, type Composition } from './compositions.js';
+import { findKnownSession, isReview, restoreDecided, type Composer, type Composition } from './compositions.js';
 import { createIndexTerms } from './index-run.js';
 
 /** Constituents with their weights. */
@@ -53,7 +53,9 @@ export function findIncumbents(
   { indexId, known }: { readonly indexId: string; readonly known: readonly Composition[] },
   session: number,
 ): Int32Array | null {
-  const composition = known.findLast((one) => one.session < session || (isReview(one) && one.decision <= session));
+  const composition = known.findLast(
+    (one) => one.session < session || (isReview(one) && findKnownSession(one) <= session),
+  );
   return composition === undefined ? null : restoreOnSession(composer, { indexId, composition }, session).columns;
 }
 

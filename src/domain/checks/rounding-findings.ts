@@ -1,12 +1,13 @@
 import type { Finding } from '../refusals/findings.js';
 import { PRICE_WEIGHT } from '../documents/share-terms.js';
-import { createError, isObject, type UncheckedBody } from './index-context.js';
+import { resolveTreatment } from '../documents/treatment.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 
 /** Reports rounding settings that lack a required member or have no effect. */
-export function checkRounding(body: UncheckedBody): Finding[] {
+export function checkRounding(body: UncheckedBody, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   const { rounding, base_market_value: base } = body;
   const isOverlay = isObject(body['overlay']);
-  const idle = isOverlay ? 'an overlay has no index shares' : describeUnroundedShares(body);
+  const idle = isOverlay ? 'an overlay has no index shares' : describeUnroundedShares(body, indexOf);
   return [
     ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
       ? [
@@ -32,11 +33,20 @@ function holdsFixedShares({ pipeline }: UncheckedBody): boolean {
   return !isObject(params) || params['splits'] !== 'keep_weight';
 }
 
-/** Returns the reason why divisor and index shares are not rounded. Returns null if they can be. */
-function describeUnroundedShares({ pipeline }: UncheckedBody): string | null {
+/**
+ * Returns the reason why divisor and index shares are not rounded. Returns null if they can be. A derived index has the
+ * treatment of its source.
+ */
+function describeUnroundedShares(body: UncheckedBody, indexOf: IndexContext['indexOf']): string | null {
+  const effect = 'each return variant has separate index shares, which follow from weights';
+  const { pipeline, derivation } = body;
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
-  return treatment['reinvestment'] === 'constituent'
-    ? 'with pipeline.treatment.reinvestment constituent each return variant has separate index shares'
+  if (treatment['reinvestment'] === 'constituent') return `with pipeline.treatment.reinvestment constituent ${effect}`;
+  const sourceId = isObject(derivation) ? derivation['source_index_id'] : undefined;
+  const source = typeof sourceId === 'string' ? indexOf(sourceId) : undefined;
+  const inherited = source && resolveTreatment(source, indexOf);
+  return inherited?.reinvestment === 'constituent'
+    ? `the source index ${source!.id} has treatment.reinvestment constituent, with which ${effect}`
     : null;
 }
 

@@ -56,7 +56,7 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     ...checkOverlay(body, context),
     ...checkUniverse(body, context),
     ...checkReviews(body, context),
-    ...checkRounding(body),
+    ...checkRounding(body, context),
     ...checkAmendments(body, (text) => validateIndex(text, context).findings),
     ...checkEvents(body['events']),
     ...ofTexts,

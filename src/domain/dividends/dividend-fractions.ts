@@ -1,4 +1,6 @@
 import { createWithholding, type WithholdingTax } from '../index-mathematics/withholding.js';
+import { readCarriedClose } from '../index-mathematics/growth.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { computePendingShares } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
@@ -24,7 +26,8 @@ export interface DividendFraction {
 
 /** Terms by which an index treats dividends. */
 export interface DividendTerms {
-  readonly currency: string;
+  /** Terms of the index, with its currency. */
+  readonly growth: GrowthTerms;
   readonly splits: TreatmentSpec['splits'];
   readonly withholding: WithholdingTax;
 }
@@ -35,11 +38,11 @@ export interface DividendTerms {
  * @cost O(actions)
  */
 export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
-  const rates = createExchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.growth.currency);
   const findWithheldFraction = createWithholding(sm.market, terms.withholding);
   return sm.actions.all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
-    const fraction = computePaidFraction(sm, { session, column, value: action.value }, { rates, splits: terms.splits });
+    const fraction = computePaidFraction(sm, { session, column, value: action.value }, { ...terms, rates });
     return Number.isFinite(fraction)
       ? [createFraction(action, sm.sessions[session]!, { fraction, withheldOf: findWithheldFraction })]
       : [];
@@ -53,10 +56,9 @@ interface PaidDividend {
   readonly value: number;
 }
 
-interface FractionMarket {
+interface FractionMarket extends Pick<DividendTerms, 'growth' | 'splits'> {
   /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
-  readonly splits: TreatmentSpec['splits'];
 }
 
 /**
@@ -66,10 +68,10 @@ interface FractionMarket {
 export function computePaidFraction(
   sm: SessionMarket,
   { session, column, value }: PaidDividend,
-  { rates, splits }: FractionMarket,
+  { rates, growth, splits }: FractionMarket,
 ): number {
   const { all, starts } = sm.actions;
-  const before = sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column);
+  const before = readCarriedClose(sm, growth, session - 1, column) * rates.rateAt(session - 1, column);
   const sameDay = all
     .slice(starts[session], starts[session + 1])
     .filter((otherSessionAction) => otherSessionAction.column === column);
@@ -86,7 +88,7 @@ export function computePaidFraction(
  * session; the share basis is that after future splits.
  */
 export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
-  const rates = createExchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.growth.currency);
   const findWithheldFraction = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const computeShares = computePendingShares(sm, session, terms.splits);
@@ -98,7 +100,7 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
     const column = sm.columnOf(action.identifier);
     if (action.type !== 'DIVIDEND' || column < 0) return [];
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-    const price = sm.carriedClose(session, column) * rate;
+    const price = readCarriedClose(sm, terms.growth, session, column) * rate;
     const fraction = (action.value * rate * computeShares(action.identifier, action.exDay)) / price;
     return Number.isFinite(fraction)
       ? [createFraction(action, action.exDay, { fraction, withheldOf: findWithheldFraction })]

@@ -1,5 +1,7 @@
+import { findFirstAtLeast } from '../numbers/search.js';
 import { countNoticeSessions } from '../schedule/review-dates.js';
 import { DEFAULT_REVIEW, REVIEW_SCOPES, type ReviewScope } from '../schedule/review-scopes.js';
+import { listRebalanceDates, type RebalanceDate, type ScheduleQuery } from '../schedule/schedule.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from './index-document.js';
 import type { ReviewSpec } from './review-spec.js';
 import { isMarketValue } from './share-terms.js';
@@ -59,4 +61,21 @@ export function findReview(document: IndexDocument, id: string = DEFAULT_REVIEW)
   const review = listReviews(document).find((one) => one.id === id);
   if (review === undefined) throw new Error(`the index ${document.id} has no review ${id}`);
   return review;
+}
+
+/**
+ * Returns the dates of a review. The base date is always a date of the `rebalance` of the document, and of another review
+ * only if it is in the schedule of that review.
+ */
+export function listReviewDates(
+  { id, document: { rebalance } }: Review,
+  query: Omit<ScheduleQuery, 'rebalance'>,
+): readonly RebalanceDate[] {
+  if (id === DEFAULT_REVIEW) return listRebalanceDates({ ...query, rebalance });
+  // Every schedule begins with its base day. From the session before it on, only scheduled dates follow.
+  const { sessions } = query.calendar;
+  const before = sessions[findFirstAtLeast(sessions, query.baseDay) - 1];
+  const from = Math.max(query.from, query.baseDay);
+  if (before !== undefined) return listRebalanceDates({ ...query, rebalance, baseDay: before, from });
+  return listRebalanceDates({ ...query, rebalance }).filter(({ session }) => session !== sessions[0]);
 }

@@ -49,6 +49,23 @@ export function computeKeptCash(effect: SessionEffect, before: number): number {
   return effect.cash + (effect.special - computeReduction(effect, before));
 }
 
+/**
+ * Returns the index shares after a rights issue per share before it, by which payments of that session are divided. They
+ * are paid on the shares before the issue, and an effect states amounts per index share after it.
+ * @param before close before the session
+ */
+export function countSharesOfPayments(effect: SessionEffect, before: number, terms: ShareTerms): number {
+  const { ratio, rights, cash, income, spunOff } = effect;
+  const isPaid = cash !== 0 || income !== 0 || spunOff !== 0;
+  return rights === 0 || !isPaid ? 1 : computeShareFactor({ ...effect, ratio: 1 }, before / ratio, terms);
+}
+
+/** Returns an effect whose payments are stated per share before a rights issue as amounts per share after it. */
+export function spreadPayments(effect: SessionEffect, shares: number): SessionEffect {
+  if (shares === 1) return effect;
+  return { ...effect, cash: effect.cash / shares, income: effect.income / shares, spunOff: effect.spunOff / shares };
+}
+
 /** Settings that determine the effect of an action on index shares. */
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 
@@ -82,13 +99,4 @@ export function computeShareFactor(effect: SessionEffect, before: number, terms:
   if (terms.rights === 'subscribe') return splitFactor * (1 + rights);
   const closeWithoutRights = adjustClose({ ...effect, rights: 0 }, before);
   return (splitFactor * closeWithoutRights) / adjustClose(effect, before);
-}
-
-/**
- * Returns the number of shares after a rights issue for each share before it. Payments of the ex-date are paid on the
- * shares before the issue, so each share after it receives the payment over this number.
- * @param before carried close of the previous session, on the share basis of that session
- */
-export function countSharesPerPaid(effect: SessionEffect, before: number, terms: ShareTerms): number {
-  return effect.rights === 0 ? 1 : computeShareFactor({ ...effect, ratio: 1 }, before / effect.ratio, terms);
 }

@@ -1,6 +1,11 @@
 import { createWithholding, type WithholdingTax } from './withholding.js';
-import { computeOpeningFactor, countSharesPerPaid } from '../index-mathematics/adjusted-close.js';
-import { createExchangeRates } from '../market/exchange-rates.js';
+import {
+  adjustClose,
+  computeOpeningFactor,
+  countSharesOfPayments,
+  spreadPayments,
+} from '../index-mathematics/adjusted-close.js';
+import { createExchangeRates, findRedenomination } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
 import type { Day } from '../time/days.js';
@@ -12,7 +17,7 @@ import {
 } from '../index-mathematics/session-effect.js';
 import { valueSpinOff } from './spin-offs.js';
 import { createKey, findTerms, holdsShares, type GrowthTerms } from './growth-terms.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 
 /** Effect on a security. */
 export interface SecurityEffect extends SessionEffect {
@@ -184,7 +189,7 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
       list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinaryDividend, net: before.net + net };
     } else list.push({ effect: { column, ...change }, session, ordinary: ordinaryDividend, net });
   }
-  return list.map((listed) => payBeforeRights(sm, listed, getTerms(listed.session)));
+  return list.map((listed) => payBeforeRights(sm, listed, getTerms(listed.session), list));
 }
 
 /**
@@ -211,21 +216,45 @@ function convertAmounts(
 }
 
 /**
- * Converts payments of a session with a rights issue to amounts per index share after it. They are paid on the shares
- * before the issue.
+ * Converts payments of a session with a rights issue to amounts per index share after it.
+ * @param earlier effects before it, in order
  */
-function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect, terms: GrowthTerms): ListedEffect {
+function payBeforeRights(
+  sm: SessionMarket,
+  { effect, ...listed }: ListedEffect,
+  terms: GrowthTerms,
+  earlier: readonly ListedEffect[],
+): ListedEffect {
   const { session, ordinary, net } = listed;
-  const { rights, cash, income, spunOff } = effect;
-  const isPaid = cash !== 0 || income !== 0 || ordinary !== 0 || spunOff !== 0;
-  if (rights === 0 || !isPaid || session <= sm.first) return { effect, ...listed };
-  const shares = countSharesPerPaid(effect, sm.carriedClose(session - 1, effect.column), terms);
+  if (effect.rights === 0 || session <= sm.first) return { effect, ...listed };
+  const paid = { ...effect, income: effect.income + ordinary }; // the price return has points without income
+  const shares = countSharesOfPayments(paid, carryClose(sm, { session, column: effect.column }, terms, earlier), terms);
   return {
     session,
-    effect: { ...effect, cash: cash / shares, income: income / shares, spunOff: spunOff / shares },
+    effect: { column: effect.column, ...spreadPayments(effect, shares) },
     ordinary: ordinary / shares,
     net: net / shares,
   };
+}
+
+/** Returns the close that a security carries before a session: its latest close after the effects since. */
+function carryClose(
+  sm: SessionMarket,
+  { session, column }: Pick<LaterEvents, 'session' | 'column'>,
+  { currency }: GrowthTerms,
+  earlier: readonly ListedEffect[],
+): number {
+  const bar = sm.lastBar[readPanelRow(sm, session - 1) + column]!;
+  // Without an action since, or in a market that begins later than the bar, only splits are known.
+  if (bar < sm.first || bar === session - 1) return sm.carriedClose(session - 1, column);
+  const { redenominations } = createExchangeRates(sm, currency);
+  let price = sm.carriedClose(bar, column);
+  for (let s = bar + 1; s < session; s++) {
+    const passed = earlier.find((one) => one.session === s && one.effect.column === column);
+    if (passed !== undefined) price = adjustClose(passed.effect, price);
+    price *= findRedenomination(redenominations, s, column);
+  }
+  return price;
 }
 
 interface LaterEvents {

@@ -231,11 +231,14 @@ function listRedenominations(
   return bySession;
 }
 
+/** Sessions of a market, of which rates are read. */
+export type RateMarket = Pick<SessionMarket, 'sessions' | 'market' | 'columnOf' | 'securityCount'>;
+
 /**
  * Returns the price of one unit of `from` in `to` on every session, [S]. If the store lacks the pair, the price is
  * derived from two other rates. Returns undefined if it cannot be computed. @cost O(S)
  */
-export function readRateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
+export function readRateSeries(sm: RateMarket, from: string, to: string): Float64Array | undefined {
   const source = findUnit(from);
   const target = findUnit(to);
   const scale = source.scale / target.scale;
@@ -252,7 +255,7 @@ export function readRateSeries(sm: SessionMarket, from: string, to: string): Flo
 
 /** Returns a pair as stored, or the inverse of the opposite pair. Returns undefined if the store has neither. */
 function readDirectSeries(
-  sm: SessionMarket,
+  sm: RateMarket,
   [from, to]: readonly [string, string],
   scale: number,
 ): Float64Array | undefined {
@@ -299,7 +302,7 @@ export function refuseRateNotAboveZero(
  * Returns the rates of a pair on every session, [S], from a security of the market or a series. A rate of 0 or less is
  * NaN. Returns undefined if the store has neither security nor series.
  */
-function readPairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
+function readPairSeries(sm: RateMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
   if (column >= 0) return carrySeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
@@ -309,7 +312,7 @@ function readPairSeries(sm: SessionMarket, pair: string, convert: (rate: number)
 /**
  * Returns the latest bar on or before each session. The bar may be on any day of the store. NaN before the first bar.
  */
-function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
+function carrySeries(sm: RateMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, securityCount } = sm;
   const close = market.fields.get('CLOSE')!;
   const series = new Float64Array(sessions.length);

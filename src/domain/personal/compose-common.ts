@@ -1,5 +1,8 @@
 import { computeWeightsBefore } from '../optimisation/derived/weights-before.js';
 import { findCompositionInForce, type Composer } from '../books/compositions.js';
+import { createIndexTerms } from '../books/index-run.js';
+import { findCarriedUnder } from '../index-mathematics/growth.js';
+import { createEffectTable } from '../index-mathematics/session-effects.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
@@ -48,8 +51,9 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const { model, factored, placeOf } = findModel(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = createExchangeRates(sm, document.currency);
+  const effects = createEffectTable(sm, createIndexTerms({ treatment, document }));
   const getPrice = (column: number): number =>
-    sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
+    findCarriedUnder(sm, effects, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
   const otherColumns = model.names
     .map((name) => sm.columnOf(name))
     .filter((column) => column >= 0 && !isOfParent.has(column) && getPrice(column) > 0);

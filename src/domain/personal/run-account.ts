@@ -1,4 +1,7 @@
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
+import { createIndexTerms } from '../books/index-run.js';
+import { findCarriedUnder } from '../index-mathematics/growth.js';
+import { createEffectTable } from '../index-mathematics/session-effects.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Composer } from '../books/compositions.js';
@@ -65,11 +68,15 @@ export interface AccountRunInput {
 export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
   const sm = composer.market(parent);
   const [first, last] = findRange(sm, request);
-  const rates = createExchangeRates(sm, composer.document(parent).currency);
+  const document = composer.document(parent);
+  const rates = createExchangeRates(sm, document.currency);
+  const effects = createEffectTable(sm, createIndexTerms({ treatment: composer.treatment(parent), document }));
   const getPrice = (session: number, identifier: string): number => {
     const column = sm.columnOf(identifier);
     if (column < 0) return Number.NaN;
-    return sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
+    return (
+      findCarriedUnder(sm, effects, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))
+    );
   };
   const history = createHistory(request.account, {
     start: sm.sessions[first]!,

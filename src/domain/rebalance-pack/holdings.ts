@@ -171,7 +171,7 @@ export function findCarriedPrices(
     countValues(
       'STALE_FILL',
       staleIdentifiers.toSorted(compareText),
-      `to be traded without a price bar on ${day}: priced at the last close.`,
+      `to be traded without a price bar on ${day}: priced at the last close after later corporate actions.`,
     ),
   ];
 }

@@ -1,3 +1,5 @@
+import { readCarriedClose } from '../index-mathematics/growth.js';
+import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -7,6 +9,8 @@ export interface MarketOnSession {
   readonly sm: SessionMarket;
   /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
+  /** Terms of the index. Its holdings and the orders have one price, also without a bar on the session. */
+  readonly growth: GrowthTerms;
   readonly session: number;
   /** Number of sessions with a price bar over which the volume is averaged. */
   readonly sessions: number;
@@ -14,11 +18,11 @@ export interface MarketOnSession {
 
 /** Returns the data of a security at a close; the price is NaN if there is none. */
 export function readSecurityAsKnown(marketOnSession: MarketOnSession, column: number, weight: number): KnownSecurity {
-  const { sm, rates, session } = marketOnSession;
+  const { sm, rates, growth, session } = marketOnSession;
   return {
     identifier: sm.identifiers[column]!,
     weight,
-    price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
+    price: readCarriedClose(sm, growth, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
     adv: computeMeanVolume(marketOnSession, column),
   };
 }

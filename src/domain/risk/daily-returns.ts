@@ -1,7 +1,10 @@
-import type { Day } from '../time/days.js';
+import { formatDay, type Day } from '../time/days.js';
+import { readRateSeries } from '../market/exchange-rates.js';
+import { createReferenceSpells, isBlank } from '../market/reference-spells.js';
+import { Refusal } from '../refusals/refusal.js';
 import { readEffect, createEffectsByDay, type EffectsByDay } from '../index-mathematics/effects-by-day.js';
-import { computeGrowthStep } from '../index-mathematics/adjusted-close.js';
-import { combineEffects, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { computeGrowthStep, countSharesOfPayments, spreadPayments } from '../index-mathematics/adjusted-close.js';
+import { combineEffects, NO_EFFECT, type SessionEffect } from '../index-mathematics/session-effect.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 import { findMissingBars } from '../market/missing-bars.js';
@@ -30,7 +33,8 @@ interface ClosePositions {
 }
 
 /**
- * Computes the returns of securities on the days on which any of them has a bar, each in the currency of its prices.
+ * Computes the returns of securities on the days on which any of them has a bar, each in the currency of its prices. On
+ * the day of a change of currency, the previous close is converted at the last rate before it.
  * Reads closes directly; the returns are bit-identical to growth over the aligned market. Columns of the result are
  * positions among the requested securities.
  * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the securities
@@ -52,7 +56,8 @@ export function computeDailyReturns(market: MarketData, names: DailySecurities, 
     sm: { identifiers: Array.from(columns, (column) => market.identifiers[column]!), sessions },
     coverage,
     read(out) {
-      readRows({ closes, sessions, coverage, effects: createEffectsByDay(market, terms) }, out);
+      const changes = listCurrencyChanges(market, columns);
+      readRows({ closes, sessions, coverage, effects: createEffectsByDay(market, terms), changes, terms }, out);
     },
   };
 }
@@ -112,6 +117,46 @@ interface ReturnReader {
   readonly sessions: Int32Array;
   readonly coverage: Pick<ReturnSource['coverage'], 'columns' | 'sessions'>;
   readonly effects: EffectsByDay;
+  readonly changes: readonly CurrencyChange[];
+  readonly terms: GrowthTerms;
+}
+
+/** Change of the currency in which a security is quoted. */
+interface CurrencyChange {
+  /** First day of the new currency. */
+  readonly day: Day;
+  readonly column: number;
+  /** Returns the factor on a price of an earlier day. @throws Refusal FX_MISSING */
+  readonly findFactor: (day: Day) => number;
+}
+
+function listCurrencyChanges(market: MarketData, columns: Int32Array): CurrencyChange[] {
+  const spells = createReferenceSpells(market, 'CURRENCY');
+  return Array.from(columns).flatMap((column) =>
+    spells[column]!.flatMap(({ from: day, value: to }, k): CurrencyChange[] => {
+      const from = k === 0 ? null : spells[column]![k - 1]!.value;
+      if (typeof from !== 'string' || typeof to !== 'string' || isBlank(from) || isBlank(to)) return [];
+      const findFactor = (on: Day): number =>
+        requireFactor(market, { identifier: market.identifiers[column]!, from, to, on });
+      return [{ day, column, findFactor }];
+    }),
+  );
+}
+
+interface ConvertedPrice {
+  readonly identifier: string;
+  readonly from: string;
+  readonly to: string;
+  readonly on: Day;
+}
+
+function requireFactor(market: MarketData, { identifier, from, to, on }: ConvertedPrice): number {
+  const columnOf = (name: string): number => market.identifiers.indexOf(name);
+  const day = { sessions: Int32Array.of(on), market, columnOf, securityCount: market.identifiers.length };
+  const factor = readRateSeries(day, from, to)?.[0];
+  if (factor !== undefined && factor > 0) return factor;
+  const message = `${identifier} changes its currency from ${from} to ${to}, and the data contains no exchange rate ${from}${to} on ${formatDay(on)}.`;
+  throw new Refusal('FX_MISSING', message, { identifier, pair: `${from}${to}` });
 }
 
 /**
@@ -119,11 +164,11 @@ interface ReturnReader {
  * actions.
  * @param out [T x n], overwritten
  */
-function readRows({ closes, sessions, coverage, effects }: ReturnReader, out: Float64Array): void {
+function readRows({ closes, sessions, coverage, effects, changes, terms }: ReturnReader, out: Float64Array): void {
   const { close, width, rows, columns } = closes;
   const coveredColumns = coverage.columns.map((place) => columns[place]!);
   const n = coveredColumns.length;
-  const placeEffects = createEffectWriter({ effects, close, width, columns: coveredColumns });
+  const placeEffects = createEffectWriter({ effects, changes, terms, close, width, columns: coveredColumns });
   const divideRows = coveredColumns.every((column, place) => column === coveredColumns[0]! + place)
     ? divideContiguous
     : divideRow;
@@ -133,7 +178,7 @@ function readRows({ closes, sessions, coverage, effects }: ReturnReader, out: Fl
     divideRows(close, { from, to, columns: coveredColumns }, out, t * n);
     // Effects on days between two sessions apply on the later session.
     const first = findFirstAtLeast(effects.days, sessions[session - 1]! + 1);
-    placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
+    placeEffects({ session, first, before: sessions[session - 1]!, day: sessions[session]!, from, to }, out, t * n);
   }
 }
 
@@ -163,8 +208,7 @@ function divideContiguous(
   for (let k = 0; k < columns.length; k++) out[position + k] = close[after + k]! / close[before + k]! - 1;
 }
 
-interface EffectWriterInput {
-  readonly effects: EffectsByDay;
+interface EffectWriterInput extends Pick<ReturnReader, 'effects' | 'changes' | 'terms'> {
   readonly close: Float64Array;
   /** Number of market columns. */
   readonly width: number;
@@ -176,29 +220,43 @@ interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
   readonly session: number;
   /** Index of the first effect of the session. */
   readonly first: number;
-  /** Last day whose effects apply on the session. */
+  /** Day of the previous session, and the last day whose effects apply on the session. */
+  readonly before: Day;
   readonly day: Day;
 }
 
-/** Returns a function that writes the returns of the securities with effects on a session. */
-function createEffectWriter({ effects, close, width, columns }: EffectWriterInput) {
+/** Returns a function that writes the returns of the securities with effects or a change of currency on a session. */
+function createEffectWriter({ effects, changes, terms, close, width, columns }: EffectWriterInput) {
   const positionByColumn = new Int32Array(width).fill(-1);
   columns.forEach((column, place) => (positionByColumn[column] = place));
   const latestSessions = new Int32Array(columns.length); // session 0 has no return
-  return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, position: number): void => {
+  return ({ session, first, before, day, from, to }: EffectsOfSession, out: Float64Array, position: number): void => {
+    const changed = changes.filter((change) => change.day > before && change.day <= day);
     for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
       const column = effects.columns[e]!;
       const securityPosition = positionByColumn[column]!;
-      if (securityPosition < 0) continue;
+      if (securityPosition < 0 || changed.some((change) => change.column === column)) continue;
       const effect =
         latestSessions[securityPosition] === session
           ? combineColumnEffects(effects, column, first, e)
           : readEffect(effects, e);
       latestSessions[securityPosition] = session;
-      out[position + securityPosition] =
-        computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
+      out[position + securityPosition] = computeReturn(effect, close[from + column]!, close[to + column]!, terms);
+    }
+    for (const change of changed) {
+      const { column } = change;
+      if (positionByColumn[column]! < 0) continue;
+      const price = close[from + column]! * change.findFactor(before);
+      const effect = combineAcrossCurrencies(effects, change, { first, before, day });
+      out[position + positionByColumn[column]!] = computeReturn(effect, price, close[to + column]!, terms);
     }
   };
+}
+
+/** Returns the return of a security over a session with an effect. Payments are made on the shares before a rights issue. */
+function computeReturn(effect: SessionEffect, before: number, close: number, terms: GrowthTerms): number {
+  const paid = spreadPayments(effect, countSharesOfPayments(effect, before, terms));
+  return computeGrowthStep(paid, before, close).factor - 1;
 }
 
 /** Returns the combined effect of a column's effects from one index to another, both included. */
@@ -210,4 +268,27 @@ function combineColumnEffects(effects: EffectsByDay, column: number, first: numb
       sessionEffect === undefined ? readEffect(effects, e) : combineEffects(sessionEffect, readEffect(effects, e));
   }
   return sessionEffect!; // the last effect belongs to the column
+}
+
+/** Returns the combined effect on a security over a change of its currency, with amounts in the new currency. */
+function combineAcrossCurrencies(
+  effects: EffectsByDay,
+  change: CurrencyChange,
+  { first, before, day }: Pick<EffectsOfSession, 'first' | 'before' | 'day'>,
+): SessionEffect {
+  let combined = NO_EFFECT;
+  for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
+    if (effects.columns[e] !== change.column) continue;
+    const effect = readEffect(effects, e);
+    const factor = effects.days[e]! < change.day ? change.findFactor(before) : 1;
+    combined = combineEffects(combined, {
+      ...effect,
+      cash: effect.cash * factor,
+      subscription: effect.subscription * factor,
+      special: effect.special * factor,
+      income: effect.income * factor,
+      spunOff: effect.spunOff * factor,
+    });
+  }
+  return combined;
 }

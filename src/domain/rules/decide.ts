@@ -1,3 +1,5 @@
+import { listReadsBehind } from './look-back.js';
+import { createSpinOffReport } from './unvalued-spin-offs.js';
 import { applyStoreDefaults, readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
@@ -164,12 +166,21 @@ export function createDecider({
     verdictsOn: listVerdicts,
   });
   const isRanked = document.events?.replacement === 'next_ranked';
+  const expressions = reads.map(({ use }) => use.field);
+  const reportSpinOffs = createSpinOffReport(market, listReadsBehind(expressions, pipeline.definitions).fields);
   return {
     remembers: pipeline.remembers,
     pool,
     decide(session, incumbents, _outgoing, among) {
-      const { decision } = traceDecision(session, incumbents, among);
-      if (!isRanked || decision.kind !== 'decided') return decision;
+      const traced = traceDecision(session, incumbents, among).decision;
+      const spinOffs = traced.kind === 'decided' ? reportSpinOffs(session, among ?? findUniverse(session)) : [];
+      const decision =
+        spinOffs.length === 0 || traced.kind !== 'decided'
+          ? traced
+          : { ...traced, findings: [...traced.findings, ...spinOffs] };
+      // A review that keeps the constituents leaves the ranking of their selection in force.
+      const selects = among === undefined || among === null;
+      if (!isRanked || !selects || decision.kind !== 'decided') return decision;
       return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
     },
     trace: traceDecision,

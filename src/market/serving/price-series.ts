@@ -1,5 +1,5 @@
 import { toMonthNumber, toWeekday, type Day } from '#domain/time/days.js';
-import { computeGrowthStep, countSharesPerPaid, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
+import { computeGrowthStep, countSharesOfPayments, spreadPayments, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -152,8 +152,7 @@ export function computeAdjustmentFactors(
     const bar = close[t]!;
     const effect = effects.get(t);
     if (effect !== undefined && !Number.isNaN(carriedClose)) {
-      const shares = countSharesPerPaid(effect, carriedClose, HOLDING);
-      const paid = { ...effect, cash: effect.cash / shares, spunOff: effect.spunOff / shares };
+      const paid = spreadPayments(effect, countSharesOfPayments(effect, carriedClose, HOLDING));
       const growthStep = computeGrowthStep(paid, carriedClose, bar);
       steps[t] = growthStep.carried / (growthStep.factor * carriedClose);
       carriedClose = growthStep.carried;

@@ -14,22 +14,35 @@ const REMEDIES: Readonly<Partial<Record<DatasetDocument['kind'], string>>> = {
   imported: 'import the data again with on_exists replace',
 };
 
+/** Second source of the files of a store. */
+export type RepairedFrom = keyof typeof REPAIRS;
+
+const REPAIRS = {
+  artifacts: 'fetched the files of the store again from the shared artifacts',
+  request: 'generated the files of the store again from its request',
+};
+
 /**
  * Returns a finding for each file of a managed store that is not what the service wrote. Only the service changes the
  * files of such a store, so that any other content is damage.
+ * @param repair source from which the files were replaced. Default: they were not replaced.
  */
 export function findDamagedFiles(
   { store_id: datasetId, kind, location, files = [] }: SourceTerms,
   present: readonly FileDigest[],
+  repair?: RepairedFrom,
 ): Finding[] {
   const digestByLabel = new Map(present.map((digest) => [digest.label, digest]));
   const labels = new Set(files.map(({ label }) => label));
-  const remedy = `Restore the folder ${location ?? ''} from a backup, or ${REMEDIES[kind] ?? 'create the store again'}.`;
+  const outcome =
+    repair === undefined
+      ? `Its data is not used. Restore the folder ${location ?? ''} from a backup, or ${REMEDIES[kind] ?? 'create the store again'}.`
+      : `The service ${REPAIRS[repair]}, with the content that it wrote before.`;
   const createFinding = (label: string, problem: string): Finding => ({
-    severity: 'error',
+    severity: repair === undefined ? 'error' : 'warning',
     code: 'DAMAGED_FILE',
     path: label,
-    message: `The file ${label} of the data store ${datasetId} ${problem}. Its data is not used. ${remedy}`,
+    message: `The file ${label} of the data store ${datasetId} ${problem}. ${outcome}`,
   });
   const damage = files.flatMap(({ label, bytes, sha256 }) => {
     const digest = digestByLabel.get(label);

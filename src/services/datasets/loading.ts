@@ -25,6 +25,8 @@ export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabaseLocations;
   readonly files: Pick<StoreFiles, 'here' | 'refetch'>;
+  /** Generates the files of a synthetic store again: see `createRegeneration`. */
+  readonly regenerate: (source: SourceTerms) => Promise<boolean>;
   /** Returns the calendars of the indices that use a store. */
   readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
@@ -53,6 +55,7 @@ export function createDatasetLoading({
   locations,
   databases,
   files: storeFiles,
+  regenerate,
   calendarsInUse,
   timestamp,
 }: DatasetLoadingDependencies): DatasetLoading {
@@ -65,18 +68,20 @@ export function createDatasetLoading({
     return runMarketTask('readDatabase', { place: resolvedUrl.place, tables, terms: createTerms(source) }, options);
   }
 
-  /** Reads a folder. Damaged files of a managed store are fetched again, if possible, or refused. */
+  /** Reads a folder. Damaged files of a managed store are fetched or generated again, if possible, or refused. */
   async function readFolder(source: SourceTerms, options: MarketTaskOptions): ReturnType<typeof folders.read> {
     const result = await folders.read(source, options);
-    const findDamage = async () =>
-      findDamagedFiles(source, result.kind === 'refused' ? await folders.digest(source) : result.summary.files);
-    const damage = isManaged(source.kind) ? await findDamage() : [];
+    if (!isManaged(source.kind)) return result;
+    const present = result.kind === 'refused' ? await folders.digest(source) : result.summary.files;
+    const damage = findDamagedFiles(source, present);
     if (damage.length === 0) return result;
     const fetched = await storeFiles.refetch(source);
-    if (fetched === undefined) return { kind: 'refused', findings: damage };
-    const again = await folders.read(fetched, options);
+    if (fetched === undefined && !(await regenerate(source))) return { kind: 'refused', findings: damage };
+    const again = await folders.read(fetched ?? source, options);
     const isIntact = again.kind !== 'refused' && findDamagedFiles(source, again.summary.files).length === 0;
-    return isIntact ? again : { kind: 'refused', findings: damage };
+    if (!isIntact) return { kind: 'refused', findings: damage };
+    const repairs = findDamagedFiles(source, present, fetched === undefined ? 'request' : 'artifacts');
+    return { ...again, summary: { ...again.summary, warnings: [...repairs, ...again.summary.warnings] } };
   }
 
   const createOptions = async (

@@ -10,6 +10,8 @@ export type SourceTerms = Pick<
 > & {
   /** Files that the service wrote; compared with the present ones if the service manages the store. */
   readonly files?: DatasetDocument['files'];
+  /** Request from which the data of a synthetic store can be generated again. */
+  readonly synthetic?: DatasetDocument['synthetic'];
 };
 
 export interface LoadOptions {

@@ -1,4 +1,5 @@
 import { readCarriedClose } from '#domain/index-mathematics/growth.js';
+import type { GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { createWithholding } from '#domain/index-mathematics/withholding.js';
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
@@ -112,7 +113,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       const ratio = computeValue(identifier, other) / computeValue(payerIdentifier, sm.columnOf(payerIdentifier));
       return Number.isFinite(ratio) ? ratio : null;
     };
-  const computeFraction = createFractionReader(days, { sm, rates, splits: treatment.splits, isTotal });
+  const computeFraction = createFractionReader(days, { sm, rates, growth, splits: treatment.splits, isTotal });
   const runTerms = { variant, treatment, growth, isTotal };
   return (action: CorporateAction): ActionRow | null => {
     const columnOfAction = columnByName.get(action.identifier);
@@ -190,6 +191,7 @@ function describeElection(
 }
 
 interface FractionTerms extends Pick<RowInput, 'sm' | 'rates'> {
+  readonly growth: GrowthTerms;
   readonly splits: TreatmentSpec['splits'];
   /** True if prices contain dividends. They then have no fraction. */
   readonly isTotal: boolean;
@@ -204,12 +206,12 @@ interface PricedPosition {
 }
 
 /** Returns a function that divides a dividend by the price before it. It returns null for another action. */
-function createFractionReader(days: Int32Array, { sm, rates, splits, isTotal }: FractionTerms) {
+function createFractionReader(days: Int32Array, { sm, rates, growth, splits, isTotal }: FractionTerms) {
   return (action: CorporateAction, { t, column, price }: PricedPosition): number | null => {
     if (action.type !== 'DIVIDEND' || isTotal) return null;
     if (t === days.length) return action.value / price;
     const dividend = { session: sm.sessionAt(days[t]!), column, value: action.value };
-    return computePaidFraction(sm, dividend, { rates, splits });
+    return computePaidFraction(sm, dividend, { rates, growth, splits });
   };
 }
 

@@ -1,6 +1,5 @@
-import { restoreTreatment } from '#domain/backtest/run-file/settings.js';
+import { readRunGrowthTerms, restoreTreatment } from '#domain/backtest/run-file/settings.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
@@ -30,9 +29,9 @@ export function computeRunFractions(
   columns: RunColumns,
   sm: SessionMarket,
 ): Pick<DividendPointsInput, 'paid' | 'toCome'> {
-  const { currency, treatment } = columns.header;
+  const { treatment, variant } = columns.header;
   const { withholding_tax: withholding } = restoreTreatment(treatment);
-  const terms = { currency, splits: treatment.splits, withholding };
+  const terms = { growth: readRunGrowthTerms(columns.header, variant), splits: treatment.splits, withholding };
   const last = sm.sessionAt(columns.i32('days').at(-1)!);
   return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
 }
@@ -69,11 +68,16 @@ export function computeRebalanceOrders(
   const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
   const session = sm.sessionAt(columns.i32('days', position, position + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
-  const rates = createExchangeRates(sm, readSecurityCurrency(header));
+  const growth = readRunGrowthTerms(header, header.variant);
+  const rates = createExchangeRates(sm, growth.currency);
   const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly shares: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (weightsBefore[i] === 0 && target[i] === 0)) return [];
-    const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
+    const name = readSecurityAsKnown(
+      { sm, rates, growth, session, sessions: request.adv_sessions },
+      column,
+      target[i]!,
+    );
     return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((weightsBefore[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((uninvested, { shares, price }) => uninvested - shares * price, aum);

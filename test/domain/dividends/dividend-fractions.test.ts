@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
@@ -22,7 +23,32 @@ const market = buildMarket({
 });
 const alignDays = (marketData = market) =>
   alignMarket({ market: marketData, calendar: calendars.get('XTST')!, calendars });
-const terms = { currency: 'USD', splits: 'apply', withholding: 0 } as const;
+const treatment = {
+  dividends: 'price',
+  withholding_tax: 0,
+  reinvestment: 'index',
+  special_dividends: 'adjust',
+  splits: 'apply',
+} as const;
+const terms = { growth: createGrowthTerms(treatment, 'USD'), splits: 'apply', withholding: 0 } as const;
+
+test('a dividend of a suspended security is against its price after a special dividend, as in the level', () => {
+  // The price of 100 is 80 after the special dividend, and 40 after the split.
+  const sm = alignDays(
+    buildMarket({
+      dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
+      close: { A: [100, null, null, null], B: [1, 1, 1, 1] },
+      actions: [
+        { name: 'A', type: 'SPECIAL_DIVIDEND', value: 20, ex: '2024-01-03' },
+        { name: 'A', type: 'DIVIDEND', value: 4, ex: '2024-01-04' },
+        { name: 'A', type: 'SPLIT', value: 2, ex: '2024-01-05' },
+        { name: 'A', type: 'DIVIDEND', value: 4, ex: '2024-02-01' },
+      ],
+    }),
+  );
+  expect(listPaidDividends(sm, terms)[0]!.fraction).toBeCloseTo(4 / 80, 15);
+  expect(listAnnouncedDividends(sm, sm.sessions.length - 1, terms)[0]!.fraction).toBeCloseTo(4 / 40, 15);
+});
 
 test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {
   const rows = listPaidDividends(alignDays(), terms);

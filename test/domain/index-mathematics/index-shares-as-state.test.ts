@@ -27,6 +27,36 @@ test('price, total and net levels have the same bits whichever return variant th
   for (const divisor of others) expect(divisor).toEqual(first);
 });
 
+test('a session on which no price moves has exactly the level of the session before it, whatever the weights', () => {
+  // Reviews, a price-weighted index and a session with an action of another security start from levels that are no
+  // exact quotients.
+  const rest = (values: readonly number[]): number[] => DAYS.map((_, t) => values[Math.min(Math.floor(t / 3), 2)]!);
+  const close = {
+    A: rest([97.31, 99.17, 97.31]),
+    B: rest([41.07, 40.01, 41.07]),
+    C: rest([12.93, 13.07, 12.93]),
+    E: rest([7.77, 7.71, 7.77]),
+    F: rest([3.33, 3.41, 3.33]),
+    D: DAYS.map(() => 5),
+  };
+  for (const weighting of [{ type: 'EqualWeight' }, { type: 'PriceWeight' }])
+    for (const count of [2, 3, 5]) {
+      const run = runIndexCase({
+        close,
+        universe: Object.keys(close).slice(0, count),
+        weighting,
+        actions: [
+          { name: 'D', type: 'SPLIT', value: 3, ex: DAYS[2]! },
+          { name: 'D', type: 'DELISTING', value: 0, ex: DAYS[5]! },
+        ],
+        rebalance: { frequency: 'custom', dates: [DAYS[1], DAYS[4], DAYS[7]] },
+      });
+      const levels = [...run.index.book.value];
+      for (const [t, level] of levels.entries()) if (t % 3 > 0 || t > 8) expect(level).toBe(levels[t - 1]);
+      expect(levels[0]).toBe(100);
+    }
+});
+
 test('one corrected close changes the level of its session and no bit of later levels', () => {
   const corrected = { ...PRICES, A: PRICES.A.map((price, t) => (t === 4 ? price + 0.01 : price)) };
   const [before, after] = [PRICES, corrected].map((close) =>

@@ -107,3 +107,51 @@ describe('an index on the constituents of a parent with the same base date and n
     expect(composer.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
   });
 });
+
+test('a set that contains a parent has the decided constituents, whether or not the data reach their effective close', () => {
+  const market = buildMarket({
+    dates: DAYS,
+    close: {
+      A: DAYS.map(() => 100),
+      B: DAYS.map((_, t) => (t < DECISION ? 50 : 120)),
+      C: DAYS.map(() => 90),
+    },
+  });
+  const base = { name: 'X', calendar: 'MAIN', base_date: DAYS[0] };
+  const parent = IndexDocument.parse({
+    ...base,
+    id: 'P',
+    rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION },
+    pipeline: {
+      selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }],
+      weighting: { type: 'EqualWeight' },
+    },
+  });
+  const child = IndexDocument.parse({
+    ...base,
+    id: 'C',
+    rebalance: { frequency: 'custom', dates: [DAYS[12]] },
+    universe: {
+      kind: 'union',
+      of: [
+        { kind: 'index', id: 'P' },
+        { kind: 'list', identifiers: ['A'] },
+      ],
+    },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const listConstituents = (until: string) => {
+    const composer = createComposer({
+      market,
+      calendars: CALENDARS,
+      documents: { P: parent, C: child },
+      until: parseValidDay(until),
+      createDecider: indexDecider,
+    });
+    return composer
+      .compositions('C')
+      .list.map(({ columns }) => Array.from(columns, (column) => 'ABC'[column]).join(''));
+  };
+  expect(listConstituents(DAYS.at(-1)!)).toEqual(['AC', 'AB']);
+  expect(listConstituents(DAYS[13]!)).toEqual(['AC', 'AB']);
+});

@@ -52,6 +52,27 @@ describe('a constituent that leaves between reviews', () => {
     ]);
   });
 
+  test('is replaced by the weighting of the latest review, also one on the base date', () => {
+    const run = runReplacement({
+      reviews: [
+        {
+          id: 'value',
+          scope: 'weights',
+          schedule: { frequency: 'custom', dates: [DAYS[0]] },
+          weighting: { type: 'MarketCapWeight' },
+        },
+      ],
+    });
+    const round = (weight: number) => Math.round(weight * 1e12) / 1e12;
+    expect(run.rebalances.map(({ reviews, session }) => [session, reviews?.join()])).toEqual([
+      [0, 'rebalance,value'],
+      [2, undefined],
+    ]);
+    expect(readHeldAt(run, 0)).toEqual({ A: round(4 / 7), B: round(3 / 7) });
+    // C enters with its market value of 200 next to the 300 of B.
+    expect(readHeldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
+  });
+
   test('is replaced by the market value of the other where those are the weights', () => {
     const run = runReplacement({ weighting: { type: 'MarketCapWeight' } });
     expect(readHeldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });

@@ -269,6 +269,108 @@ describe('several reviews', () => {
     expect(Object.keys(readWeightsOn(run, DAYS[27]!))).toEqual(['A', 'B', 'D']);
   });
 
+  /** A review of constituents on session 20, without notice: D is larger than B from session 20 on. */
+  const newer = { id: 'newer', scope: 'membership', schedule: scheduleDates([DAYS[20]]) };
+
+  test('a selection that was decided later is not undone by a review that was decided before it', () => {
+    const run = runIndexCase({
+      ...nasdaq,
+      weighting: { type: 'EqualWeight' },
+      rebalance: { ...scheduleDates([DAYS[25], DAYS[29]]), effective_lag: 10 },
+      reviews: [newer],
+    });
+    // The rebalance of session 25 was decided on session 15, before D was selected. That of session 29 was decided on
+    // session 19, where B is smaller than D and C.
+    expect(run.rebalances.map(({ reviews }) => reviews)).toEqual([['rebalance'], ['newer']]);
+    expect(Object.keys(readWeightsOn(run, DAYS[20]!))).toEqual(['A', 'C', 'D']);
+    const held = run.findings.filter(({ code }) => code === 'REBALANCE_HELD');
+    expect(held.map(({ first_date: date }) => date)).toEqual([DAYS[25], DAYS[29]]);
+    expect(held[0]!.message).toContain(`by the review newer on ${DAYS[20]}`);
+    expect(held[0]!.message).toContain(`the reference date ${DAYS[15]}`);
+    expectReplayed(run, close);
+  });
+
+  test('a review that was decided before the base date replaces the composition with which the index begins', () => {
+    const two = [{ id: 'two', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
+    const run = runIndexCase({
+      ...nasdaq,
+      weighting: { type: 'EqualWeight' },
+      rebalance: { frequency: 'none' },
+      reviews: [
+        {
+          id: 'annual',
+          scope: 'membership',
+          selection: two,
+          schedule: { ...scheduleDates([DAYS[7]]), effective_lag: 4 },
+        },
+      ],
+      document: { base_date: DAYS[5] },
+    });
+    expect(Object.keys(readWeightsOn(run, DAYS[5]!))).toEqual(['A', 'B', 'C']);
+    expect(Object.keys(readWeightsOn(run, DAYS[7]!))).toEqual(['A', 'B']);
+  });
+
+  test('a new version of the definition replaces a selection under the earlier one, whichever was decided first', () => {
+    const run = runIndexCase({
+      ...nasdaq,
+      weighting: { type: 'EqualWeight' },
+      rebalance: scheduleDates([DAYS[20]]),
+      reviews: undefined!,
+      document: {
+        amendments: [
+          {
+            effective_from: DAYS[21],
+            changes: { rebalance: { frequency: 'custom', dates: [DAYS[25]], effective_lag: 10 } },
+          },
+        ],
+      },
+    });
+    expect(Object.keys(readWeightsOn(run, DAYS[20]!))).toEqual(['A', 'C', 'D']);
+    expect(Object.keys(readWeightsOn(run, DAYS[25]!))).toEqual(['A', 'B', 'C']);
+  });
+
+  test('a review of weights keeps constituents that were selected after its reference date', () => {
+    const weights = { id: 'equal', scope: 'weights', weighting: { type: 'EqualWeight' } };
+    const schedule = { ...scheduleDates([DAYS[25]]), effective_lag: 10, weights_as: 'weights' };
+    const run = runIndexCase({
+      ...nasdaq,
+      rebalance: { frequency: 'none' },
+      reviews: [newer, { ...weights, schedule }],
+    });
+    const third = 1 / 3;
+    expect(readWeightsOn(run, DAYS[25]!)).toEqual({ A: third, C: third, D: third });
+  });
+
+  test('a constituent without a price up to the reference date of a review of weights keeps its weight', () => {
+    // The index holds a third each of A, B and D from session 20 on. On session 15 the market values are 100 and 60.
+    const run = runIndexCase({
+      ...nasdaq,
+      close: {
+        A: repeatPrice(100),
+        B: repeatPrice(60),
+        C: repeatPrice(50),
+        D: DAYS.map((_, t) => (t < 18 ? null : 80)),
+      },
+      weighting: { type: 'EqualWeight' },
+      rebalance: { frequency: 'none' },
+      reviews: [
+        newer,
+        {
+          id: 'value',
+          scope: 'weights',
+          schedule: { ...scheduleDates([DAYS[25]]), effective_lag: 10 },
+          weighting: { type: 'MarketCapWeight' },
+        },
+      ],
+    });
+    const weights = readWeightsOn(run, DAYS[25]!);
+    expectNear(weights['A']!, ((2 / 3) * 100) / 160);
+    expectNear(weights['B']!, ((2 / 3) * 60) / 160);
+    expectNear(weights['D']!, 1 / 3);
+    const [finding] = run.findings.filter(({ code }) => code === 'NO_WEIGHT_DATA');
+    expect(finding!.message).toContain('D (0.333');
+  });
+
   test('every review that is scheduled on the base date is performed there, in its order', () => {
     const run = runIndexCase({
       ...nasdaq,

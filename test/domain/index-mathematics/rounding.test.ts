@@ -260,7 +260,27 @@ describe('a document', () => {
 
   test('is warned of a rounding that nothing reads', () => {
     const pipeline = { treatment: { reinvestment: 'constituent' } };
-    expect(checkRounding({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
-    expect(checkRounding({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    const alone = { indexOf: () => undefined };
+    expect(checkRounding({ rounding: { divisor: 6 }, pipeline }, alone)).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(checkRounding({ rounding: { divisor: 6 }, overlay: {} }, alone)).toMatchObject([{ code: 'NO_EFFECT' }]);
   });
+
+  test.each(['constituent', 'index'] as const)(
+    'that is derived from an index with reinvestment %s is warned accordingly',
+    (reinvestment) => {
+      const source = IndexDocument.parse({
+        ...body,
+        id: 'PARENT',
+        pipeline: { ...body.pipeline, treatment: { reinvestment } },
+      });
+      const findings = checkRounding(
+        { rounding: { divisor: 6, shares: 0 }, base_market_value: 1e9, derivation: { source_index_id: 'PARENT' } },
+        { indexOf: (id) => (id === 'PARENT' ? source : undefined) },
+      );
+      const paths = reinvestment === 'constituent' ? ['rounding.divisor', 'rounding.shares'] : [];
+      expect(findings.map(({ path }) => path)).toEqual(paths);
+      for (const { code, message } of findings)
+        expect([code, message.includes('the source index PARENT')]).toEqual(['NO_EFFECT', true]);
+    },
+  );
 });

@@ -48,6 +48,32 @@ describe('the return of a security over a spin-off', () => {
     expect(growParent({ A: [120, 120, 90, 99, 99] })).toEqual([1, 1, 1.1, 1]);
   });
 
+  test.each([
+    ['a return of the ex-date, with an unknown value of the shares', 'RETURN', null, 2, 1],
+    ['a return of a later date', 'RETURN', null, 3, 0],
+    ['a return of the ex-date, with a known value of the shares', 'RETURN', 60, 2, 0],
+    ['no return', 'CLOSE', null, 2, 0],
+  ])('is reported as unknown in a decision that reads %s', (_, field, child, review, count) => {
+    const run = runIndexCase({
+      close: {
+        A: [120, 120, 90, 99, 99],
+        B: [100, 100, 100, 100, 100],
+        C: [null, null, child, 60, 61],
+      },
+      actions: [SPIN_OFF],
+      universe: ['A', 'B'],
+      selection: [{ id: 'top', type: 'TopN', params: { field, count: 2 } }],
+      rebalance: { frequency: 'custom', dates: [DATES[review]] },
+      document: { base_date: DATES[1] },
+    });
+    const findings = run.findings.filter(({ code }) => code === 'ACTION_WITHOUT_PRICE');
+    expect(findings).toHaveLength(count);
+    for (const { message } of findings)
+      expect(message).toBe(
+        `C, spun off from A on ${DATES[EX_DATE]}, has no price on that date. Its value is unknown, so the return of A on that date counts as 0 (RETURN).`,
+      );
+  });
+
   test('reduces the previous close of a parent that has no bar on the ex-date', () => {
     const growth = growParent({ A: [120, 120, null, 99, 99], C: [null, null, 60, 60, 60] });
     expect(growth).toEqual([1, 1, 99 / 90, 1]);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
+import { createGrowthTerms, createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { locateHoldings } from '#domain/rebalance-pack/holdings.js';
 import { readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
@@ -9,6 +10,31 @@ import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.
 const expectRefusalAt = (path: string) =>
   expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
+
+test('a suspended security has the price at which the index holds it, after special dividends and rights issues', () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
+  const market = buildMarket({
+    dates,
+    close: { A: [100, null, null], B: [1, 1, 1] },
+    actions: [
+      { name: 'A', type: 'SPECIAL_DIVIDEND', value: 20, ex: dates[1]! },
+      { name: 'A', type: 'RIGHTS_ISSUE', value: 1, subscription: 40, ex: dates[2]! },
+    ],
+  });
+  const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
+  const treatment = {
+    dividends: 'price',
+    withholding_tax: 0,
+    reinvestment: 'index',
+    special_dividends: 'adjust',
+    splits: 'apply',
+  } as const;
+  const growth = createGrowthTerms(treatment, 'USD');
+  const readPrice = (session: number) =>
+    readSecurityAsKnown({ sm, rates: createExchangeRates(sm, 'USD'), growth, session, sessions: 1 }, 0, 1).price;
+  expect([0, 1, 2].map(readPrice)).toEqual([100, 80, (80 + 40) / 2]);
+});
 
 test('the mean volume is in shares of the day: volumes before a split are restated to the later share basis', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
@@ -27,7 +53,11 @@ test('the mean volume is in shares of the day: volumes before a split are restat
   const readAdv = (session: number, sessions: number) =>
     [0, 1].map(
       (column) =>
-        readSecurityAsKnown({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
+        readSecurityAsKnown(
+          { sm, rates: createExchangeRates(sm, 'USD'), growth: createSecurityTerms('price', 'USD'), session, sessions },
+          column,
+          0.5,
+        ).adv,
     );
   expect(readAdv(1, 4)).toEqual([1150, 600]);
   expect(readAdv(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);

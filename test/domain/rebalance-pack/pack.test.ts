@@ -4,6 +4,7 @@ import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { reconcilePacks } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
@@ -195,7 +196,8 @@ test('on the effective day the announced orders are shown with the current order
   });
   const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const knownTerms = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
+  const growth = createSecurityTerms('price', 'USD');
+  const knownTerms = { sm, rates: createExchangeRates(sm, 'USD'), growth, sessions: 1 };
   const now = [0, 1].map((column) => readSecurityAsKnown({ ...knownTerms, session: 2 }, column, 0.5));
   const securitiesBefore = now.map((one) => readSecurityBefore({ ...knownTerms, session: 0 }, one, 2));
   expect(securitiesBefore.map(({ price, adv }) => [price, adv])).toEqual([

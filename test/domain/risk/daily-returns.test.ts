@@ -140,4 +140,62 @@ describe('daily returns', () => {
     expect(returns[offset]).toBeCloseTo((2 * (50 + 1)) / 100 - 1, 15);
     expect(returns[offset + 1]).toBe(-0.5);
   });
+
+  /** Returns the return of N0 on session 40, at which its close goes from 100 to `close`. */
+  function readReturn(close: number, actions: readonly CorporateAction[], members: Partial<MarketData> = {}): number {
+    const closes = new Float64Array(80 * NAMES).fill(100);
+    for (let t = 40; t < 80; t++) closes[t * NAMES] = close;
+    const market = { ...createMarket(closes, actions), ...members };
+    const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
+    const returns = new Float64Array(79 * 2);
+    read(returns, { selectColumns: select });
+    return returns[2 * coverage.sessions.indexOf(40)]!;
+  }
+
+  const DAY = FIRST_DAY + 2 * 40;
+
+  test('pay a dividend of the day of a rights issue on the shares before it', () => {
+    // A share at 100 pays 10 and becomes two shares at (100 + 20) / 2. The return is that of the 10.
+    const actions = [createAction('N0', 'DIVIDEND', DAY, 10), createAction('N0', 'RIGHTS_ISSUE', DAY, 1)];
+    expect(readReturn(60, actions)).toBeCloseTo(0.1, 14);
+  });
+
+  /** N0 is quoted in EUR, and from session 40 on in USD. The last rate before it is 1.25. */
+  const inDollars: Partial<MarketData> = {
+    reference: {
+      columns: ['CURRENCY'],
+      rows: new Map([
+        [
+          'N0',
+          [
+            { validFrom: null, values: ['EUR'] },
+            { validFrom: DAY, values: ['USD'] },
+          ],
+        ],
+      ]),
+    },
+    series: new Map([
+      [
+        'EURUSD',
+        {
+          identifier: 'EURUSD',
+          name: null,
+          currency: null,
+          days: Int32Array.of(FIRST_DAY, DAY),
+          closes: Float64Array.of(1.25, 2),
+        },
+      ],
+    ]),
+  };
+
+  test('convert the previous close on the day of a change of currency', () => {
+    expect(readReturn(125, [], inDollars)).toBeCloseTo(0, 15);
+    expect(readReturn(115, [createAction('N0', 'SPECIAL_DIVIDEND', DAY, 10)], inDollars)).toBeCloseTo(0, 14);
+  });
+
+  test('are refused without a rate on the day before a change of currency', () => {
+    expect(() => readReturn(125, [], { ...inDollars, series: new Map() })).toThrow(
+      expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'N0', pair: 'EURUSD' } }),
+    );
+  });
 });

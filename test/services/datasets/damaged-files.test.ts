@@ -76,3 +76,20 @@ test('a truncated file of another store answers 503 with its reason to reads, au
   expect((await importAs('second', { on_exists: 'replace' })).status).toBe(201);
   expect((await service.ask('GET', '/data/prices/A?store_id=second')).status).toBe(200);
 });
+
+test('a damaged file of a synthetic store is generated again with the same content, and the store reports it', async () => {
+  const request = { store_id: 'made', seed: 1, assets: 3, start: '2024-01-02', end: '2024-06-28', activate: true };
+  await service.ask('POST', '/data/synthetic', request);
+  expect((await service.waitForJob('generate:made')).status).toBe('succeeded');
+  const path = await findMarketFile('made');
+  const before = (await service.ask<DataStore>('GET', '/data/stores/made')).body;
+  let intact: Buffer = Buffer.alloc(0);
+  await service.restart(async () => void (intact = await flipBytes(path)), 'new');
+  await service.resumed();
+  expect((await readFile(path)).equals(intact)).toBe(true);
+  const store = (await service.ask<DataStore>('GET', '/data/stores/made')).body;
+  expect([store.location, store.content_hash, store.error]).toEqual([before.location, before.content_hash, null]);
+  const repairs = (store.findings ?? []).filter(({ code }) => code === 'DAMAGED_FILE');
+  expect(repairs.map(({ severity }) => severity)).toEqual(['warning']);
+  expect(repairs[0]!.message).toMatch(/^The file market.* was changed .* generated the files of the store again/);
+});

@@ -107,7 +107,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   markets.settle();
   const locations = createLocations([base]);
   const databases = createDatabaseLocations({ locations, hosts: [] });
-  const loading = createDatasetLoading({ locations, databases, ...terms });
+  const loading = createDatasetLoading({ locations, databases, regenerate: async () => false, ...terms });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');
   const stores = createStores({ documents, markets, loading });

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Composer, Composition } from '../../books/compositions.js';
+import { findKnownSession, type Composer, type Composition } from '../../books/compositions.js';
 import type { DecidedComposition, Decider } from '../../books/decider.js';
 import { formatDay } from '../../time/days.js';
 import type { DerivedDocument } from '../../documents/index-document.js';
@@ -81,7 +81,7 @@ function solveOrRefuse(solve: () => DerivedSolve): DerivedSolve | Refusal {
 
 /** Returns the parent's latest composition decided on or before a session. */
 export function findDecision(list: readonly Composition[], session: number): Composition | undefined {
-  return list.findLast(({ decision }) => decision <= session);
+  return list.findLast((composition) => findKnownSession(composition) <= session);
 }
 
 /** Returns the securities with a nonzero solved weight. */

@@ -26,6 +26,8 @@ export interface Conflict {
 
 /** Price per unit of violation of the relaxed rule, higher than all other prices. */
 const RELAXED_PENALTY = 10;
+/** Largest amount that is a rounding error. */
+const AMOUNT_MIN = 1e-7;
 /** Maximum weight that counts as zero. */
 const SMALLEST_WEIGHT = 1e-7;
 
@@ -51,7 +53,11 @@ export function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict
     if (findAccountTrades(createQuestion(common, base, remainingRules)) === undefined) continue;
     remainingRules.add(rule);
   }
-  return [...remainingRules].map((rule) => ({ rule, ...computeRelaxation(common, base, { rule, rules }) }));
+  return [...remainingRules].map((rule) => {
+    const { amount, ...more } = computeRelaxation(common, base, { rule, rules });
+    // Without a violation, the search found trades for the relaxed rules only: the amount is not known.
+    return amount !== null && amount > AMOUNT_MIN ? { rule, amount, ...more } : { rule, amount: null };
+  });
 }
 
 const hasWashRules = ({ recent, substitutes, tax }: Account): boolean =>

@@ -1,5 +1,5 @@
 import type { Account } from './account-request.js';
-import { listNeeded } from './sale-links.js';
+import { listNeeded, type FreshReader } from './sale-links.js';
 import { WEIGHT_MIN } from './tax-sides.js';
 import { traceGains, type SaleLot } from './trace-gains.js';
 import { isLongTerm, isSamePurchase, sortByPurchase, type FreshShares, type WashRule } from './wash-sales.js';
@@ -96,7 +96,7 @@ export interface ManagedQuestion extends LotsQuestion {
   readonly undecided: ReadonlySet<number>;
   /** Shares sold, by lot, if the trades are known. */
   readonly sales: ReadonlyMap<number, number> | undefined;
-  listLeft(identifier: string): readonly FreshShares[];
+  readonly listLeft: FreshReader;
 }
 
 /**

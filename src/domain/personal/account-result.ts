@@ -84,7 +84,7 @@ export function createAccountResult(common: BatchCommon, solved: SearchedAccount
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
     certificate: {
       objective: figures.objective + forcedCost,
-      bound: bound + rulesBase.forcedCost,
+      bound: Math.min(BOUND_MAX, bound) + rulesBase.forcedCost,
       // Without permitted trades, there is no objective that the bound could miss.
       gap: isInfeasible ? 0 : figures.objective - bound,
       primal_residual: figures.worst,
@@ -113,7 +113,7 @@ const writeProof = ({ cuts, regions }: RegionTree, forcedCost: number) => ({
     certificates.map(({ side, multipliers, bound: proved, proof }) => ({
       region,
       side,
-      bound: (proof?.bound ?? proved) + forcedCost,
+      bound: Math.min(BOUND_MAX, proof?.bound ?? proved) + forcedCost,
       ...writeMultipliers(multipliers),
       branches: proof === undefined ? null : writeBranches(proof),
     })),
@@ -136,6 +136,9 @@ function sumLimitPrices(program: AccountProgram, { side, multipliers }: SideCert
   const count = program.sides[side]!.limits?.length ?? 0;
   return multipliers.rows.slice(multipliers.rows.length - count).reduce((sum, price) => sum + price, 0);
 }
+
+/** Largest bound that is stated. A region without permitted trades has any bound. */
+const BOUND_MAX = 1e9;
 
 /** Maximum gap of an optimal result, as a fraction of the account value. */
 export const GAP_OPTIMAL = 1e-8;

@@ -2,7 +2,7 @@ import type { AccountProgram, AccountRow, TaxSide } from '#kernels/lots/account-
 import type { Account } from './account-request.js';
 import { listManagedLots, listSecurityLots, sortForSale, type SecurityLots } from './account-lots.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
-import { findSaleLinks, listNeeded, type SaleLinks } from './sale-links.js';
+import { findSaleLinks, listNeeded, type FreshReader, type SaleLinks } from './sale-links.js';
 import { completeKeys, WHOLE_REGION, type KeyStates, type SaleRegion } from './sale-regions.js';
 import { createTaxSides, createTaxTerms } from './tax-sides.js';
 import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
@@ -11,6 +11,7 @@ import {
   createWashRule,
   readWindow,
   SHARES_MIN,
+  sortByPurchase,
   type FreshShares,
   type WashRule,
   type WashWindow,
@@ -200,19 +201,21 @@ function createSales({ account, rule, excluded, byName, priceOf }: SalesBase, re
   }
 }
 
-/** Returns a reader of the shares that can still replace others after the forced sales. */
 function createFreshReader(
   rule: WashRule,
   { forced, excluded }: Pick<BuiltAccount, 'forced' | 'excluded'>,
-): (identifier: string) => readonly FreshShares[] {
-  const takenShares = new Map<FreshShares, number>();
-  for (const { fresh, shares } of forced.replacements) takenShares.set(fresh, (takenShares.get(fresh) ?? 0) + shares);
-  return (identifier) =>
-    rule.listFresh(identifier).flatMap((fresh) => {
+): FreshReader {
+  return (identifier, lot) => {
+    const takenShares = new Map<FreshShares, number>();
+    for (const { sold, fresh, shares } of forced.replacements)
+      if (lot === undefined || sortByPurchase(rule.lots, [lot, sold])[0] === sold)
+        takenShares.set(fresh, (takenShares.get(fresh) ?? 0) + shares);
+    return rule.listFresh(identifier).flatMap((fresh) => {
       const shares = fresh.shares - (takenShares.get(fresh) ?? 0);
       const isSold = fresh.lot !== null && excluded.has(fresh.identifier);
       return isSold || !(shares > SHARES_MIN) ? [] : [{ ...fresh, shares }];
     });
+  };
 }
 
 interface AccountBase {

@@ -17,11 +17,19 @@ export interface SaleLinks {
   readonly managed: ReadonlySet<string>;
 }
 
+/**
+ * Returns the shares that can still replace shares of a security after the sales of excluded securities. These are
+ * matched in the order of purchase; a given lot precedes those that were bought later.
+ */
+export type FreshReader = (identifier: string, lot?: number) => readonly FreshShares[];
+
+/** Number of lots up to which an account that chooses its lots decides whether each is sold whole. */
+const KEYS_MAX = 12;
+
 interface LinksQuestion {
   readonly rule: WashRule;
   readonly excluded: ReadonlySet<string>;
-  /** Returns the shares that can still replace shares of a security after forced sales. */
-  readonly listLeft: (identifier: string) => readonly FreshShares[];
+  readonly listLeft: FreshReader;
   readonly priceOf: (identifier: string) => number;
 }
 
@@ -44,16 +52,18 @@ export function findSaleLinks(account: Account, question: LinksQuestion): SaleLi
   return { coupled, ...findKeys(account, losing, question) };
 }
 
-function findKeys({ lots }: Account, losing: readonly number[], { excluded, listLeft }: LinksQuestion) {
+function findKeys({ lots, tax }: Account, losing: readonly number[], { excluded, listLeft }: LinksQuestion) {
   const chosen = losing.filter((lot) => !excluded.has(lots[lot]!.identifier));
   const losingSet = new Set(chosen);
   const needed = new Map(chosen.map((lot) => [lot, listNeeded(lots, listLeft, lot)]));
   const managed = new Set<string>();
+  const isChosen =
+    tax.lot_method === 'specific' && new Set([...needed.values()].flatMap((own) => own ?? [])).size <= KEYS_MAX;
   for (const [lot, own] of needed)
     for (const other of own ?? []) {
       const [name, otherName] = [lots[lot]!.identifier, lots[other]!.identifier];
       const isMutual = losingSet.has(other) && needed.get(other)?.includes(lot) === true;
-      if (name === otherName && !isMutual) continue;
+      if (name === otherName && !isMutual && !isChosen) continue;
       managed.add(name).add(otherName);
     }
   // Lots on which a managed security depends are managed, too.
@@ -70,11 +80,7 @@ function findKeys({ lots }: Account, losing: readonly number[], { excluded, list
  * Returns the lots that must be sold whole so that a lot at a loss can be sold without a disallowed loss; null if shares
  * outside the account would replace it.
  */
-export function listNeeded(
-  lots: Account['lots'],
-  listLeft: (identifier: string) => readonly FreshShares[],
-  lot: number,
-): readonly number[] | null {
-  const others = listLeft(lots[lot]!.identifier).filter((fresh) => !isSamePurchase(lots, fresh, lot));
+export function listNeeded(lots: Account['lots'], listLeft: FreshReader, lot: number): readonly number[] | null {
+  const others = listLeft(lots[lot]!.identifier, lot).filter((fresh) => !isSamePurchase(lots, fresh, lot));
   return others.some((fresh) => fresh.lot === null) ? null : others.map((fresh) => fresh.lot!);
 }

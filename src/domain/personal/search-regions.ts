@@ -135,9 +135,9 @@ export function searchRegions(question: SearchQuestion): SearchedAccount {
 }
 
 /** Returns the answer of an account whose sales do not affect each other. */
-function createUndivided({ built, solved, certificates }: Node): SearchedAccount {
+function createUndivided({ built, solved }: Node): SearchedAccount {
   const { program, answer } = solved!;
-  return { base: built, answer, tree: { cuts: [null], regions: [{ program, certificates }] } };
+  return { base: built, answer, tree: { cuts: [null], regions: [{ program, certificates: answer.certificates }] } };
 }
 
 interface Found {
@@ -163,10 +163,12 @@ function createAnswer(
       continue;
     }
     cuts.push(null);
-    regions.push({ program: node.solved?.program ?? node.built.program, certificates: node.certificates });
+    // Multipliers that prove that a region is empty are no prices.
+    const own = best === undefined ? (node.solved?.answer.certificates ?? []) : node.certificates;
+    regions.push({ program: node.solved?.program ?? node.built.program, certificates: own });
     if (node === best?.node || (best === undefined && certificates.length === 0))
       certificateIndex = certificates.length + (node.solved?.answer.certificateIndex ?? 0);
-    certificates.push(...node.certificates);
+    certificates.push(...own);
   }
   const bound = findLeastBound(certificates);
   const { answer } = root.solved!;

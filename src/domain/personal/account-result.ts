@@ -16,7 +16,7 @@ import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
 import { sortByPurchase, type Replacement } from './wash-sales.js';
 
 /** Maximum number of deviations that a result explains. */
-const DEVIATIONS_SHOWN = 10;
+export const DEVIATIONS_SHOWN = 10;
 
 /** Result of one account, as JSON. */
 export type AccountResult = ReturnType<typeof createAccountResult>;

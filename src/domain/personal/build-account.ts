@@ -159,7 +159,13 @@ function createSales({ account, rule, excluded, byName, priceOf }: SalesBase, re
     if (sales !== undefined) return new Map(ownLots.flatMap((lot) => (sales.has(lot) ? [[lot, sales.get(lot)!]] : [])));
     let left = region.sold.get(name)?.most ?? Infinity;
     const sold = new Map<number, number>();
-    for (const lot of sortForSale(account, ownLots, { ...createQuestion(name), isExposed: true })) {
+    // Where lots have no order, those are sold first that would replace shares of others.
+    const freshLots = new Set(rule.listFresh(name).map(({ lot }) => lot));
+    const order =
+      account.tax.wash_sales === 'forbid'
+        ? ownLots.toSorted((a, b) => Number(freshLots.has(b)) - Number(freshLots.has(a)))
+        : sortForSale(account, ownLots, { ...createQuestion(name), isExposed: true });
+    for (const lot of order) {
       const shares = Math.min(left, lots[lot]!.shares);
       if (shares > 0) sold.set(lot, shares);
       left -= shares;

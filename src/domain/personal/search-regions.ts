@@ -307,7 +307,6 @@ function chooseCut(
   const isOpen = (lot: number): boolean => !region.kept.has(lot) && !region.whole.has(lot);
   const key = replacing.find((lot) => keys.includes(lot) && isOpen(lot)) ?? keys.find(isOpen);
   if (key !== undefined) return { lot: key };
-  if (account.tax.wash_sales === 'forbid') return undefined;
   let [widest, cut]: [number, RegionCut | undefined] = [0, undefined];
   for (const identifier of coupled) {
     let [held, shares] = [0, 0];

@@ -20,6 +20,8 @@ import type { SolvedResult } from './solve-accounts.js';
 
 /** Maximum violation of a row without a penalty that counts as a rounding error. */
 const VIOLATION_MAX = 1e-7;
+/** Divisions of a result without regions. */
+const UNDIVIDED = [{ undivided: true }] as const;
 
 /**
  * Verifies a result without the solver. Trades must use lots of the account and obey its rules. All figures are computed
@@ -93,7 +95,7 @@ function readShares(common: BatchCommon, base: BuiltAccount, { result, wrong }: 
     else wrong.push(`${path}.lot: ${lot} is not a lot of ${identifier}`);
   });
   for (const [lot, shares] of sold)
-    if (shares > account.lots[lot]!.shares * (1 + TOLERANCE)) wrong.push(`more than lot ${lot} is sold`);
+    if (shares > account.lots[lot]!.shares * (1 + TOLERANCE)) wrong.push(`trades: more than lot ${lot} is sold`);
   return { bought, sold };
 }
 
@@ -124,7 +126,7 @@ function reportProhibited(
 function readProof(common: BatchCommon, whole: BuiltAccount, { result, wrong }: ResultRead) {
   const { account, window, links, forcedCost } = whole;
   const { sides } = result.certificate;
-  const cuts = (result.certificate.regions ?? [{ undivided: true }]).map((step): RegionCut | null =>
+  const cuts = (result.certificate.regions ?? UNDIVIDED).map((step): RegionCut | null =>
     'undivided' in step ? null : step,
   );
   const regions: ProvedRegion[] = [];

@@ -248,13 +248,13 @@ function restrictToRegion(
   securities: ReturnType<typeof createSecurities>,
   { region, isOrdered }: RegionBounds,
 ): ReturnType<typeof createSecurities> {
-  const { sold, whole, unbought, lossless, sales } = region;
-  if (sales !== undefined || (sold.size === 0 && whole.size === 0 && unbought.size === 0 && lossless.size === 0))
+  const { sold, whole, closed, lossless, sales } = region;
+  if (sales !== undefined || (sold.size === 0 && whole.size === 0 && closed.size === 0 && lossless.size === 0))
     return securities;
   const [lower, upper, buyLimit] = [securities.lower.slice(), securities.upper.slice(), securities.buyLimit.slice()];
   const listNames = (groups: ReadonlySet<number>): ReadonlySet<string> =>
     new Set([...groups].flatMap((group) => account.substitutes[group]!));
-  const [unboughtNames, losslessNames] = [listNames(unbought), listNames(lossless)];
+  const [closedNames, losslessNames] = [listNames(closed), listNames(lossless)];
   names.forEach((name, i) => {
     const identifier = common.identifiers[name]!;
     const price = common.prices[name]!;
@@ -265,7 +265,7 @@ function restrictToRegion(
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
       if (whole.has(lots[l]!.lot)) leastSold = Math.max(leastSold, sumShares(l + 1));
     if (leastSold > 0) upper[i] = Math.min(upper[i]!, weighShares(leastSold));
-    if (least !== null || leastSold > 0 || unboughtNames.has(identifier)) buyLimit[i] = 0;
+    if (least !== null || leastSold > 0 || closedNames.has(identifier)) buyLimit[i] = 0;
     if (losslessNames.has(identifier) && isOrdered[i] === 1) {
       let end = lotStart[i]!;
       while (end < lotStart[i + 1]! && !(account.lots[lots[end]!.lot]!.cost > price)) end++;

@@ -20,7 +20,7 @@ export interface SaleRegion {
   readonly kept: ReadonlySet<number>;
   readonly whole: ReadonlySet<number>;
   /** Groups of substitutes of which none is bought, and those of which none is sold at a loss, by index. */
-  readonly unbought: ReadonlySet<number>;
+  readonly closed: ReadonlySet<number>;
   readonly lossless: ReadonlySet<number>;
   /** Shares sold, by lot, for a region of known trades, whose gains are exact. */
   readonly sales?: ReadonlyMap<number, number> | undefined;
@@ -30,7 +30,7 @@ export const WHOLE_REGION: SaleRegion = {
   sold: new Map(),
   kept: new Set(),
   whole: new Set(),
-  unbought: new Set(),
+  closed: new Set(),
   lossless: new Set(),
 };
 
@@ -52,7 +52,7 @@ export function divideRegion(region: SaleRegion, cut: RegionCut): readonly [Sale
     ];
   if ('substitutes' in cut)
     return [
-      { ...region, unbought: new Set([...region.unbought, cut.substitutes]) },
+      { ...region, closed: new Set([...region.closed, cut.substitutes]) },
       { ...region, lossless: new Set([...region.lossless, cut.substitutes]) },
     ];
   const { identifier, below, above } = cut;
@@ -102,11 +102,11 @@ export function completeKeys(
     for (const lot of keys) {
       const needed = neededBy(lot);
       if (needed === undefined) continue;
-      const isSellable = needed !== null && !needed.some((other) => states.kept.has(other));
+      const isPermitted = needed !== null && !needed.some((other) => states.kept.has(other));
       if (states.whole.has(lot)) {
-        if (!isSellable) return undefined;
+        if (!isPermitted) return undefined;
         for (const other of needed) states.whole.add(other);
-      } else if (!isSellable) states.kept.add(lot);
+      } else if (!isPermitted) states.kept.add(lot);
     }
   }
   return [...states.whole].some((lot) => states.kept.has(lot)) ? undefined : states;

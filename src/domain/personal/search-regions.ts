@@ -301,7 +301,7 @@ function chooseCut(
   { region, built }: Node,
   { brokenGroup, replacing, sold }: Evaluation,
 ): RegionCut | undefined {
-  if (brokenGroup >= 0 && !region.unbought.has(brokenGroup) && !region.lossless.has(brokenGroup))
+  if (brokenGroup >= 0 && !region.closed.has(brokenGroup) && !region.lossless.has(brokenGroup))
     return { substitutes: brokenGroup };
   const { keys, coupled } = built.links;
   const isOpen = (lot: number): boolean => !region.kept.has(lot) && !region.whole.has(lot);

@@ -33,7 +33,7 @@ export function listSoldShares(
 /** Rounds shares to whole numbers if only whole shares are traded. This removes rounding errors of weights. */
 export function roundShares(shares: number, { terms }: BatchCommon): number {
   const roundedShares = Math.round(shares);
-  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-6 * Math.max(1, roundedShares)
+  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-9 * Math.max(1, roundedShares)
     ? roundedShares
     : shares;
 }

@@ -219,10 +219,11 @@ describe('the sale of everything', () => {
       exclusions: ['C'],
       gain: -10 * 22 - 20 * 2 - 30 * 3,
     },
-  ])('leaves nothing that would replace $name', ({ name: _, gain, ...account }) => {
+  ])('leaves nothing that would replace $name', ({ gain, lots, exclusions = [], substitutes = [] }) => {
     for (const wash_sales of ['disallow', 'forbid'])
       for (const lot_method of ['specific', 'hifo', 'fifo']) {
-        const own = Account.parse({ account_id: 'X', ...account, tax: { wash_sales, lot_method } });
+        const account = { account_id: 'X', lots, exclusions, substitutes };
+        const own = Account.parse({ ...account, tax: { wash_sales, lot_method } });
         const result = solveOutcome(sellAll, own, 'accounts[0]') as SolvedResult;
         expect([result.status, result.short_gain, result.disallowed_loss]).toEqual([
           'optimal',

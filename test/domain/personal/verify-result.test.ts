@@ -5,7 +5,9 @@ import { verifyResult } from '#domain/personal/verify-result.js';
 import { createLot, createSmallBatch } from './small-batch.js';
 
 const fresh = { identifier: 'A', shares: 12, cost: 120, acquired: '2024-06-18' };
-const parent = createSmallBatch([0.2, 0.5, 0.3], { objective: { risk_aversion: 10 } });
+const parent = createSmallBatch([0.2, 0.5, 0.3], {
+  objective: { risk_aversion: 10, cash_minimum: 0.05, cash_maximum: 0.1 },
+});
 const wholeParent = createSmallBatch([0.2, 0.5, 0.3], {
   whole_shares: true,
   search_nodes: 50,

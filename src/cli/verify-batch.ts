@@ -18,10 +18,10 @@ import { UsageError } from './usage-error.js';
 
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 
-Verifies the results of a batch without the solver and without a service. It checks that trades are possible, that gains, disallowed
-losses and figures follow from the trades, that the multipliers of each certificate prove its bound, that the gap follows from objective
-and bound, and that every account has exactly one result. Files are read as streams. The verification is fastest if both files have the
-same order.
+Verifies the results of a batch without the solver and without a service. It checks that trades are possible, that every figure follows
+from the trades (gains, disallowed losses, lots after the trades, tax saved and so on), that the multipliers of each certificate prove its
+bound, that gap and status follow from objective and bound, and that every account has exactly one result. Files are read as streams. The
+verification is fastest if both files have the same order.
 
   ACCOUNTS  Accounts as submitted: JSON lines (a first line with terms is skipped), or a .csv, .parquet or .arrow file.
   RESULTS   Results as JSON lines, as written by divisor batch --out.

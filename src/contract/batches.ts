@@ -72,11 +72,38 @@ export const BatchBranches = defineObject(() => ({
 export const BatchCertificate = defineObject(() => ({
   objective: z.number().meta({ description: 'Objective of the trades, as a fraction of the value.' }),
   bound: z.number().meta({ description: 'Lower bound of the objective over all permitted trades.' }),
-  gap: z.number().meta({ description: 'Objective less bound.' }),
+  gap: z.number().meta({ description: 'Objective less bound; 0 for an infeasible account.' }),
   primal_residual: z.number().meta({ description: 'Largest violation of a hard constraint.' }),
+  regions: z
+    .array(
+      z.union([
+        z.strictObject({
+          identifier: z.string().meta({ description: 'Security whose number of shares sold is divided.' }),
+          below: z.number().meta({ description: 'Most shares sold in the first part.' }),
+          above: z.number().meta({ description: 'Least shares sold in the second part.' }),
+        }),
+        z.strictObject({
+          lot: z.int().meta({ description: 'Position of a lot that is not sold whole in the first part.' }),
+        }),
+        z.strictObject({
+          substitutes: z.int().meta({
+            description:
+              'Position of a group of substitutes that is not bought in the first part, and not sold at a loss in the second.',
+          }),
+        }),
+        z.strictObject({ undivided: z.boolean().meta({ description: 'Region with certificates in `sides`.' }) }),
+      ]),
+    )
+    .nullable()
+    .optional()
+    .meta({
+      description:
+        'Divisions of the permitted trades where the sale of a lot changes the disallowed losses of others, first parts first; null without a division. Absent in results of earlier versions.',
+    }),
   sides: z
     .array(
       z.strictObject({
+        region: z.int().optional().meta({ description: 'Position among the undivided regions.' }),
         side: z
           .int()
           .meta({ description: '0 for the side of net long-term gains, 1 for the side of net long-term losses.' }),

@@ -1214,12 +1214,32 @@ export interface BatchCertificate {
   readonly objective: number;
   /** Lower bound of the objective over all permitted trades. */
   readonly bound: number;
-  /** Objective less bound. */
+  /** Objective less bound; 0 for an infeasible account. */
   readonly gap: number;
   /** Largest violation of a hard constraint. */
   readonly primal_residual: number;
+  /** Divisions of the permitted trades where the sale of a lot changes the disallowed losses of others, first parts first; null without a division. Absent in results of earlier versions. */
+  readonly regions?: readonly ({
+    /** Security whose number of shares sold is divided. */
+    readonly identifier: string;
+    /** Most shares sold in the first part. */
+    readonly below: number;
+    /** Least shares sold in the second part. */
+    readonly above: number;
+  } | {
+    /** Position of a lot that is not sold whole in the first part. */
+    readonly lot: number;
+  } | {
+    /** Position of a group of substitutes that is not bought in the first part, and not sold at a loss in the second. */
+    readonly substitutes: number;
+  } | {
+    /** Region with certificates in `sides`. */
+    readonly undivided: boolean;
+  })[] | null | undefined;
   /** Proofs for net long-term gains and for net long-term losses. */
   readonly sides: readonly ({
+    /** Position among the undivided regions. */
+    readonly region?: number | undefined;
     /** 0 for the side of net long-term gains, 1 for the side of net long-term losses. */
     readonly side: number;
     /** Bound of this side. */

@@ -1,9 +1,14 @@
-import { computeTax, type AccountRow } from '#kernels/lots/account-program.js';
+import { computeTax, type AccountProgram, type AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
 import type { WashWindow } from './wash-sales.js';
-import { findTrades, findNearestTrades, findUntaxedTrades } from './find-trades.js';
+import {
+  findAccountTrades,
+  findNearestAccountTrades,
+  findUntaxedAccountTrades,
+  type FinderQuestion,
+} from './find-trades.js';
 
 /** Rule of an account that contradicts other rules. */
 export interface Conflict {
@@ -21,6 +26,8 @@ export interface Conflict {
 
 /** Price per unit of violation of the relaxed rule, higher than all other prices. */
 const RELAXED_PENALTY = 10;
+/** Largest amount that is a rounding error. */
+const AMOUNT_MIN = 1e-7;
 /** Maximum weight that counts as zero. */
 const SMALLEST_WEIGHT = 1e-7;
 
@@ -33,7 +40,7 @@ export function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict
   const rules = [
     ...(common.terms.whole_shares ? ['whole_shares'] : []),
     ...(account.minimum_trade > 0 ? ['minimum_trade'] : []),
-    ...(account.recent.length > 0 || account.tax.wash_sales === 'forbid' ? ['tax.wash_sales'] : []),
+    ...(hasWashRules(account) ? ['tax.wash_sales'] : []),
     ...rowIds.filter((id) => id !== 'tax.budget').toReversed(),
     ...(account.exclusions.length > 0 ? ['exclusions'] : []),
     ...(account.tax.budget === null ? [] : ['tax.budget']),
@@ -43,36 +50,48 @@ export function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict
   const remainingRules = new Set(rules);
   for (const rule of rules) {
     remainingRules.delete(rule);
-    if (findTrades(buildProgramWith(common, base, remainingRules).program) === undefined) continue;
+    if (findAccountTrades(createQuestion(common, base, remainingRules)) === undefined) continue;
     remainingRules.add(rule);
   }
-  return [...remainingRules].map((rule) => ({ rule, ...computeRelaxation(common, base, { rule, rules }) }));
+  return [...remainingRules].map((rule) => {
+    const { amount, ...more } = computeRelaxation(common, base, { rule, rules });
+    // Without a violation, the search found trades for the relaxed rules only: the amount is not known.
+    return amount !== null && amount > AMOUNT_MIN ? { rule, amount, ...more } : { rule, amount: null };
+  });
 }
 
-/** Builds an account with only some of its rules. */
-function buildProgramWith(
+const hasWashRules = ({ recent, substitutes, tax }: Account): boolean =>
+  recent.length > 0 || substitutes.length > 0 || tax.wash_sales === 'forbid';
+
+/** Returns an account with only some of its rules, and perhaps a further row. */
+function createQuestion(
   common: BatchCommon,
-  { account, window }: Pick<BuiltAccount, 'account' | 'window'>,
+  { account, window, rowIds }: Pick<BuiltAccount, 'account' | 'window' | 'rowIds'>,
   remainingRules: ReadonlySet<string>,
-) {
+  addedRow: AccountRow | null = null,
+): FinderQuestion {
   const { terms } = common;
-  const builtAccount = buildAccount(
-    { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
-    {
+  const hasWashRule = remainingRules.has('tax.wash_sales') || !hasWashRules(account);
+  return {
+    common: { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
+    account: {
       ...account,
       minimum_trade: remainingRules.has('minimum_trade') ? account.minimum_trade : 0,
       exclusions: remainingRules.has('exclusions') ? account.exclusions : [],
       tracking_error_limit: remainingRules.has('tracking_error_limit') ? account.tracking_error_limit : null,
+      substitutes: hasWashRule ? account.substitutes : [],
       tax: {
         ...account.tax,
-        ...(!remainingRules.has('tax.wash_sales') && { wash_sales: 'disallow' }),
+        ...(!hasWashRule && { wash_sales: 'disallow' }),
         ...(!remainingRules.has('tax.limit') && { limit: null }),
       },
     },
-    remainingRules.has('tax.wash_sales') ? window : NO_TRADES,
-  );
-  const rows = builtAccount.program.rows.filter((_, j) => remainingRules.has(builtAccount.rowIds[j]!));
-  return { built: builtAccount, rows, program: { ...builtAccount.program, rows } };
+    window: hasWashRule ? window : NO_TRADES,
+    adapt: (program): AccountProgram => {
+      const rows = program.rows.filter((_, j) => remainingRules.has(rowIds[j]!));
+      return { ...program, rows: addedRow === null ? rows : [...rows, addedRow] };
+    },
+  };
 }
 
 /** Window of an account without earlier trades. */
@@ -93,19 +112,21 @@ function computeRelaxation(
   const { account } = base;
   const otherRules = new Set(rules);
   otherRules.delete(rule);
-  const { built, program, rows } = buildProgramWith(common, base, otherRules);
+  const question = createQuestion(common, base, otherRules);
   if (rule === 'tracking_error_limit') {
-    const nearest = findNearestTrades(program)?.figures;
+    const nearest = findNearestAccountTrades(question)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
+  const built = buildAccount(question.common, question.account, question.window);
   if (rule === 'tax.limit') {
-    const nearest = findUntaxedTrades(program, built.taxSides)?.figures;
+    const nearest = findUntaxedAccountTrades(question, built.taxSides)?.figures;
     if (nearest === undefined) return { amount: null };
     return { amount: built.value * computeTax(built.taxSides, nearest.short, nearest.long) - account.tax.limit! };
   }
   const relaxedRow = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
   if (relaxedRow === undefined) return { amount: null };
-  const figures = findTrades({ ...program, rows: [...rows, { ...relaxedRow, penalty: RELAXED_PENALTY }] })?.figures;
+  const addedRow = { ...relaxedRow, penalty: RELAXED_PENALTY };
+  const figures = findAccountTrades(createQuestion(common, base, otherRules, addedRow))?.figures;
   if (figures === undefined) return { amount: null };
   const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
   return rule === 'exclusions' ? { amount, weights: listRemainingWeights(common, built, figures.weights) } : { amount };

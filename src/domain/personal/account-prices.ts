@@ -5,6 +5,7 @@ import type { SideCertificate } from '#kernels/lots/side-certificate.js';
 import type { AccountSolution } from '#kernels/lots/solve-account.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
+import type { ProvedRegion } from './search-regions.js';
 
 const BASIS_POINT = 1e-4;
 /**
@@ -44,13 +45,18 @@ type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>
  * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value. Returns 0
  * without a minimum.
  */
-export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: SolutionParts): number {
-  if (!program.minimumTrade.some((least) => least > 0)) return 0;
-  const programWithoutMinimum = { ...program, minimumTrade: new Float64Array(program.n) };
-  const bounds = certificates.map(
-    ({ side, multipliers }) => computeDualBound(programWithoutMinimum, program.sides[side]!, multipliers).bound,
-  );
-  return Math.max(0, figures.objective - Math.min(...bounds));
+export function computeMinimumTradeCost(
+  regions: readonly ProvedRegion[],
+  { objective }: Pick<AccountSolution['figures'], 'objective'>,
+): number {
+  if (!regions[0]!.program.minimumTrade.some((least) => least > 0)) return 0;
+  const bounds = regions.flatMap(({ program, certificates }) => {
+    const programWithoutMinimum = { ...program, minimumTrade: new Float64Array(program.n) };
+    return certificates.map(
+      ({ side, multipliers }) => computeDualBound(programWithoutMinimum, program.sides[side]!, multipliers).bound,
+    );
+  });
+  return Math.max(0, objective - Math.min(...bounds));
 }
 
 /**
@@ -61,14 +67,14 @@ export function computeMinimumTradeCost(program: AccountProgram, { figures, cert
 export function computeExclusionPrices(
   common: BatchCommon,
   { program, account, names, forced }: BuiltAccount,
-  { figures, own }: { readonly figures: AccountSolution['figures']; readonly own: SideCertificate },
+  { weights, own }: { readonly weights: Float64Array; readonly own: SideCertificate },
 ): Record<string, number> {
   if (account.exclusions.length === 0) return {};
   const { n, k, loadings, specific, target, costRate } = program;
   const rows = listRelaxedRows(program, program.sides[own.side]!);
   const prices = computePrices(rows, own.multipliers, program.taxWeight);
   const averseness = program.aversion + own.multipliers.variance;
-  const activeWeights = figures.weights.map((weight, i) => weight - target[i]!);
+  const activeWeights = weights.map((weight, i) => weight - target[i]!);
   const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
   const excludedIdentifiers = new Set(account.exclusions);
   const priceByIdentifier: Record<string, number> = {};
@@ -78,7 +84,7 @@ export function computeExclusionPrices(
     let slope = specific[i]! * activeWeights[i]!;
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
     slope *= 2 * averseness;
-    rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
+    rows.forEach(({ weights: own }, j) => void (own !== null && (slope += prices.rows[j]! * own[i]!)));
     const price = common.prices[names[i]!]!;
     const sales = forced.sales.flatMap(({ lot, shares, gain, isLong }) =>
       account.lots[lot]!.identifier === identifier

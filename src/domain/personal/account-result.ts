@@ -3,59 +3,65 @@ import type { BranchProof } from '#kernels/lots/branch-proof.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
 import type { Multipliers } from '#kernels/lots/relaxation.js';
 import type { SideCertificate } from '#kernels/lots/side-certificate.js';
+import { computeFigures, type AccountTrades, type TradeFigures } from '#kernels/lots/trade-figures.js';
 import { formatDay } from '../time/days.js';
-import { listConflicts } from './account-conflicts.js';
+import type { Conflict } from './account-conflicts.js';
 import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';
 import type { BatchCommon } from './batch-common.js';
-import type { BuiltAccount } from './build-account.js';
-import type { SolvedAccount } from './solve-one.js';
+import { buildAccount, type BuiltAccount } from './build-account.js';
+import { WHOLE_REGION } from './sale-regions.js';
+import type { RegionTree, SearchedAccount } from './search-regions.js';
 import { listSoldShares, roundShares, TRADE_MIN } from './sold-shares.js';
 import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
 import { sortByPurchase, type Replacement } from './wash-sales.js';
 
 /** Maximum number of deviations that a result explains. */
-const DEVIATIONS_SHOWN = 10;
+export const DEVIATIONS_SHOWN = 10;
 
 /** Result of one account, as JSON. */
 export type AccountResult = ReturnType<typeof createAccountResult>;
 
-export function createAccountResult(common: BatchCommon, base: BuiltAccount, solved: SolvedAccount) {
+/**
+ * Returns the result of an account. The figures of an infeasible account are those without trades.
+ * @param conflicts  conflicting rules of an infeasible account
+ */
+export function createAccountResult(common: BatchCommon, solved: SearchedAccount, conflicts: readonly Conflict[]) {
+  const { answer, tree, base: rulesBase } = solved;
+  const isInfeasible = answer.status === 'infeasible';
+  const { base, trades, figures } = isInfeasible
+    ? createUntraded(common, rulesBase)
+    : { base: rulesBase, trades: answer.trades, figures: answer.figures };
   const { program, value, names, account, rowIds, forcedCost, taxSides } = base;
-  const { answer } = solved;
-  const { figures, certificates, bound } = answer;
-  const certificate = certificates[answer.certificateIndex]!;
+  const certificate = answer.certificates[answer.certificateIndex]!;
+  const { bound } = answer;
   const prices = computePricesAt(program, program.sides[certificate.side]!, certificate.multipliers);
-  const objective = figures.objective + forcedCost;
-  const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
-  const sales = computeTaxedSales(base.rule, listSoldShares(common, base, answer.trades), base.priceOf);
+  const sold = listSoldShares(common, base, trades);
+  const sales = computeTaxedSales(base.rule, sold, base.priceOf);
   const tax = computeTax(taxSides, figures.short, figures.long);
-  const conflicts = answer.status === 'infeasible' ? listConflicts(common, base) : [];
-  const saving = answer.status === 'infeasible' ? null : computeBasisPointSaving(program, answer);
+  const closed = listClosed(common, rulesBase, { sold, weights: figures.weights });
+  const saving = isInfeasible ? null : computeBasisPointSaving(program, answer);
   return {
     account_id: account.account_id,
-    status:
-      answer.status === 'optimal' && objective - bound - forcedCost > GAP_OPTIMAL
-        ? ('feasible' as const)
-        : answer.status,
+    status: !isInfeasible && figures.objective - bound > GAP_OPTIMAL ? ('feasible' as const) : answer.status,
     value,
     cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
-    trades: listTrades(common, base, { sales, answer }),
+    trades: listTrades(common, base, { sales, trades }),
     weights: Object.fromEntries(
       names.flatMap((name, i) =>
         figures.weights[i]! > TRADE_MIN ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
       ),
     ),
     tracking_error: trackingError,
-    tracking_error_before: Math.sqrt(before.variance),
+    tracking_error_before: Math.sqrt(createHeldFigures(common, base).variance),
     short_gain: sales.short,
     long_gain: sales.long,
     disallowed_loss: sales.sales.reduce((sum, { disallowed }) => sum + disallowed, 0),
     disallowed_elsewhere: sumLosses(sales, ({ fresh }) => fresh.lot === null),
     tax: value * tax,
-    tax_saved: value * (computeFifoTax(common, base, solved) - tax),
+    tax_saved: value * (computeFifoTax(base, sold) - tax),
     costs: value * (figures.cost + forcedCost),
-    avoided_wash_sales: listAvoidedTrades(common, base, solved),
+    avoided_wash_sales: listAvoidedTrades(common, rulesBase, closed),
     shadow_prices: {
       short_gain: prices.short,
       long_gain: prices.long,
@@ -65,40 +71,53 @@ export function createAccountResult(common: BatchCommon, base: BuiltAccount, sol
         ...(account.tax.limit === null ? [] : [['tax.limit', value * sumLimitPrices(program, certificate)] as const]),
       ]),
       exclusions: Object.fromEntries(
-        Object.entries(computeExclusionPrices(common, base, { figures, own: certificate })).map(([id, price]) => [
-          id,
-          value * price,
-        ]),
+        Object.entries(computeExclusionPrices(common, rulesBase, { weights: figures.weights, own: certificate })).map(
+          ([id, price]) => [id, value * price],
+        ),
       ),
-      minimum_trade: value * computeMinimumTradeCost(program, answer),
+      minimum_trade: isInfeasible ? 0 : value * computeMinimumTradeCost(tree.regions, figures),
     },
     one_more_bp_saves: saving === null ? null : value * saving,
-    deviations: listDeviations(common, base, solved),
+    deviations: listDeviations(common, rulesBase, { figures, closed }),
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
-    certificate: createCertificate(answer, objective, forcedCost),
+    certificate: {
+      objective: figures.objective + forcedCost,
+      bound: Math.min(BOUND_MAX, bound) + rulesBase.forcedCost,
+      // Without permitted trades, there is no objective that the bound could miss.
+      gap: isInfeasible ? 0 : figures.objective - bound,
+      primal_residual: figures.worst,
+      ...writeProof(tree, rulesBase.forcedCost),
+    },
     steps: answer.steps,
     nodes: answer.nodes,
     findings: [],
   };
 }
 
-const createCertificate = (
-  { figures, certificates, bound }: SolvedAccount['answer'],
-  objective: number,
-  forcedCost: number,
-) => ({
-  objective,
-  bound: bound + forcedCost,
-  gap: figures.objective - bound,
-  primal_residual: figures.worst,
-  sides: certificates.map(({ side, multipliers, bound: proved, proof }) => ({
-    side,
-    bound: (proof?.bound ?? proved) + forcedCost,
-    ...writeMultipliers(multipliers),
-    branches: proof === undefined ? null : writeBranches(proof),
-  })),
+/** Returns an account without trades, which sells no excluded securities. */
+function createUntraded(common: BatchCommon, { account, window }: BuiltAccount) {
+  const untradedAccount = { ...account, exclusions: [] };
+  const region = { ...WHOLE_REGION, sales: new Map<number, number>() };
+  const base = buildAccount(common, untradedAccount, window, region);
+  const { program } = base;
+  const trades = { bought: new Float64Array(program.n), sold: new Float64Array(program.lotSize.length) };
+  return { base, trades, figures: computeFigures(program, trades) };
+}
+
+/** Writes the regions of a proof, and the certificates of the sides of each. */
+const writeProof = ({ cuts, regions }: RegionTree, forcedCost: number) => ({
+  regions: cuts.length > 1 ? cuts.map((cut) => cut ?? { undivided: true }) : null,
+  sides: regions.flatMap(({ certificates }, region) =>
+    certificates.map(({ side, multipliers, bound: proved, proof }) => ({
+      region,
+      side,
+      bound: Math.min(BOUND_MAX, proof?.bound ?? proved) + forcedCost,
+      ...writeMultipliers(multipliers),
+      branches: proof === undefined ? null : writeBranches(proof),
+    })),
+  ),
 });
 
 const writeMultipliers = ({ exposures, variance, rows }: Multipliers) => ({
@@ -118,16 +137,22 @@ function sumLimitPrices(program: AccountProgram, { side, multipliers }: SideCert
   return multipliers.rows.slice(multipliers.rows.length - count).reduce((sum, price) => sum + price, 0);
 }
 
+/** Largest bound that is stated. A region without permitted trades has any bound. */
+const BOUND_MAX = 1e9;
+
 /** Maximum gap of an optimal result, as a fraction of the account value. */
 export const GAP_OPTIMAL = 1e-8;
 
-function createHeldFigures({ n, k, heldWeights, target, specific, loadings }: AccountProgram): {
-  readonly variance: number;
-} {
+/** Computes the variance of the active return without trades. */
+function createHeldFigures(common: BatchCommon, { account, program, names, value, priceOf }: BuiltAccount) {
+  const { n, k, target, specific, loadings } = program;
+  const held = new Map<string, number>();
+  for (const { identifier, shares } of account.lots)
+    held.set(identifier, (held.get(identifier) ?? 0) + (shares * priceOf(identifier)) / value);
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
-    const activeWeight = heldWeights[i]! - target[i]!;
+    const activeWeight = (held.get(common.identifiers[names[i]!]!) ?? 0) - target[i]!;
     variance += specific[i]! * activeWeight * activeWeight;
     for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * activeWeight;
   }
@@ -142,7 +167,7 @@ const sumLosses = ({ replacements }: TaxedSales, isCounted: (replacement: Replac
 function listTrades(
   common: BatchCommon,
   { account, names, value, priceOf }: BuiltAccount,
-  { sales, answer }: { readonly sales: TaxedSales; readonly answer: SolvedAccount['answer'] },
+  { sales, trades: { bought } }: { readonly sales: TaxedSales; readonly trades: AccountTrades },
 ) {
   const trades = sales.sales.map(({ lot, shares, gain, disallowed, isLong }): AccountTrade => {
     const { identifier, acquired, cost } = account.lots[lot]!;
@@ -152,9 +177,9 @@ function listTrades(
     return { ...traded, lot, acquired, cost, gain, disallowed_loss: disallowed, term };
   });
   const purchases = names.flatMap((name, i): AccountTrade[] => {
-    if (!(answer.trades.bought[i]! > TRADE_MIN)) return [];
+    if (!(bought[i]! > TRADE_MIN)) return [];
     const price = common.prices[name]!;
-    const shares = roundShares((answer.trades.bought[i]! * value) / price, common);
+    const shares = roundShares((bought[i]! * value) / price, common);
     return [{ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price }];
   });
   return [...trades, ...purchases];
@@ -176,10 +201,11 @@ export interface AccountTrade {
 }
 
 /** Computes the tax if every security sold its oldest lots first. The amounts sold are the same. */
-function computeFifoTax(common: BatchCommon, base: BuiltAccount, { answer }: SolvedAccount): number {
-  const { account, program, value, forced, rule, priceOf, taxSides } = base;
+function computeFifoTax(
+  { account, program, value, forced, rule, priceOf, taxSides }: BuiltAccount,
+  sold: ReadonlyMap<number, number>,
+): number {
   const soldOf = new Map<string, number>();
-  const sold = listSoldShares(common, base, answer.trades);
   for (const [lot, shares] of sold) {
     const { identifier } = account.lots[lot]!;
     soldOf.set(identifier, (soldOf.get(identifier) ?? 0) + shares);
@@ -197,11 +223,40 @@ function computeFifoTax(common: BatchCommon, base: BuiltAccount, { answer }: Sol
   return computeTax(taxSides, fixedShort + short / value, fixedLong + long / value);
 }
 
+/** Returns the securities below their target that are not bought because a substitute is sold at a loss. */
+function listClosed(
+  common: BatchCommon,
+  { account, names, program, priceOf }: BuiltAccount,
+  { sold, weights }: { readonly sold: ReadonlyMap<number, number>; readonly weights: Float64Array },
+): ReadonlySet<number> {
+  if (account.substitutes.length === 0) return new Set();
+  const losing = new Set(
+    [...sold.keys()].flatMap((lot) => {
+      const { identifier, cost } = account.lots[lot]!;
+      return cost > priceOf(identifier) ? [identifier] : [];
+    }),
+  );
+  const closedNames = new Set(
+    account.substitutes.flatMap((group) =>
+      group.filter((name) => group.some((other) => losing.has(other)) && !losing.has(name)),
+    ),
+  );
+  return new Set(
+    names.flatMap((name, i) =>
+      closedNames.has(common.identifiers[name]!) &&
+      program.buyLimit[i]! > 0 &&
+      weights[i]! < program.target[i]! - TRADE_MIN
+        ? [i]
+        : [],
+    ),
+  );
+}
+
 /** Returns the trades that the wash sale rule prevents: sales at a loss, and purchases after such sales. */
 function listAvoidedTrades(
   common: BatchCommon,
   { rule, blocked, account, names }: BuiltAccount,
-  { substitutes }: SolvedAccount,
+  closed: ReadonlySet<number>,
 ) {
   const sales = [...blocked].map(([identifier, shares]) => ({
     identifier,
@@ -216,7 +271,7 @@ function listAvoidedTrades(
     until: formatDay(day),
   }));
   const endDate = formatDay(common.asOf + account.tax.wash_sale_days);
-  const substituteTrades = [...substitutes].map((at) => ({
+  const substituteTrades = [...closed].map((at) => ({
     identifier: common.identifiers[names[at]!]!,
     prevented: 'purchase' as const,
     shares: null,
@@ -226,10 +281,14 @@ function listAvoidedTrades(
 }
 
 /** Returns the largest contributions to the tracking variance, each with its reason. */
-function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, substitutes }: SolvedAccount) {
+function listDeviations(
+  common: BatchCommon,
+  base: BuiltAccount,
+  { figures, closed }: { readonly figures: TradeFigures; readonly closed: ReadonlySet<number> },
+) {
   const { program, names, excluded, rule, blocked, account } = base;
   const { n, k, loadings, specific, target, heldWeights } = program;
-  const { weights, variance } = answer.figures;
+  const { weights, variance } = figures;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++)
     for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * (weights[i]! - target[i]!);
@@ -241,7 +300,7 @@ function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, subst
     const isBlocked = blocked.has(identifier) || rule.noPurchaseUntil.has(identifier);
     const reason = excluded.has(identifier)
       ? 'exclusion'
-      : isBlocked || substitutes.has(i)
+      : isBlocked || closed.has(i)
         ? 'wash_sale'
         : Math.abs(heldWeights[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === heldWeights[i]
           ? 'minimum_trade'

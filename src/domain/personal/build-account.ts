@@ -1,7 +1,9 @@
 import type { AccountProgram, AccountRow, TaxSide } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
-import { listSecurityLots } from './account-lots.js';
+import { listManagedLots, listSecurityLots, sortForSale, type SecurityLots } from './account-lots.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
+import { findSaleLinks, listNeeded, type FreshReader, type SaleLinks } from './sale-links.js';
+import { completeKeys, WHOLE_REGION, type KeyStates, type SaleRegion } from './sale-regions.js';
 import { createTaxSides, createTaxTerms } from './tax-sides.js';
 import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
 import type { SaleLot } from './trace-gains.js';
@@ -9,6 +11,7 @@ import {
   createWashRule,
   readWindow,
   SHARES_MIN,
+  sortByPurchase,
   type FreshShares,
   type WashRule,
   type WashWindow,
@@ -40,46 +43,50 @@ export interface BuiltAccount {
   readonly excluded: ReadonlySet<string>;
   /** Number of shares at a loss that the wash sale rule keeps from sale, by security. */
   readonly blocked: ReadonlyMap<string, number>;
+  readonly links: SaleLinks;
+  /** True if the region contains no permitted trades. */
+  readonly isEmpty: boolean;
   /** Returns the price of a security that the account holds. */
   priceOf(identifier: string): number;
 }
 
-/** Builds the program of an account. @param window  earlier trades; default: those that the account states */
+/**
+ * Builds the program of an account.
+ * @param window  earlier trades; default: those that the account states
+ * @param region  part of the permitted trades; default: all
+ */
 export function buildAccount(
   common: BatchCommon,
   account: Account,
   window: WashWindow = readWindow(account, common.asOf),
+  region: SaleRegion = WHOLE_REGION,
 ): BuiltAccount {
   const { asOf, prices, terms } = common;
   const positionByName = indexSecurities(common);
   const excluded = new Set(account.exclusions);
   const rule = createWashRule(account, asOf, window);
   const priceOf = (identifier: string): number => prices[positionByName.get(identifier)!]!;
-  const byName = new Map<number, number[]>();
-  account.lots.forEach(({ identifier }, position) => {
-    const name = positionByName.get(identifier)!; // checked when the account was read
-    byName.set(name, [...(byName.get(name) ?? []), position]);
-  });
+  const byName = new Map<string, number[]>();
+  account.lots.forEach(({ identifier }, position) =>
+    byName.set(identifier, [...(byName.get(identifier) ?? []), position]),
+  );
   let value = account.cash;
   for (const { identifier, shares } of account.lots) value += shares * prices[positionByName.get(identifier)!]!;
   const parent = common.identifiers.map((_, position) => position).filter((position) => common.weights[position]! > 0);
-  const tiltedPositions = Object.keys(account.tilts).map((name) => positionByName.get(name)!);
-  const names = [...new Set([...parent, ...tiltedPositions, ...byName.keys()])].toSorted((a, b) => a - b);
-  const forcedShares = new Map(
-    account.lots.flatMap(({ identifier, shares }, lot) => (excluded.has(identifier) ? [[lot, shares]] : [])),
-  );
-  const forced = computeTaxedSales(rule, forcedShares, priceOf);
+  const held = [...Object.keys(account.tilts), ...byName.keys()].map((name) => positionByName.get(name)!);
+  const names = [...new Set([...parent, ...held])].toSorted((a, b) => a - b);
+  const parts = { common, account, rule, excluded, byName, priceOf };
+  const { forced, forcedShares, links, isEmpty, whole, listLots } = createSales(parts, region);
   const lots: SaleLot[] = [];
-  const blocked = new Map<string, number>();
+  const [blocked, unlisted] = [new Map<string, number>(), new Map<string, number>()];
   const lotStart = new Int32Array(names.length + 1);
   const isOrdered = new Uint8Array(names.length);
-  const listLeft = createFreshReader(rule, { forced, excluded });
   names.forEach((name, i) => {
     const identifier = common.identifiers[name]!;
     if (!excluded.has(identifier)) {
-      const question = { price: prices[name]!, rule, fresh: listLeft(identifier) };
-      const securityLots = listSecurityLots(account, byName.get(name) ?? [], question);
+      const securityLots = listLots(identifier);
       if (securityLots.blocked > 0) blocked.set(identifier, securityLots.blocked);
+      unlisted.set(identifier, securityLots.unlisted);
       lots.push(...securityLots.lots);
       isOrdered[i] = securityLots.isOrdered ? 1 : 0;
     }
@@ -89,10 +96,10 @@ export function buildAccount(
   for (const [lot, shares] of forcedShares) forcedValue += shares * priceOf(account.lots[lot]!.identifier);
   const costRate = terms.objective.cost_bps / 10_000;
   const forcedCost = (forcedValue * costRate) / value;
-  const base = { common, account, names, lots, lotStart, value, excluded, rule, blocked };
+  const base = { common, account, names, lots, lotStart, value, excluded, rule, unlisted };
   const { rows, rowIds } = createRows(base, forcedCost);
   const program: AccountProgram = {
-    ...createSecurities(base),
+    ...restrictToRegion(base, createSecurities(base), { region: { ...region, whole }, isOrdered }),
     lotStart,
     ...createLotArrays(common, { names, lots, lotStart, value }),
     isOrdered,
@@ -104,23 +111,117 @@ export function buildAccount(
     fixedLong: (account.tax.realised.long + forced.long) / value,
     rows,
   };
-  const sales = { forced, forcedCost, window, rule, excluded, blocked };
+  const sales = { forced, forcedCost, window, rule, excluded, blocked, links, isEmpty };
   return { account, program, value, names, lots, rowIds, taxSides: createTaxSides(account.tax), priceOf, ...sales };
 }
 
-/** Returns a reader of the shares that can still replace others after the forced sales. */
+interface SalesBase {
+  readonly common: BatchCommon;
+  readonly account: Account;
+  readonly rule: WashRule;
+  readonly excluded: ReadonlySet<string>;
+  /** Lots of each security. */
+  readonly byName: ReadonlyMap<string, readonly number[]>;
+  readonly priceOf: (identifier: string) => number;
+}
+
+/** Returns the sales of excluded securities, and a function that lists the lots of the others for sale in a region. */
+function createSales({ account, rule, excluded, byName, priceOf }: SalesBase, region: SaleRegion) {
+  const { lots, substitutes } = account;
+  const forcedShares = new Map(
+    lots.flatMap(({ identifier, shares }, lot) => (excluded.has(identifier) ? [[lot, shares]] : [])),
+  );
+  const forcedAlone = computeTaxedSales(rule, forcedShares, priceOf);
+  const listLeft = createFreshReader(rule, { forced: forcedAlone, excluded });
+  const links = findSaleLinks(account, { rule, excluded, listLeft, priceOf });
+  const createQuestion = (name: string) => ({ price: priceOf(name), rule, fresh: listLeft(name), priceOf });
+  const corner = new Map([...links.coupled].map((name) => [name, listMostSold(name)] as const));
+  const forced = corner.size === 0 ? forcedAlone : computeForced();
+  const needed = (lot: number): readonly number[] | null | undefined =>
+    lots[lot]!.cost > priceOf(lots[lot]!.identifier) ? listNeeded(lots, listLeft, lot) : undefined;
+  const states = completeKeys(region, links.keys, needed);
+  const isBroken = [...region.lossless].some((group) =>
+    forced.sales.some(({ lot }) => substitutes[group]!.includes(lots[lot]!.identifier) && isLoss(lot)),
+  );
+  const { kept, whole }: KeyStates = states ?? region;
+  const undecided = new Set(links.keys.filter((lot) => !kept.has(lot) && !whole.has(lot)));
+  const lossless = new Set([...region.lossless].flatMap((group) => substitutes[group]!));
+  return { forced, forcedShares, links, isEmpty: states === undefined || isBroken, whole, listLots };
+
+  function isLoss(lot: number): boolean {
+    return lots[lot]!.cost > priceOf(lots[lot]!.identifier);
+  }
+
+  /** Returns the most shares of a coupled security that are sold in the region, by lot. */
+  function listMostSold(name: string): ReadonlyMap<number, number> {
+    const ownLots = byName.get(name)!;
+    const { sales } = region;
+    if (sales !== undefined) return new Map(ownLots.flatMap((lot) => (sales.has(lot) ? [[lot, sales.get(lot)!]] : [])));
+    let left = region.sold.get(name)?.most ?? Infinity;
+    const sold = new Map<number, number>();
+    // Where lots have no order, those are sold first that would replace shares of others.
+    const freshLots = new Set(rule.listFresh(name).map(({ lot }) => lot));
+    const order =
+      account.tax.wash_sales === 'forbid'
+        ? ownLots.toSorted((a, b) => Number(freshLots.has(b)) - Number(freshLots.has(a)))
+        : sortForSale(account, ownLots, { ...createQuestion(name), isExposed: true });
+    for (const lot of order) {
+      const shares = Math.min(left, lots[lot]!.shares);
+      if (shares > 0) sold.set(lot, shares);
+      left -= shares;
+    }
+    return sold;
+  }
+
+  /** Computes the gains of the excluded securities. */
+  function computeForced(): TaxedSales {
+    const all = new Map([...forcedShares, ...[...corner.values()].flatMap((sold) => [...sold])]);
+    const { sales, replacements } = computeTaxedSales(rule, all, priceOf);
+    const own = sales.filter(({ lot }) => forcedShares.has(lot));
+    const sum = (isLongTerm: boolean): number =>
+      own.reduce((total, { gain, isLong }) => (isLong === isLongTerm ? total + gain : total), 0);
+    const ownReplacements = replacements.filter(({ sold }) => forcedShares.has(sold));
+    return { sales: own, replacements: ownReplacements, short: sum(false), long: sum(true) };
+  }
+
+  function listLots(name: string): SecurityLots {
+    const ownLots = byName.get(name) ?? [];
+    const question = createQuestion(name);
+    if (links.managed.has(name))
+      return leaveOutLosses(
+        name,
+        listManagedLots(account, ownLots, { ...question, kept, whole, undecided, listLeft, sales: region.sales }),
+      );
+    if (!links.coupled.has(name)) return leaveOutLosses(name, listSecurityLots(account, ownLots, question));
+    const others = new Map(forcedShares);
+    for (const [other, sold] of corner) if (other !== name) for (const [lot, shares] of sold) others.set(lot, shares);
+    return listSecurityLots(account, ownLots, { ...question, others });
+  }
+
+  /** Leaves out lots at a loss where the region has no losses. Lots in an order are limited by their weight instead. */
+  function leaveOutLosses(name: string, listed: SecurityLots): SecurityLots {
+    if (!lossless.has(name) || listed.isOrdered) return listed;
+    const left = listed.lots.filter(({ lot }) => !isLoss(lot));
+    const unlisted = listed.lots.reduce((sum, { lot, shares }) => (isLoss(lot) ? sum + shares : sum), listed.unlisted);
+    return { ...listed, lots: left, unlisted };
+  }
+}
+
 function createFreshReader(
   rule: WashRule,
   { forced, excluded }: Pick<BuiltAccount, 'forced' | 'excluded'>,
-): (identifier: string) => readonly FreshShares[] {
-  const takenShares = new Map<FreshShares, number>();
-  for (const { fresh, shares } of forced.replacements) takenShares.set(fresh, (takenShares.get(fresh) ?? 0) + shares);
-  return (identifier) =>
-    rule.listFresh(identifier).flatMap((fresh) => {
+): FreshReader {
+  return (identifier, lot) => {
+    const takenShares = new Map<FreshShares, number>();
+    for (const { sold, fresh, shares } of forced.replacements)
+      if (lot === undefined || sortByPurchase(rule.lots, [lot, sold])[0] === sold)
+        takenShares.set(fresh, (takenShares.get(fresh) ?? 0) + shares);
+    return rule.listFresh(identifier).flatMap((fresh) => {
       const shares = fresh.shares - (takenShares.get(fresh) ?? 0);
       const isSold = fresh.lot !== null && excluded.has(fresh.identifier);
       return isSold || !(shares > SHARES_MIN) ? [] : [{ ...fresh, shares }];
     });
+  };
 }
 
 interface AccountBase {
@@ -132,10 +233,55 @@ interface AccountBase {
   readonly value: number;
   readonly excluded: ReadonlySet<string>;
   readonly rule: WashRule;
-  readonly blocked: ReadonlyMap<string, number>;
+  /** Number of shares that the program does not contain, by security. */
+  readonly unlisted: ReadonlyMap<string, number>;
 }
 
-function createSecurities({ common, account, names, lots, lotStart, value, excluded, rule, blocked }: AccountBase) {
+interface RegionBounds {
+  readonly region: SaleRegion;
+  readonly isOrdered: Uint8Array;
+}
+
+/** Restricts the trades of securities to a region. */
+function restrictToRegion(
+  { common, account, names, lots, lotStart, value }: AccountBase,
+  securities: ReturnType<typeof createSecurities>,
+  { region, isOrdered }: RegionBounds,
+): ReturnType<typeof createSecurities> {
+  const { sold, whole, closed, lossless, sales } = region;
+  if (sales !== undefined || (sold.size === 0 && whole.size === 0 && closed.size === 0 && lossless.size === 0))
+    return securities;
+  const [lower, upper, buyLimit] = [securities.lower.slice(), securities.upper.slice(), securities.buyLimit.slice()];
+  const listNames = (groups: ReadonlySet<number>): ReadonlySet<string> =>
+    new Set([...groups].flatMap((group) => account.substitutes[group]!));
+  const [closedNames, losslessNames] = [listNames(closed), listNames(lossless)];
+  names.forEach((name, i) => {
+    const identifier = common.identifiers[name]!;
+    const price = common.prices[name]!;
+    const weighShares = (shares: number): number => securities.heldWeights[i]! - (shares * price) / value;
+    const { least, most } = sold.get(identifier) ?? { least: null, most: Infinity };
+    if (most < Infinity) lower[i] = Math.max(lower[i]!, weighShares(most));
+    let leastSold = least ?? 0;
+    for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
+      if (whole.has(lots[l]!.lot)) leastSold = Math.max(leastSold, sumShares(l + 1));
+    if (leastSold > 0) upper[i] = Math.min(upper[i]!, weighShares(leastSold));
+    if (least !== null || leastSold > 0 || closedNames.has(identifier)) buyLimit[i] = 0;
+    if (losslessNames.has(identifier) && isOrdered[i] === 1) {
+      let end = lotStart[i]!;
+      while (end < lotStart[i + 1]! && !(account.lots[lots[end]!.lot]!.cost > price)) end++;
+      lower[i] = Math.max(lower[i]!, weighShares(sumShares(end)));
+    }
+
+    function sumShares(end: number): number {
+      let shares = 0;
+      for (let l = lotStart[i]!; l < end; l++) shares += lots[l]!.shares;
+      return shares;
+    }
+  });
+  return { ...securities, lower, upper, buyLimit };
+}
+
+function createSecurities({ common, account, names, lots, lotStart, value, excluded, rule, unlisted }: AccountBase) {
   const { factors: k, prices, terms } = common;
   const n = names.length;
   const loadings = new Float64Array(n * k);
@@ -143,7 +289,7 @@ function createSecurities({ common, account, names, lots, lotStart, value, exclu
   const bounds = terms.constraints.find(({ type }) => type === 'PositionBounds')?.params;
   const target = computeTargets(common, account, names);
   const heldWeights = Float64Array.from(names, (name, i) => {
-    let shares = blocked.get(common.identifiers[name]!) ?? 0;
+    let shares = unlisted.get(common.identifiers[name]!) ?? 0;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) shares += lots[l]!.shares;
     return (shares * prices[name]!) / value;
   });

@@ -214,7 +214,7 @@ function rebalanceAccount(
   const { findings } = readAccount(batchCommon, checkedAccount, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const builtAccount = buildAccount(batchCommon, account, { trades: account.recent, used: new Map() });
-  const result = createAccountResult(batchCommon, builtAccount, solveOne(batchCommon, builtAccount));
+  const result = createAccountResult(batchCommon, solveOne(batchCommon, builtAccount), []);
   if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,

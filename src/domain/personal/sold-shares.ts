@@ -4,6 +4,8 @@ import type { BuiltAccount } from './build-account.js';
 
 /** Minimum size of a trade as a fraction of the account value; smaller trades are rounding errors. */
 export const TRADE_MIN = 1e-10;
+/** Maximum difference from a whole lot that is a rounding error, relative to the lot. */
+const SIZE_TOLERANCE = 1e-9;
 
 /** Returns the number of shares that are sold, by lot: those of excluded securities first. */
 export function listSoldShares(
@@ -31,7 +33,28 @@ export function listSoldShares(
 /** Rounds shares to whole numbers if only whole shares are traded. This removes rounding errors of weights. */
 export function roundShares(shares: number, { terms }: BatchCommon): number {
   const roundedShares = Math.round(shares);
-  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-6 * Math.max(1, roundedShares)
+  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-9 * Math.max(1, roundedShares)
     ? roundedShares
     : shares;
+}
+
+/**
+ * Distributes the shares sold by lot over the lots of the program, in their order.
+ * @returns weights sold, and the weights by lot that the program does not contain
+ */
+export function splitSoldShares(
+  { account, program, lots, value, forced, priceOf }: BuiltAccount,
+  soldShares: ReadonlyMap<number, number>,
+): { readonly sold: Float64Array; readonly left: ReadonlyMap<number, number> } {
+  const forcedLots = new Set(forced.sales.map(({ lot }) => lot));
+  const left = new Map<number, number>();
+  for (const [lot, shares] of soldShares)
+    if (!forcedLots.has(lot)) left.set(lot, (shares * priceOf(account.lots[lot]!.identifier)) / value);
+  const sold = Float64Array.from(program.lotSize, (size, l) => {
+    const weight = left.get(lots[l]!.lot) ?? 0;
+    const taken = weight > size * (1 - SIZE_TOLERANCE) ? size : weight;
+    left.set(lots[l]!.lot, Math.max(0, weight - taken));
+    return taken;
+  });
+  return { sold, left };
 }

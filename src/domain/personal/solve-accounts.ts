@@ -1,4 +1,5 @@
 import type { Finding } from '../refusals/findings.js';
+import { listConflicts } from './account-conflicts.js';
 import { createAccountResult, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
@@ -32,10 +33,10 @@ export function solveOutcome(
   const { account, findings } = readAccount(common, value, { path, line });
   if (account === undefined) return { account_id: readId(value), status: 'refused', findings };
   const builtAccount = buildAccount(common, account);
-  const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
-  // Trades that violate a rule must not be executed.
-  const trades = result.status === 'infeasible' ? [] : result.trades;
-  return { ...result, trades, lots_after: listLotsAfter(common, builtAccount, result) };
+  const solved = solveOne(common, builtAccount);
+  const conflicts = solved.answer.status === 'infeasible' ? listConflicts(common, builtAccount) : [];
+  const result = createAccountResult(common, solved, conflicts);
+  return { ...result, lots_after: listLotsAfter(common, builtAccount, result) };
 }
 
 function readId(value: unknown): string | null {

@@ -1,5 +1,4 @@
-import type { AccountLot } from './account-request.js';
-import { isSamePurchase, sortByPurchase, SHARES_MIN, type FreshShares } from './wash-sales.js';
+import { isSamePurchase, sortByPurchase, SHARES_MIN, type FreshShares, type WashRule } from './wash-sales.js';
 
 /**
  * Shares of a lot that are sold together, in the order of sale. The wash sale rule may divide a lot: its shares then
@@ -15,12 +14,12 @@ export interface SaleLot {
 }
 
 export interface TraceQuestion {
-  readonly lots: readonly AccountLot[];
+  readonly rule: WashRule;
   /** Lots of one security in the order of sale. */
   readonly order: readonly number[];
-  readonly price: number;
-  /** Shares that may replace shares of the security, in the order of their purchase. */
-  readonly fresh: readonly FreshShares[];
+  /** Number of shares that are sold of lots of other securities, by lot. */
+  readonly others: ReadonlyMap<number, number>;
+  priceOf(identifier: string): number;
   isLong(lot: number): boolean;
 }
 
@@ -46,17 +45,22 @@ interface MarginalGains {
 }
 
 /**
- * Returns the taxed gains of a security under the wash sale rule as its lots are sold one after another. The gains are
- * a piecewise linear function of the number of shares sold: a sale at a loss is matched with the shares that replace
- * it, and the sale of these shares allows the loss again. Each piece has constant gains per share.
+ * Returns the taxed gains of a security under the wash sale rule as its lots are sold one after another, with given
+ * sales of other securities. The gains are a piecewise linear function of the number of shares sold: a sale at a loss is
+ * matched with the shares that replace it, and the sale of these shares allows the loss again. Each piece has constant
+ * gains per share. The gains never fall if other securities sell less: the losses of this security then find more
+ * shares that replace them.
  *
  * @cost per piece: lots at a loss times shares that may replace them, usually a few
  */
 export function traceGains(question: TraceQuestion): SaleLot[] {
-  const { lots, order, price, fresh } = question;
-  const losing = sortByPurchase(lots, order).filter((lot) => lots[lot]!.cost > price);
-  const piecesMax = 4 * (order.length + fresh.length) + 8;
-  const sold = new Map<number, number>();
+  const { rule, order, others, priceOf } = question;
+  const { lots } = rule;
+  const isLosing = (lot: number): boolean => lots[lot]!.cost > priceOf(lots[lot]!.identifier);
+  const losing = sortByPurchase(lots, [...order, ...others.keys()]).filter(isLosing);
+  const freshCount = losing.reduce((most, lot) => Math.max(most, rule.listFresh(lots[lot]!.identifier).length), 0);
+  const piecesMax = 4 * (order.length + others.size + freshCount) + 8;
+  const sold = new Map(others);
   const pieces: SaleLot[] = [];
   for (const lot of order) {
     const { shares } = lots[lot]!;
@@ -76,12 +80,14 @@ export function traceGains(question: TraceQuestion): SaleLot[] {
 
 /** Computes the gains of the next shares of a lot by matching quantities together with their changes. */
 function computeMarginalGains(
-  { lots, price, fresh, isLong }: TraceQuestion,
+  { rule, others, priceOf, isLong }: TraceQuestion,
   losing: readonly number[],
   { lot: next, sold }: Sales,
 ): MarginalGains {
+  const { lots } = rule;
   let reach = Infinity;
   const gains = { short: 0, long: 0 };
+  const computeGain = (lot: number): number => priceOf(lots[lot]!.identifier) - lots[lot]!.cost;
   const addGain = (lot: number, amount: number): void => void (gains[isLong(lot) ? 'long' : 'short'] += amount);
   const findLess = (a: Quantity, b: Quantity): Quantity => {
     const difference = a.value - b.value;
@@ -92,22 +98,27 @@ function computeMarginalGains(
   };
   const subtract = (a: Quantity, b: Quantity): Quantity => ({ value: a.value - b.value, change: a.change - b.change });
   const isNone = ({ value, change }: Quantity): boolean => value <= SHARES_MIN && change <= 0;
-  const free = fresh.map(({ lot, shares }): Quantity => {
+  const free = new Map<FreshShares, Quantity>();
+  const findFree = (fresh: FreshShares): Quantity => {
+    const { lot, shares } = fresh;
+    const known = free.get(fresh);
+    if (known !== undefined) return known;
     const whole = { value: shares, change: 0 };
     if (lot === null || !(sold.has(lot) || lot === next)) return whole;
-    return findLess(whole, { value: lots[lot]!.shares - sold.get(lot)!, change: lot === next ? -1 : 0 });
-  });
-  addGain(next, price - lots[next]!.cost);
-  let first = 0;
+    return findLess(whole, { value: lots[lot]!.shares - (sold.get(lot) ?? 0), change: lot === next ? -1 : 0 });
+  };
+  addGain(next, computeGain(next));
   for (const lot of losing) {
     if (!sold.has(lot)) continue;
     let left: Quantity = { value: sold.get(lot)!, change: lot === next ? 1 : 0 };
-    while (first < fresh.length && isNone(free[first]!)) first++;
-    for (let position = first; position < fresh.length && !isNone(left); position++) {
-      if (isNone(free[position]!) || isSamePurchase(lots, fresh[position]!, lot)) continue;
-      const taken = findLess(left, free[position]!);
-      [left, free[position]] = [subtract(left, taken), subtract(free[position]!, taken)];
-      addGain(lot, taken.change * (lots[lot]!.cost - price));
+    for (const fresh of rule.listFresh(lots[lot]!.identifier)) {
+      if (isNone(left)) break;
+      const own = findFree(fresh);
+      if (isNone(own) || isSamePurchase(lots, fresh, lot)) continue;
+      const taken = findLess(left, own);
+      left = subtract(left, taken);
+      free.set(fresh, subtract(own, taken));
+      if (!others.has(lot)) addGain(lot, -taken.change * computeGain(lot));
     }
   }
   return { ...gains, reach };

@@ -1,223 +1,200 @@
-import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
-import { computeProofBound } from '#kernels/lots/branch-proof.js';
+import type { AccountProgram } from '#kernels/lots/account-program.js';
+import { computeProofBound, type BranchProof } from '#kernels/lots/branch-proof.js';
+import { computePricesAt } from '#kernels/lots/candidate.js';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import type { Multipliers } from '#kernels/lots/relaxation.js';
-import { computeFigures, type AccountTrades, type TradeFigures } from '#kernels/lots/trade-figures.js';
+import { findLeastBound, type SideCertificate } from '#kernels/lots/side-certificate.js';
+import { computeFigures, type AccountTrades } from '#kernels/lots/trade-figures.js';
 import { parseValidDay } from '../time/days.js';
 import type { Account } from './account-request.js';
-import { GAP_OPTIMAL, type AccountResult } from './account-result.js';
+import { createAccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
+import { reportBrokenRules, TOLERANCE } from './broken-rules.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
-import { computeTaxedSales } from './taxed-sales.js';
+import { compareResults, reportConflictFaults } from './compare-results.js';
+import { listLotsAfter } from './lots-after.js';
+import { divideRegion, isRegionCut, WHOLE_REGION, type RegionCut } from './sale-regions.js';
+import { buildAtTrades, findProhibited, type ProvedRegion } from './search-regions.js';
+import { splitSoldShares } from './sold-shares.js';
+import type { SolvedResult } from './solve-accounts.js';
 
-/** Tolerance of recomputed figures, as a fraction of the account value. */
-const TOLERANCE = 1e-9;
 /** Maximum violation of a row without a penalty that counts as a rounding error. */
 const VIOLATION_MAX = 1e-7;
-/** Maximum difference from a whole number of shares that counts as a rounding error, relative to the number. */
-const SHARES_TOLERANCE = 1e-6;
-
-/** Adds a sentence if a stated number differs from the computed one by more than a rounding error. */
-type ReportDifference = (what: string, computed: number, stated: number) => void;
+/** Divisions of a result without regions. */
+const UNDIVIDED = [{ undivided: true }] as const;
 
 /**
- * Verifies a result without the solver. Trades must use lots of the account and obey its rules. Figures must follow
- * from the trades. No permitted trades may have an objective below the bound from the multipliers.
+ * Verifies a result without the solver. Trades must use lots of the account and obey its rules. All figures are computed
+ * again from the trades and the multipliers. No permitted trades may have an objective below the bound from the
+ * multipliers.
  * @returns errors as sentences; empty if the result is verified
  */
-export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
-  const builtAccount = buildAccount(common, account);
-  const { program, value, forcedCost, taxSides } = builtAccount;
+export function verifyResult(common: BatchCommon, account: Account, result: SolvedResult): string[] {
+  const whole = buildAccount(common, account);
   const wrong: string[] = [];
-  const reportDifference: ReportDifference = (what, computed, stated) => {
-    // A result is a text of others: a number may be null or absent.
-    if (Number.isFinite(stated) && Math.abs(computed - stated) <= TOLERANCE) return;
-    wrong.push(`${what}: ${stated} is stated, ${computed} is computed`);
-  };
-  if (result.status === 'infeasible') {
-    if (result.trades.length > 0) wrong.push('an infeasible account has trades');
-    reportDifference('bound', computeProvedBound(builtAccount, result, wrong), result.certificate.bound);
-    return wrong;
+  const isInfeasible = result.status === 'infeasible';
+  const read = readShares(common, whole, { result, wrong });
+  if (wrong.length > 0) return wrong;
+  const known = { window: whole.window, sold: read.sold, links: whole.links };
+  const base = isInfeasible ? whole : buildAtTrades(common, account, known);
+  const { sold, left } = splitSoldShares(base, read.sold);
+  const trades = { bought: read.bought, sold };
+  const figures = computeFigures(base.program, trades);
+  if (!isInfeasible) {
+    wrong.push(...reportForcedSales(base, read.sold), ...reportBrokenRules(common, base, trades));
+    for (const [lot, weight] of left) if (weight > TOLERANCE) wrong.push(`lot ${lot} may not be sold`);
+    if (!(figures.worst <= VIOLATION_MAX)) wrong.push(`a hard row is violated by ${figures.worst}`);
+    wrong.push(...reportProhibited(common, base, trades, read.sold));
   }
-  const { trades, sold } = readTrades(common, builtAccount, { result, wrong });
-  wrong.push(...reportBrokenRules(common, builtAccount, trades));
-  const figures = computeFigures(program, trades);
-  const { certificate } = result;
-  if (!(figures.worst <= VIOLATION_MAX)) wrong.push(`a hard row is violated by ${figures.worst}`);
-  const objective = figures.objective + forcedCost;
-  reportDifference('objective', objective, certificate.objective);
-  reportDifference('tracking error', figures.variance, result.tracking_error ** 2);
-  reportDifference('tax', computeTax(taxSides, figures.short, figures.long), result.tax / value);
-  reportDifference('costs', figures.cost + forcedCost, result.costs / value);
-  verifyGains(builtAccount, { result, sold, figures, reportDifference });
-  const bound = computeProvedBound(builtAccount, result, wrong);
-  reportDifference('bound', bound, certificate.bound);
-  reportDifference('gap', objective - bound, certificate.gap);
-  if (!(objective - bound >= -TOLERANCE)) wrong.push(`the bound ${bound} is above the objective ${objective}`);
-  if (result.status === 'optimal' && !(objective - bound <= GAP_OPTIMAL + TOLERANCE))
-    wrong.push(`the status is optimal, and the gap is ${objective - bound}`);
+  const proof = readProof(common, whole, { result, wrong });
+  if (proof.certificates.length === 0) return [...wrong, 'the result has no certificate'];
+  const bound = findLeastBound(proof.certificates);
+  if (!isInfeasible && !(figures.objective - bound >= -TOLERANCE))
+    wrong.push(`the bound ${bound} is above the objective ${figures.objective}`);
+  const certificateIndex = findPricedSide(base, proof.certificates, result);
+  const answer = {
+    status: isInfeasible ? ('infeasible' as const) : ('optimal' as const),
+    trades,
+    figures,
+    certificates: proof.certificates,
+    bound,
+    certificateIndex,
+    steps: result.steps,
+    nodes: result.nodes,
+  };
+  const computed = createAccountResult(common, { base, answer, tree: proof }, []);
+  const lots_after = listLotsAfter(common, base, computed);
+  wrong.push(...compareResults({ ...computed, lots_after }, result, base.value));
+  wrong.push(...reportConflictFaults(account, result));
   return wrong;
 }
 
 interface ResultRead {
-  readonly result: AccountResult;
+  readonly result: SolvedResult;
   /** Errors, to which others are added. */
   readonly wrong: string[];
 }
 
-/** Reads the trades of a result as amounts of its lots. */
-function readTrades(common: BatchCommon, base: BuiltAccount, { result, wrong }: ResultRead) {
-  const { program, value, names, lots, forced, account, priceOf } = base;
+/** Reads the trades of a result as shares of its lots and weights of its purchases. */
+function readShares(common: BatchCommon, base: BuiltAccount, { result, wrong }: ResultRead) {
+  const { program, value, names, account } = base;
   const bought = new Float64Array(program.n);
   const sold = new Map<number, number>();
+  if (result.status === 'infeasible' && result.trades.length > 0) wrong.push('an infeasible account has trades');
   const positionByIdentifier = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
-  for (const { identifier, side, shares, price, lot = -1 } of result.trades) {
+  result.trades.forEach(({ identifier, side, shares, price, lot = -1 }, position) => {
     const i = positionByIdentifier.get(identifier);
-    if (i === undefined || !(shares > 0)) {
-      wrong.push(`${identifier} is not a security of the account`);
-      continue;
-    }
-    if (price !== common.prices[names[i]!]) wrong.push(`${identifier} does not trade at its price`);
-    if (side === 'buy') bought[i]! += (shares * common.prices[names[i]!]!) / value;
+    const path = `trades[${position}]`;
+    if (i === undefined) return void wrong.push(`${path}.identifier: ${identifier} is not a security of the account`);
+    if (!(shares > 0)) return void wrong.push(`${path}.shares: ${shares} is not a positive number`);
+    const ownPrice = common.prices[names[i]!]!;
+    if (price !== ownPrice) wrong.push(`${path}.price: ${price} is stated, ${ownPrice} is the price of ${identifier}`);
+    if (side === 'buy') bought[i]! += (shares * ownPrice) / value;
+    else if (side !== 'sell') wrong.push(`${path}.side: ${String(side)} is neither buy nor sell`);
     else if (account.lots[lot]?.identifier === identifier) sold.set(lot, (sold.get(lot) ?? 0) + shares);
-    else wrong.push(`lot ${lot} is not a lot of ${identifier}`);
-  }
-  const left = new Map<number, number>();
-  for (const [lot, shares] of sold) {
-    const held = account.lots[lot]!;
-    if (shares > held.shares * (1 + TOLERANCE)) wrong.push(`more than lot ${lot} is sold`);
-    left.set(lot, (shares * priceOf(held.identifier)) / value);
-  }
-  for (const { lot } of forced.sales) {
-    const { identifier, shares } = account.lots[lot]!;
-    if (!(Math.abs((sold.get(lot) ?? 0) - shares) <= TOLERANCE * shares))
-      wrong.push(`lot ${lot} of ${identifier} is excluded and not sold whole`);
-    left.delete(lot);
-  }
-  const soldWeights = Float64Array.from(program.lotSize, (size, l) => {
-    const weight = left.get(lots[l]!.lot) ?? 0;
-    const taken = weight > size * (1 - TOLERANCE) ? size : weight;
-    left.set(lots[l]!.lot, Math.max(0, weight - taken));
-    return taken;
+    else wrong.push(`${path}.lot: ${lot} is not a lot of ${identifier}`);
   });
-  for (const [lot, weight] of left) if (weight > TOLERANCE) wrong.push(`lot ${lot} may not be sold`);
-  return { trades: { bought, sold: soldWeights }, sold };
+  for (const [lot, shares] of sold)
+    if (shares > account.lots[lot]!.shares * (1 + TOLERANCE)) wrong.push(`trades: more than lot ${lot} is sold`);
+  return { bought, sold };
 }
 
-interface GainsRead {
-  readonly result: AccountResult;
-  readonly sold: ReadonlyMap<number, number>;
-  readonly figures: TradeFigures;
-  readonly reportDifference: ReportDifference;
-}
-
-/** Verifies the gains and disallowed losses of each sale, and their sums, under the wash sale rule. */
-function verifyGains(
-  { program, value, forced, account, rule, priceOf }: BuiltAccount,
-  { result, sold, figures, reportDifference }: GainsRead,
-): void {
-  const { sales, short, long } = computeTaxedSales(rule, sold, priceOf);
-  reportDifference('short-term gains', short / value, result.short_gain / value);
-  reportDifference('long-term gains', long / value, result.long_gain / value);
-  reportDifference(
-    'short-term gains of the program',
-    figures.short - program.fixedShort,
-    (short - forced.short) / value,
+/** Reports lots of excluded securities that are not sold whole. */
+function reportForcedSales({ account, excluded }: BuiltAccount, sold: ReadonlyMap<number, number>): string[] {
+  return account.lots.flatMap(({ identifier, shares }, lot) =>
+    excluded.has(identifier) && !(Math.abs((sold.get(lot) ?? 0) - shares) <= TOLERANCE * shares)
+      ? [`lot ${lot} of ${identifier} is excluded and not sold whole`]
+      : [],
   );
-  reportDifference('long-term gains of the program', figures.long - program.fixedLong, (long - forced.long) / value);
-  const stated = result.trades.filter(({ side }) => side === 'sell');
-  for (const lot of sold.keys()) {
-    const { identifier } = account.lots[lot]!;
-    const own = sales.filter((sale) => sale.lot === lot);
-    const statedSales = stated.filter((trade) => trade.lot === lot);
-    const term = own[0]?.isLong === true ? 'long' : 'short';
-    const isTerm = statedSales.every((trade) => trade.term === term);
-    reportDifference(
-      `term of lot ${lot} of ${identifier} (${term}): sales`,
-      statedSales.length,
-      isTerm ? statedSales.length : 0,
-    );
-    const sum = (amounts: readonly number[]): number => amounts.reduce((all, amount) => all + amount, 0) / value;
-    reportDifference(
-      `gain of lot ${lot} of ${identifier}`,
-      sum(own.map(({ gain }) => gain)),
-      sum(statedSales.map(({ gain = Number.NaN }) => gain)),
-    );
-    reportDifference(
-      `disallowed loss of lot ${lot} of ${identifier}`,
-      sum(own.map(({ disallowed }) => disallowed)),
-      sum(statedSales.map(({ disallowed_loss = Number.NaN }) => disallowed_loss)),
-    );
-  }
 }
 
-/**
- * Reports purchases beyond their limit, purchases of securities that are also sold, lots sold out of order, fractions of
- * shares, and trades below the minimum.
- */
-function reportBrokenRules(
+/** Reports purchases and sales that the wash sale rule does not permit. */
+function reportProhibited(
   common: BatchCommon,
-  { program, names }: BuiltAccount,
-  { bought, sold }: AccountTrades,
+  base: BuiltAccount,
+  trades: AccountTrades,
+  sold: ReadonlyMap<number, number>,
 ): string[] {
-  const violations: string[] = [];
-  for (let i = 0; i < program.n; i++) {
-    const name = common.identifiers[names[i]!]!;
-    let [amount, position, isComplete, isInOrder] = [0, 0, true, true];
-    for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) {
-      amount += sold[l]!;
-      position += program.lotSize[l]!;
-      if (sold[l]! > TOLERANCE && !isComplete) isInOrder = false;
-      isComplete &&= sold[l]! >= program.lotSize[l]! * (1 - 1e-9);
-    }
-    if (program.isOrdered[i] === 1 && !isInOrder) violations.push(`lots of ${name} are not sold in their order`);
-    if (bought[i]! > 0 && amount > 0) violations.push(`${name} is bought and sold`);
-    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) violations.push(`${name} may not be bought so much`);
-    if (amount > 0 && Math.abs(amount - position) <= TOLERANCE * position) continue; // A whole position may be sold.
-    const trade = Math.max(amount, bought[i]!);
-    const count = program.unit[i]! > 0 ? trade / program.unit[i]! : 0;
-    if (!(Math.abs(count - Math.round(count)) <= SHARES_TOLERANCE * Math.max(1, count)))
-      violations.push(`${name} is not traded in whole shares`);
-    if (trade > 0 && trade < program.minimumTrade[i]! - TOLERANCE)
-      violations.push(`${name} trades less than the minimum`);
-  }
-  return violations;
+  const { brokenGroup, forbidden } = findProhibited(common, base, { trades, sold });
+  return [
+    ...(brokenGroup < 0 ? [] : [`substitutes[${brokenGroup}]: a security is bought while another is sold at a loss`]),
+    ...forbidden.map(({ sold: lot }) => `lot ${lot} is sold at a loss that is disallowed, which the account forbids`),
+  ];
 }
 
-/** Returns the bound proved by the certificate, and reports sides that are wrong or missing. */
-function computeProvedBound(
-  { program, forcedCost }: BuiltAccount,
-  { certificate }: AccountResult,
-  wrong: string[],
-): number {
-  let least = Infinity;
-  const certifiedSides = new Set<number>();
-  for (const stated of certificate.sides) {
-    const side = program.sides[stated.side];
-    if (side === undefined || certifiedSides.has(stated.side)) {
-      wrong.push(`the tax has no side ${stated.side}, or it has two certificates`);
+/** Reads the regions and certificates of a result, with the bounds that they prove. */
+function readProof(common: BatchCommon, whole: BuiltAccount, { result, wrong }: ResultRead) {
+  const { account, window, links, forcedCost } = whole;
+  const { sides } = result.certificate;
+  const cuts = (result.certificate.regions ?? UNDIVIDED).map((step): RegionCut | null =>
+    'undivided' in step ? null : step,
+  );
+  const regions: ProvedRegion[] = [];
+  const openRegions = [WHOLE_REGION];
+  for (const cut of cuts) {
+    const region = openRegions.pop();
+    if (region === undefined || (cut !== null && !isRegionCut(account, links, cut, common.terms.whole_shares))) {
+      wrong.push('certificate.regions: the divisions do not contain all permitted trades');
+      return { cuts, regions, certificates: [] };
+    }
+    if (cut !== null) {
+      const [first, second] = divideRegion(region, cut);
+      openRegions.push(second, first);
       continue;
     }
-    certifiedSides.add(stated.side);
-    const { branches } = stated;
-    const proved =
-      branches === null || branches === undefined
-        ? computeDualBound(program, side, readMultipliers(stated)).bound
-        : computeProofBound(program, side, {
-            steps: branches.steps.map((step) => ('evaluated' in step ? 'evaluated' : step)),
-            multipliers: branches.multipliers.map(readMultipliers),
-          });
-    if (proved === undefined) wrong.push(`side ${stated.side}: the branches do not contain all permitted trades`);
-    const bound = (proved ?? -Infinity) + forcedCost;
-    least = Math.min(least, bound);
-    if (!(Number.isFinite(stated.bound) && Math.abs(stated.bound - bound) <= TOLERANCE))
-      wrong.push(`side ${stated.side}: the multipliers prove ${bound}, not ${stated.bound}`);
+    const { program, isEmpty } = buildAccount(common, account, window, region);
+    const own = sides.filter((side) => (side.region ?? 0) === regions.length);
+    const certificates = own.map((stated) => readSide(program, stated, { forcedCost, wrong }));
+    const isTwice = new Set(own.map(({ side }) => side)).size < own.length;
+    if (isTwice) wrong.push(`certificate.sides: region ${regions.length} has two certificates of a side`);
+    if (!isEmpty)
+      program.sides.forEach(({ longSign }, side) => {
+        if (!own.some((stated) => stated.side === side) && !isImpossible(program, longSign))
+          wrong.push(`certificate.sides: side ${side} of the tax has no certificate in region ${regions.length}`);
+      });
+    regions.push({ program, certificates: certificates.flatMap((certificate) => certificate ?? []) });
   }
-  program.sides.forEach(({ longSign }, position) => {
-    if (!certifiedSides.has(position) && !isImpossible(program, longSign))
-      wrong.push(`side ${position} of the tax has no certificate`);
+  if (openRegions.length > 0) wrong.push('certificate.regions: the divisions do not contain all permitted trades');
+  return { cuts, regions, certificates: regions.flatMap(({ certificates }) => certificates) };
+}
+
+type StatedSide = SolvedResult['certificate']['sides'][number];
+
+/** Computes the bound that the certificate of a side proves. */
+function readSide(
+  program: AccountProgram,
+  stated: StatedSide,
+  { forcedCost, wrong }: { readonly forcedCost: number; readonly wrong: string[] },
+): SideCertificate | undefined {
+  const side = program.sides[stated.side];
+  if (side === undefined) return void wrong.push(`certificate.sides: the tax has no side ${stated.side}`);
+  const multipliers = readMultipliers(stated);
+  const { bound } = computeDualBound(program, side, multipliers);
+  if (stated.branches == null) return { side: stated.side, multipliers, bound };
+  const parts = {
+    steps: stated.branches.steps.map((step) => ('evaluated' in step ? ('evaluated' as const) : step)),
+    multipliers: stated.branches.multipliers.map(readMultipliers),
+  };
+  const proved = computeProofBound(program, side, parts);
+  if (proved === undefined) wrong.push(`side ${stated.side}: the branches do not contain all permitted trades`);
+  const proof: BranchProof = { ...parts, bound: proved ?? -Infinity };
+  if (!(Math.abs(stated.bound - proof.bound - forcedCost) <= TOLERANCE))
+    wrong.push(`side ${stated.side}: the branches prove ${proof.bound + forcedCost}, not ${stated.bound}`);
+  return { side: stated.side, multipliers, bound, proof };
+}
+
+/** Returns the certificate whose multipliers are the stated prices of gains and rows. */
+function findPricedSide(
+  { program, value, rowIds }: BuiltAccount,
+  certificates: readonly SideCertificate[],
+  { shadow_prices: stated }: SolvedResult,
+): number {
+  const distances = certificates.map(({ side, multipliers }) => {
+    const prices = computePricesAt(program, program.sides[side]!, multipliers);
+    const rows = rowIds.map((id, j) => Math.abs(multipliers.rows[j]! - (stated?.rows?.[id] ?? 0) / value));
+    return Math.abs(prices.short - stated?.short_gain) + Math.abs(prices.long - stated?.long_gain) + Math.max(...rows);
   });
-  return least;
+  return Math.max(0, distances.indexOf(Math.min(...distances)));
 }
 
 interface StatedMultipliers {

@@ -27,7 +27,7 @@ describe('prices in money', () => {
 
   test('no saving is stated if it is mostly within the gap', () => {
     // The account holds three shares of a security and is worth ten shares. So rounding costs more than a basis point.
-    const wholeBatch = createSmallBatch([0.5, 0.3, 0.2], { whole_shares: true });
+    const wholeBatch = createSmallBatch([0.5, 0.3, 0.2], { whole_shares: true, objective: { cash_maximum: 0.1 } });
     const { certificate, one_more_bp_saves: saving } = requireResult(wholeBatch, {
       ...heldAccount,
       cash: 450,
@@ -67,7 +67,8 @@ describe('prices in money', () => {
       cash: 2000,
       lots: [createLot('A', 326, 100), createLot('B', 326, 100), createLot('C', 328, 100)],
     };
-    const [large, none] = [5000, 0].map((minimum_trade) => requireResult(commonBatch, { ...account, minimum_trade }));
+    const batch = createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 0.1 } });
+    const [large, none] = [5000, 0].map((minimum_trade) => requireResult(batch, { ...account, minimum_trade }));
     const savedCost = computeCost(large!) - computeCost(none!);
     expect(savedCost).toBeGreaterThan(0);
     expect(large!.shadow_prices.minimum_trade).toBeGreaterThan(savedCost * (1 - 1e-6));

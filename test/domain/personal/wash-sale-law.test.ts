@@ -82,7 +82,12 @@ describe('the wash sale rule, against a computation share by share', () => {
     const account = { ...drawn, tax: { ...drawn.tax, lot_method, wash_sales } as const };
     const rule = createWashRule(account, AS_OF, readWindow(account, AS_OF));
     const positions = account.lots.map((_, lot) => lot);
-    const listed = listSecurityLots(account, positions, { price: 80, rule, fresh: rule.listFresh('A') });
+    const listed = listSecurityLots(account, positions, {
+      price: 80,
+      priceOf: () => 80,
+      rule,
+      fresh: rule.listFresh('A'),
+    });
     const total = sum(listed.lots.map((piece) => piece.shares));
     expect(total + listed.blocked).toBeCloseTo(sum(account.lots.map(({ shares }) => shares)), 9);
     for (let count = 1; count <= total; count++) {

@@ -87,7 +87,12 @@ describe('the lots of a security with a recent purchase', () => {
     listSecurityLots(
       createAccount({ lots: own, tax }),
       own.map((_, lot) => lot),
-      { price: 80, rule: createRule({ lots: own }), fresh: freshShares },
+      {
+        price: 80,
+        priceOf: () => 80,
+        rule: { ...createRule({ lots: own }), listFresh: () => freshShares },
+        fresh: freshShares,
+      },
     );
 
   test('lose the deduction of as many shares, in the order of purchase', () => {
@@ -100,6 +105,7 @@ describe('the lots of a security with a recent purchase', () => {
       ],
       isOrdered: true,
       blocked: 0,
+      unlisted: 0,
     });
   });
 

@@ -1352,21 +1352,52 @@ class _BatchCertificateSides(t.TypedDict):
 
 
 class BatchCertificateSides(_BatchCertificateSides, total=False):
+    #: Position among the undivided regions.
+    region: int
     #: Proof of the bound by branch and bound; null without a search. Absent in results of earlier versions.
     branches: t.Optional[BatchBranches]
 
 
-class BatchCertificate(t.TypedDict):
+class BatchCertificateRegions(t.TypedDict):
+    #: Security whose number of shares sold is divided.
+    identifier: str
+    #: Most shares sold in the first part.
+    below: float
+    #: Least shares sold in the second part.
+    above: float
+
+
+class BatchCertificateRegions2(t.TypedDict):
+    #: Position of a lot that is not sold whole in the first part.
+    lot: int
+
+
+class BatchCertificateRegions3(t.TypedDict):
+    #: Position of a group of substitutes that is not bought in the first part, and not sold at a loss in the second.
+    substitutes: int
+
+
+class BatchCertificateRegions4(t.TypedDict):
+    #: Region with certificates in `sides`.
+    undivided: bool
+
+
+class _BatchCertificate(t.TypedDict):
     #: Objective of the trades, as a fraction of the value.
     objective: float
     #: Lower bound of the objective over all permitted trades.
     bound: float
-    #: Objective less bound.
+    #: Objective less bound; 0 for an infeasible account.
     gap: float
     #: Largest violation of a hard constraint.
     primal_residual: float
     #: Proofs for net long-term gains and for net long-term losses.
     sides: t.Sequence[BatchCertificateSides]
+
+
+class BatchCertificate(_BatchCertificate, total=False):
+    #: Divisions of the permitted trades where the sale of a lot changes the disallowed losses of others, first parts first; null without a division. Absent in results of earlier versions.
+    regions: t.Optional[t.Sequence[t.Union[BatchCertificateRegions, BatchCertificateRegions2, BatchCertificateRegions3, BatchCertificateRegions4]]]
 
 
 class BatchCollection(t.TypedDict):

@@ -16,7 +16,10 @@ import { findTable } from '../tables/table-kinds.js';
 import { toCell, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
+import type { FolderKey } from '../sources/folder-keys.js';
 import { readRows } from '../sources/read-text-file.js';
+import { detectDateFormat } from './date-format.js';
+import { assignRoles } from './roles.js';
 
 /** First rows of a table, including its header. */
 export interface Sample {
@@ -128,12 +131,19 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
         return (cells) => add(cells.map((cell) => (cell === FORMULA ? null : cell)));
       },
       onBytes: () => {},
+      isWanted: isColumn,
       terms: { encoding, ignore },
     });
   } catch (enough) {
     if (!(enough instanceof SampleCheck)) throw enough;
   }
   return { rows, delimiter };
+}
+
+/** Returns true if a folder key has the name of an identifier or of a date, and a value of this kind. */
+function isColumn({ name, value }: FolderKey): boolean {
+  const { identifier, date } = assignRoles([name]);
+  return identifier !== undefined || (date !== undefined && detectDateFormat([value]) !== undefined);
 }
 
 /** Returns the delimiter between the first two cells of a record. Returns undefined if the record has a single cell. */

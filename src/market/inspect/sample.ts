@@ -28,6 +28,8 @@ export interface Sample {
   readonly rows: readonly (readonly (Cell | undefined)[])[];
   /** Delimiter of a text file. */
   readonly delimiter?: string | undefined;
+  /** True for a sheet of a workbook. */
+  readonly isSheet?: boolean | undefined;
   /** Columns that were the index of a pandas frame. */
   readonly index?: readonly string[] | undefined;
   /** True if a file with the name of a text file contains other data. */
@@ -107,6 +109,7 @@ async function readTextRows(file: SourceFile, problems: Problems, terms: SampleT
 
 async function readEncodedRows(file: SourceFile, problems: Problems, { encoding, ignore }: SampleTerms): Promise<Rows> {
   let delimiter: string | undefined;
+  let isSheet = false;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
     if (cells !== null) rows.push(cells);
@@ -127,6 +130,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
       },
       cells: onHeader,
       sheet: (columns) => {
+        isSheet = true;
         add(columns);
         return (cells) => add(cells.map((cell) => (cell === FORMULA ? null : cell)));
       },
@@ -137,7 +141,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
   } catch (enough) {
     if (!(enough instanceof SampleCheck)) throw enough;
   }
-  return { rows, delimiter };
+  return { rows, delimiter, isSheet };
 }
 
 /** Returns true if a folder key has the name of an identifier or of a date, and a value of this kind. */
@@ -223,7 +227,7 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];
   await readWorkbook(bytes, (name, columns) => {
     const rows: (readonly (Cell | undefined)[])[] = [columns];
-    samples.push({ name, rows });
+    samples.push({ name, rows, isSheet: true });
     return (cells) => {
       if (rows.length < SAMPLE_ROWS) rows.push(cells.map((cell) => (cell === FORMULA ? null : cell)));
     };
@@ -281,7 +285,7 @@ async function readWorkbookRows(
     problems.error({ code: 'UNREADABLE_FILE', path: getBaseName(name), message: error.message });
     return undefined;
   }
-  return { rows };
+  return { rows, isSheet: true };
 }
 
 /** Reads rows of a text file in an archive like `readTextRows`. */

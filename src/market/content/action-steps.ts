@@ -82,7 +82,7 @@ const ANY_GROWTH: UnexplainedGrowth = { growths: [{ low: 0, high: Number.POSITIV
 
 /**
  * Returns the steps from the last close of an old code to the first close of its new code on or after the ex-date of a
- * change of ticker, which an index holds from then on. Codes in different currencies are not compared.
+ * change of ticker, which an index holds afterwards. Codes in different currencies are not compared.
  * @cost O(1) per change of ticker, plus the actions of the old code and the sessions without a bar
  */
 export function listRenamedSteps(content: MarketContent, adjustment: Adjustment): ActionStep[] {

@@ -48,7 +48,11 @@ export const CSV: readonly Damage[] = [
   ['years of two digits', ['BAD_DATE market[row 1].date'], createCsv('A,24-01-02,1,1')],
   ['the year 0', ['BAD_DATE market[row 1].date'], createCsv('A,0000-01-01,1,1')],
   ['no identifier', ['BAD_IDENTIFIER market[row 1].identifier'], createCsv(',2024-01-02,1,1')],
-  ['an identifier with a control character', ['BAD_IDENTIFIER market[row 1].identifier'], createCsv('A\u0001B,2024-01-02,1,1')],
+  [
+    'an identifier with a control character',
+    ['BAD_IDENTIFIER market[row 1].identifier'],
+    createCsv('A\u0001B,2024-01-02,1,1'),
+  ],
   [
     'an identifier of a hundred letters',
     ['BAD_IDENTIFIER market[row 1].identifier'],

@@ -83,7 +83,7 @@ export function createDatasetInspections({
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
     // A finding about many files has the path of the table, and the name of the first file.
     const isIgnored = ({ code, path, file }: Finding) =>
-      code === 'UNREADABLE_FILE' && (path.startsWith('market/') || file !== undefined);
+      code === 'UNREADABLE_FILE' && (path.startsWith('market/') || (path === 'market' && file !== undefined));
     if (errors.length > 0 && (files.market.length === 0 || !errors.every(isIgnored)))
       throw refuseData(placeFindings('location', problems.findings()));
     return { kind: 'files', files, unread: { findings: errors, files: problems.files() } };

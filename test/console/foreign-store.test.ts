@@ -65,7 +65,7 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     const { page } = desk;
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    await page.route('**/minimum-volatility/level*', async (route) => {
+    await page.route('**/maximum-diversification/level*', async (route) => {
       await released;
       await route.continue();
     });
@@ -77,11 +77,15 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
       .getByText(/can run$/)
       .waitFor();
     expect(await count.count()).toBe(0);
-    const card = page.getByRole('listitem').filter({ hasText: 'Minimum volatility within limits' });
-    await card.getByText('Computing the level').waitFor();
+    await page
+      .getByRole('listitem')
+      .filter({ has: page.getByRole('heading', { name: 'Maximum diversification' }) })
+      .getByText('Computing the level')
+      .waitFor();
     release();
     await count.waitFor();
-    await page.unroute('**/minimum-volatility/level*');
+    await page.unroute('**/maximum-diversification/level*');
+    const card = page.getByRole('listitem').filter({ hasText: 'Minimum volatility within limits' });
     await card.getByText('not on this store').waitFor();
     expect(await card.getByRole('link').allTextContents()).toEqual(['Adapt']);
     const reasonId = await card.getByRole('link').getAttribute('aria-describedby');

@@ -6,17 +6,18 @@ import type { Route } from '#contract/route.js';
 
 const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
 
-/** Operations without `store_id`. They use the store of each index or run, or the active store. */
-const OF_RUNS = ['replayRun', 'startRerun', 'syncData'];
+/** Operations without `store_id`. They use the store of each index or run, the active store, or stores that they name. */
+const OTHER_STORES = ['replayRun', 'startRerun', 'syncData', 'importStore'];
 
 describe('the data store of a request', () => {
-  test('can be named on every route that needs a market, unless a run names it', () => {
+  test('can be named on every route that needs a market, unless a run or the path names it', () => {
     const undeclaredRoutes = ROUTES.filter(
-      ([id, { errors, onStore }]) =>
+      ([id, { errors, onStore, path }]) =>
         errors.includes('NO_DATA_SOURCE') &&
         onStore === undefined &&
         !errors.includes('STORE_MISMATCH') &&
-        !OF_RUNS.includes(id),
+        !path.includes('{store_id}') &&
+        !OTHER_STORES.includes(id),
     );
     expect(undeclaredRoutes.map(([id]) => id)).toEqual([]);
   });

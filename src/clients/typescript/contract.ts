@@ -7271,6 +7271,8 @@ export interface MethodologyTemplateDetail {
   readonly needs: readonly TemplateNeed[];
   /** True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served. */
   readonly can_run: boolean | null;
+  /** Reason why the rules select no securities on any base date that was tried; null if they select some, and if data is missing. */
+  readonly problem: string | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];
   /** Number of securities that the last selection rule of the template keeps; null if it has no count. */
@@ -7311,6 +7313,8 @@ export interface MethodologyTemplateSummary {
   readonly needs: readonly TemplateNeed[];
   /** True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served. */
   readonly can_run: boolean | null;
+  /** Reason why the rules select no securities on any base date that was tried; null if they select some, and if data is missing. */
+  readonly problem: string | null;
   /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
   readonly missing_rates: readonly string[];
   /** Number of securities that the last selection rule of the template keeps; null if it has no count. */

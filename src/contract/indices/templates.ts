@@ -28,6 +28,10 @@ const summary = {
     description:
       'True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.',
   }),
+  problem: z.string().nullable().meta({
+    description:
+      'Reason why the rules select no securities on any base date that was tried; null if they select some, and if data is missing.',
+  }),
   missing_rates: z
     .array(z.string())
     .meta({ description: 'Exchange rates that the template requires and the served store lacks, such as EURUSD.' }),

@@ -47,6 +47,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[position]!;
+  const divisorBefore = state.divisor[position]!;
   const { converted, paid } = convertSecurities(state, conversions, row);
   const exits = releaseSecurities(state, { leaving: leavingColumns, paid }, session);
   const fills: Fill[] = [];
@@ -57,6 +58,12 @@ export function closeSession(state: BookState, session: number, targets: Targets
       selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)),
     });
     for (const order of fillable) fills.push(fillOrder(state, order, session));
+  }
+  // A portfolio keeps its spun-off shares while its value falls by costs. The market value over the new divisor is that
+  // of an index, which keeps its index shares and has no costs.
+  if (state.reinvested !== null && input.fills !== 'all' && position > 0) {
+    const scale = (state.divisor[position]! / divisorBefore) * (valueBefore / value[position]!);
+    for (const child of state.children) child.units *= scale;
   }
   roundShares(state, session);
   beginHoldingPeriod(state, session);
@@ -297,8 +304,9 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
   const { fixedShares } = targets;
   fixedShares?.forEach((shares, k) => (state.expectedShares[slotOf[targets.columns[k]!]!] = shares));
-  state.holdsBasket = targets.basket !== undefined;
-  if (targets.basket !== undefined) holdBasket(state, session, targets);
+  // A basket that every security has left is cash.
+  state.holdsBasket = targets.basket !== undefined && targets.columns.length > 0;
+  if (state.holdsBasket) holdBasket(state, session, targets);
   for (const slot of waiting)
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }

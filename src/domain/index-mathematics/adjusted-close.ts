@@ -83,3 +83,12 @@ export function computeShareFactor(effect: SessionEffect, before: number, terms:
   const closeWithoutRights = adjustClose({ ...effect, rights: 0 }, before);
   return (splitFactor * closeWithoutRights) / adjustClose(effect, before);
 }
+
+/**
+ * Returns the number of shares after a rights issue for each share before it. Payments of the ex-date are paid on the
+ * shares before the issue, so each share after it receives the payment over this number.
+ * @param before carried close of the previous session, on the share basis of that session
+ */
+export function countSharesPerPaid(effect: SessionEffect, before: number, terms: ShareTerms): number {
+  return effect.rights === 0 ? 1 : computeShareFactor({ ...effect, ratio: 1 }, before / effect.ratio, terms);
+}

@@ -1,5 +1,5 @@
 import { createWithholding, type WithholdingTax } from './withholding.js';
-import { computeOpeningFactor, computeShareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeOpeningFactor, countSharesPerPaid } from '../index-mathematics/adjusted-close.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
@@ -219,11 +219,7 @@ function payBeforeRights(sm: SessionMarket, { effect, ...listed }: ListedEffect,
   const { rights, cash, income, spunOff } = effect;
   const isPaid = cash !== 0 || income !== 0 || ordinary !== 0 || spunOff !== 0;
   if (rights === 0 || !isPaid || session <= sm.first) return { effect, ...listed };
-  const shares = computeShareFactor(
-    { ...effect, ratio: 1 },
-    sm.carriedClose(session - 1, effect.column) / effect.ratio,
-    terms,
-  );
+  const shares = countSharesPerPaid(effect, sm.carriedClose(session - 1, effect.column), terms);
   return {
     session,
     effect: { ...effect, cash: cash / shares, income: income / shares, spunOff: spunOff / shares },

@@ -156,8 +156,8 @@ function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () =>
  */
 function removeParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;
-  const { kind, values } = choice.raw;
-  return { ...choice, raw: { kind, values } };
+  const { parts: _parts, ...raw } = choice.raw;
+  return { ...choice, raw };
 }
 
 function isSame(a: DecisionInput, b: DecisionInput): boolean {

@@ -8,12 +8,12 @@ import { findInstant, readDay, type Cell } from '../formats/cells.js';
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
 const MS_PER_DAY = 86_400_000;
-/** Decimal digits of a unit below those of a second. */
-const EPOCH_DIGITS: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = {
-  epoch_s: 0,
-  epoch_ms: 3,
-  epoch_us: 6,
-  epoch_ns: 9,
+/** Units per second of numbers since 1970. */
+const EPOCH_UNITS: Readonly<Record<(typeof EPOCH_FORMATS)[number], bigint>> = {
+  epoch_s: 1n,
+  epoch_ms: 1_000n,
+  epoch_us: 1_000_000n,
+  epoch_ns: 1_000_000_000n,
 };
 
 /** Names of months without accents: English, German, French, Spanish, Italian, Dutch, Portuguese, and abbreviations. */
@@ -131,9 +131,16 @@ export function createInstantReader(format: string | null): (cell: Cell | undefi
 
 /** Returns a parser of numbers since 1970, in milliseconds. Returns undefined for a pattern of dates. */
 function createEpochReader(format: string): ((text: string) => number | undefined) | undefined {
-  if (!Object.hasOwn(EPOCH_DIGITS, format)) return undefined;
-  const msPerUnit = 10 ** (3 - EPOCH_DIGITS[format as keyof typeof EPOCH_DIGITS]); // the key was just tested
-  return (text) => (/^-?\d{1,20}(\.0*)?$/.test(text) ? Math.floor(Number(text) * msPerUnit) : undefined);
+  if (!Object.hasOwn(EPOCH_UNITS, format)) return undefined;
+  const unitsPerSecond = EPOCH_UNITS[format as keyof typeof EPOCH_UNITS]; // the key was just tested
+  return (text) => {
+    const digits = /^(-?\d{1,20})(?:\.0*)?$/.exec(text)?.[1];
+    if (digits === undefined) return undefined;
+    // A double does not hold the nanoseconds of today, and the last one before midnight must not become the next day.
+    const thousandths = BigInt(digits) * 1_000n;
+    const rest = thousandths % unitsPerSecond;
+    return Number(thousandths / unitsPerSecond - (rest < 0n ? 1n : 0n));
+  };
 }
 
 function createPatternReader(format: string): (text: string) => Day | undefined {

@@ -1,5 +1,5 @@
 import { toMonthNumber, toWeekday, type Day } from '#domain/time/days.js';
-import { computeGrowthStep } from '#domain/index-mathematics/adjusted-close.js';
+import { computeGrowthStep, countSharesPerPaid, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -152,7 +152,9 @@ export function computeAdjustmentFactors(
     const bar = close[t]!;
     const effect = effects.get(t);
     if (effect !== undefined && !Number.isNaN(carriedClose)) {
-      const growthStep = computeGrowthStep(effect, carriedClose, bar);
+      const shares = countSharesPerPaid(effect, carriedClose, HOLDING);
+      const paid = { ...effect, cash: effect.cash / shares, spunOff: effect.spunOff / shares };
+      const growthStep = computeGrowthStep(paid, carriedClose, bar);
       steps[t] = growthStep.carried / (growthStep.factor * carriedClose);
       carriedClose = growthStep.carried;
     } else if (!Number.isNaN(bar)) carriedClose = bar;
@@ -164,6 +166,9 @@ export function computeAdjustmentFactors(
   for (let t = 0; t < sessions; t++) shares[t]! /= basis;
   return { price, shares };
 }
+
+/** A holding sells its rights and reinvests the proceeds. */
+const HOLDING: ShareTerms = { rights: 'constituent', splitShares: 'multiply' };
 
 /** Returns the effects of actions by row. An ex-date without a row takes effect on the next row. */
 function listEffectsBySession(

@@ -223,6 +223,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
         missing: fit?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
       can_run: fit === undefined ? null : trial?.problem === null,
+      problem: trial?.problem?.message ?? null,
       missing_rates: listMissingRates(fit?.findings ?? []),
       target_count: findTargetCount(preparedTemplate.documents),
       index_ids: preparedTemplate.documents.map((document) => document.id),

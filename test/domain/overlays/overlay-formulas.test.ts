@@ -342,7 +342,10 @@ test.each([
     { type: 'leverage', factor: 0 },
     'overlay.factor must be from -10 to 10 and not 0, which holds nothing of the index; it is 0.',
   ],
-  [{ type: 'currency', to: 'eur' }, 'overlay.to must be an upper-case ISO 4217 code, such as EUR; it is "eur".'],
+  [
+    { type: 'currency', to: 'eur' },
+    'overlay.to must be an upper-case ISO 4217 code, such as EUR, or a minor unit, such as GBX; it is "eur".',
+  ],
 ])('%o is refused with its fields, its numbers and what is accepted', (overlay, message) => {
   const document = createOverlayIndex({ type: 'fee', percent: 1 });
   const { findings } = checkShape(IndexDocument, { ...document, overlay });

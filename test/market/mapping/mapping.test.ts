@@ -156,6 +156,14 @@ describe('days', () => {
     expect(bars).toEqual(TWO_BARS);
   });
 
+  test('the last nanosecond of a day is not rounded to the next day', async () => {
+    const { bars } = await read(
+      { 'x.csv': 'date,identifier,CLOSE\n1704239999999999999,A,10\n1704239999999999999,B,20\n' },
+      { date_format: 'epoch_ns', time_zone: 'UTC' },
+    );
+    expect(bars).toEqual(TWO_BARS);
+  });
+
   test.each([
     ['DD/MM/YYYY', '30/02/2024'],
     ['DD/MM/YYYY', '02/13/2024'],

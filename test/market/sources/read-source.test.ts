@@ -117,7 +117,7 @@ describe('each problem of the market is one finding', () => {
     ['a date in another order', 'A,02/01/2024,3,1', 'BAD_DATE market[row 1].date'],
     ['no date', 'A,,3,1', 'BAD_DATE market[row 1].date'],
     ['no identifier', ',2024-01-02,3,1', 'BAD_IDENTIFIER market[row 1].identifier'],
-    ['an identifier with a control character', 'A\u0001B,2024-01-02,3,1', 'BAD_IDENTIFIER market[row 1].identifier'],
+    ['an identifier with a control character', 'A\u0007B,2024-01-02,3,1', 'BAD_IDENTIFIER market[row 1].identifier'],
     ['a row that is too short', 'A,2024-01-02,3', 'UNREADABLE_FILE market[row 1]'],
     ['a row that is too long', 'A,2024-01-02,3,1,1', 'UNREADABLE_FILE market[row 1]'],
     ['the same key twice', 'A,2024-01-02,3,1\nB,2024-01-02,3,1\nA,2024-01-02,3,1', 'DUPLICATE_KEY market[row 3]'],

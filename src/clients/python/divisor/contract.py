@@ -8151,6 +8151,8 @@ class MethodologyTemplateDetail(t.TypedDict):
     needs: t.Sequence[TemplateNeed]
     #: True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.
     can_run: t.Optional[bool]
+    #: Reason why the rules select no securities on any base date that was tried; null if they select some, and if data is missing.
+    problem: t.Optional[str]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]
     #: Number of securities that the last selection rule of the template keeps; null if it has no count.
@@ -8191,6 +8193,8 @@ class MethodologyTemplateSummary(t.TypedDict):
     needs: t.Sequence[TemplateNeed]
     #: True if the served store contains all required data, including exchange rates, and the rules select securities on the base date; null if no store is served.
     can_run: t.Optional[bool]
+    #: Reason why the rules select no securities on any base date that was tried; null if they select some, and if data is missing.
+    problem: t.Optional[str]
     #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
     missing_rates: t.Sequence[str]
     #: Number of securities that the last selection rule of the template keeps; null if it has no count.

@@ -200,7 +200,7 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
     { follows: false },
   );
   const isDone = level.data !== undefined || level.trouble !== null;
-  const problem = level.data?.problem ?? level.trouble?.message ?? null;
+  const problem = template.problem ?? level.data?.problem ?? level.trouble?.message ?? null;
   useEffect(() => {
     if (isDone) onAnswer(problem);
   }, [isDone, problem]);
@@ -220,7 +220,7 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
       <p class="quiet template-source">
         {source.publisher}, <cite>{source.title}</cite>, {source.date}
       </p>
-      {canRun === false && <Missing template={template} id={reasonId} />}
+      {canRun === false && (template.problem ?? null) === null && <Missing template={template} id={reasonId} />}
       <footer>
         {canRun === true && !isDone && <span class="quiet template-waits">Computing the level</span>}
         <Thumbnail values={level.data?.level?.data ?? []} title={title}>

@@ -51,7 +51,7 @@ export const CSV: readonly Damage[] = [
   [
     'an identifier with a control character',
     ['BAD_IDENTIFIER market[row 1].identifier'],
-    createCsv('A\u0001B,2024-01-02,1,1'),
+    createCsv('A\u0007B,2024-01-02,1,1'),
   ],
   [
     'an identifier of a hundred letters',

@@ -51,13 +51,14 @@ export function requestInspection(
 const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** Returns the flag that skips damaged files. Returns nothing if no other files remain. */
-export function suggestIgnoreFlag({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
-  const damagedFiles = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
-  if (damagedFiles.length === 0 || damagedFiles.length >= files) return [];
-  const namesText = damagedFiles.join(',');
+/** Returns the flag that skips faulty files. Returns nothing if no other files remain. */
+export function suggestIgnoreFlag({
+  files,
+  faulty_files: names,
+}: Pick<InspectResult, 'files' | 'faulty_files'>): string[] {
+  if (names.length === 0 || names.length >= files) return [];
   return [
-    `${damagedFiles.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(namesText)} skips them.`,
+    `${names.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(names.join(','))} skips them.`,
   ];
 }
 

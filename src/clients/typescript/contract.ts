@@ -5941,6 +5941,8 @@ export interface InspectResult {
   readonly preview: TableFrame;
   /** Findings of a complete reading with the mapping. */
   readonly findings: readonly Finding[];
+  /** Names of all files, sheets or tables with errors, also of those that `findings` only counts. Empty if not all of them were examined. */
+  readonly faulty_files: readonly string[];
 }
 
 /** Weights in proportion to the inverse of annualised volatility. The volatility uses the returns between price bars on consecutive sessions. */

@@ -104,5 +104,9 @@ export const InspectResult = defineObject(() => ({
     .meta({ description: 'Questions as findings, each at its field.' }),
   preview: TableFrame.meta({ description: 'First bars of the first security, as read with the mapping.' }),
   findings: z.array(Finding).meta({ description: 'Findings of a complete reading with the mapping.' }),
+  faulty_files: z.array(z.string()).meta({
+    description:
+      'Names of all files, sheets or tables with errors, also of those that `findings` only counts. Empty if not all of them were examined.',
+  }),
 })).meta({ id: 'InspectResult' });
 export type InspectResult = z.infer<typeof InspectResult>;

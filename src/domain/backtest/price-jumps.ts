@@ -82,7 +82,27 @@ function listJumps(book: Book, after: number, rates: ExchangeRates): Jump[] {
       if (finding !== undefined) jumps.push({ session, column, finding });
     }
   }
-  return jumps;
+  return [...jumps, ...listRenamedJumps(book, start, rates)];
+}
+
+/** Returns the jumps from the last close of a held security to the first close of its new code. */
+function listRenamedJumps(book: Book, after: number, rates: ExchangeRates): Jump[] {
+  const { sm, columns, from, length, weights } = book;
+  return sm.actions.related.flatMap(({ session: effective, column, action }): Jump[] => {
+    const priced = action.type === 'TICKER_CHANGE' ? sm.columnOf(action.related!) : -1;
+    const slot = columns.indexOf(column);
+    if (priced < 0 || priced === column || slot < 0) return [];
+    let session = effective;
+    while (session < from + length && Number.isNaN(sm.closeAt(session, priced))) session++;
+    if (session <= after || session >= from + length || weights[(session - 1 - from) * columns.length + slot] === 0)
+      return [];
+    const bar = sm.lastBar[readPanelRow(sm, session - 1) + column]!;
+    if (bar < 0) return [];
+    const close = (sm.closeAt(session, priced) * rates.rateAt(session, priced)) / rates.rateAt(session, column);
+    const before = sm.closeAt(bar, column);
+    const finding = judgeMove({ sm, column, bar, session, before, close, renaming: { priced, action } }, rates);
+    return finding === undefined ? [] : [{ session, column: priced, finding }];
+  });
 }
 
 interface Move {
@@ -93,11 +113,17 @@ interface Move {
   readonly session: number;
   readonly before: number;
   readonly close: number;
+  /** Change of ticker, with the column of the new code, whose close is the second one. */
+  readonly renaming?: { readonly priced: number; readonly action: CorporateAction };
 }
 
-function judgeMove({ sm, column, bar, session, before, close }: Move, rates: ExchangeRates): Finding | undefined {
-  const readDay = (ofSession: number) => sm.rows.dayOf(sm.market.fields.get('CLOSE')!, ofSession, column);
-  const [fromDay, toDay] = [readDay(bar), readDay(session)];
+function judgeMove(
+  { sm, column, bar, session, before, close, renaming }: Move,
+  rates: ExchangeRates,
+): Finding | undefined {
+  const readDay = (ofSession: number, of: number) => sm.rows.dayOf(sm.market.fields.get('CLOSE')!, ofSession, of);
+  const priced = renaming?.priced ?? column;
+  const [fromDay, toDay] = [readDay(bar, column), readDay(session, priced)];
   const actions: CorporateAction[] = [];
   for (let i = sm.actions.starts[bar]!; i < sm.actions.starts[session + 1]!; i++) {
     const { column: of, action } = sm.actions.all[i]!;
@@ -106,7 +132,9 @@ function judgeMove({ sm, column, bar, session, before, close }: Move, rates: Exc
   // The bars of an old code belong to another security once a change of ticker is effective.
   const isOther = ({ type, related }: CorporateAction): boolean =>
     type === 'TICKER_CHANGE' && related !== null && sm.isRenamed(session, column, sm.columnOf(related));
-  if (actions.some(isOther)) return undefined;
+  if (renaming === undefined && actions.some(isOther)) return undefined;
+  if (renaming !== undefined && !actions.includes(renaming.action)) actions.push(renaming.action);
+  const identifier = sm.identifiers[priced]!;
   const step = {
     before: rates.convert(before, { column, stated: fromDay, wanted: toDay, session }),
     close,
@@ -115,15 +143,15 @@ function judgeMove({ sm, column, bar, session, before, close }: Move, rates: Exc
     findRelatedPrice: createRelatedPrices(sm, session),
     fromDay,
     toDay,
+    ...(renaming === undefined ? {} : { renamedTo: identifier }),
   };
   const growth = computeUnexplainedGrowth(step);
   if (!isReportedJump(step, growth)) return undefined;
-  const identifier = sm.identifiers[column]!;
   const date = formatDay(toDay);
   return {
     severity: 'warning',
     code: 'PRICE_JUMP',
-    message: `${identifier} is held, and its ${describeJump(step, growth)}`,
+    message: `${sm.identifiers[column]} is held, and its ${describeJump(step, growth)}`,
     path: `market[${identifier} ${date}].CLOSE`,
     value: close,
     places: [identifier],

@@ -7,13 +7,15 @@ export interface DatedStep extends CloseStep {
   /** Days of both bars. */
   readonly fromDay: Day;
   readonly toDay: Day;
+  /** Code of the second bar, if a change of ticker gave the security another one. */
+  readonly renamedTo?: string;
 }
 
 /** Describes a move of a close that its actions do not explain. */
 export function describeJump(step: DatedStep, { growths, isAdjusted }: UnexplainedGrowth): string {
-  const { before, close, actions, fromDay, toDay } = step;
+  const { before, close, actions, fromDay, toDay, renamedTo } = step;
   const [beforeText, closeText] = formatPrices([before, close]);
-  const move = `CLOSE went from ${beforeText} on ${formatDay(fromDay)} to ${closeText} on ${formatDay(toDay)}`;
+  const move = `CLOSE went from ${beforeText} on ${formatDay(fromDay)} to ${closeText}${renamedTo === undefined ? '' : ` of ${renamedTo}`} on ${formatDay(toDay)}`;
   if (actions.length === 0) return `${move} without a corporate action in between.`;
   const list = actions.map(
     ({ type, value, exDay, related }) =>

@@ -55,14 +55,15 @@ function parseImport({
   upload,
 }: RouteRequest<(typeof riskModelImportRoutes)['importRiskModel']>): ImportedModelBody {
   const file = upload();
-  const { date, ...asked } = query;
+  // Every route on a store has this member; the request already runs on the store.
+  const { date, store_id: _storeId, ...asked } = query as typeof query & { readonly store_id?: string };
   if (file !== undefined) {
     const { value: terms, findings } = checkShape(ImportTerms, asked);
     if (terms === undefined) throw refuseWithFindings('query', findings);
     const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other media type
     return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
   }
-  const [name] = Object.keys(query);
+  const [name] = Object.keys({ ...asked, ...(date === undefined ? {} : { date }) });
   if (name === undefined) return { kind: 'json', bytes: body() };
   const message = `For a JSON body, ${name} must be in the body.`;
   throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);

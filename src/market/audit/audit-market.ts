@@ -1,11 +1,11 @@
 import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { listActionSteps } from '../content/action-steps.js';
+import { listActionSteps, listRenamedSteps } from '../content/action-steps.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { DataWarning } from './data-warning.js';
 import { findDoubtfulBars } from './doubtful-bars.js';
 import { findDoubtfulDividends } from './doubtful-dividends.js';
-import { findDoubtfulPrices } from './doubtful-prices.js';
+import { createRenamedWarning, findDoubtfulPrices } from './doubtful-prices.js';
 import { findDoubtfulRates } from './doubtful-rates.js';
 import { findDoubtfulTerms } from './doubtful-terms.js';
 import { changesContent } from './apply-repairs.js';
@@ -52,6 +52,8 @@ export function auditMarket(
     if (adjustment !== 'total') warnings.push(...findDoubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
+  for (const step of listRenamedSteps(content, adjustment))
+    if (step.isJump && step.isMoved) warnings.push(createRenamedWarning(content, step));
   warnings.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
   const strongestWarnings =
     warnings.length <= WARNINGS_MAX

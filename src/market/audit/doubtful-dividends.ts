@@ -39,6 +39,8 @@ const NEIGHBOUR_COUNT = 4;
  */
 const SIMILAR_FACTOR = 2;
 const SIMILAR_HUNDREDFOLD_FACTOR = 4;
+/** Factors by which an amount may be too large: a misplaced decimal point, or a unit of a hundredth or thousandth. */
+const MISTAKEN_FACTORS = [10, 100, 1000];
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
 /** Minimum yield of a dividend that is searched in adjusted prices. Rounding of prices hides smaller dividends. */
@@ -124,24 +126,43 @@ function findDeniedSize(
   payments: readonly Payment[],
   denied: ReadonlySet<Payment>,
 ): DataWarning | undefined {
-  const { action, yield: share, move } = payment;
+  const { yield: share, move } = payment;
   const otherPayments = listNeighbours(payment, payments).filter((otherPayment) => !denied.has(otherPayment));
   const similarPayments = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
   if (similarPayments.length > 0 && 2 * similarPayments.length >= otherPayments.length) return undefined;
-  const isHundredfold =
-    otherPayments.length === 0
-      ? share / 100 >= PROPOSED_YIELD_MIN && share / 100 < PROPOSED_YIELD_MAX
-      : isWithin(
-          share / 100 / findUpperMedian(otherPayments.map((otherPayment) => otherPayment.yield)),
-          SIMILAR_HUNDREDFOLD_FACTOR,
-        );
   return createSizeWarning(
     payment,
-    isHundredfold ? action.value / 100 : null,
+    findTrueAmount(payment, otherPayments),
     share > YIELD_LARGE ? 0.95 : 0.7,
     `the price should have fallen by ${formatPercent(share)} and moved by ${formatPercent(move)}`,
   );
 }
+
+/**
+ * Returns the amount of a dividend that is too large by a power of ten: a misplaced decimal point, or another unit. Its
+ * yield must be similar to that of its neighbours, and the price move must not contradict it in comparison with no
+ * dividend; if it is less similar, the price move must support it. Without neighbours, its yield must be usual, and it is
+ * a hundredth unless another power clearly fits the price move better. Returns null if there is none.
+ */
+function findTrueAmount(payment: Payment, neighbours: readonly Payment[]): number | null {
+  const { action, yield: share } = payment;
+  const usualShare = neighbours.length === 0 ? null : findUpperMedian(neighbours.map((other) => other.yield));
+  const measureDistance = (times: number): number =>
+    usualShare === null
+      ? -computeLogOdds(payment, 1 / times) - (times === 100 ? LOG_ODDS_CLEAR : 0)
+      : Math.abs(Math.log(share / times / usualShare));
+  const isPlausible = (times: number): boolean =>
+    usualShare === null
+      ? share / times >= PROPOSED_YIELD_MIN && share / times < PROPOSED_YIELD_MAX
+      : isWithin(share / times / usualShare, SIMILAR_HUNDREDFOLD_FACTOR) &&
+        computeLogOdds(payment, 1 / times) - computeLogOdds(payment, 0) >
+          (isWithin(share / times / usualShare, SIMILAR_FACTOR) ? -LOG_ODDS_CLEAR : 0);
+  const [factor] = MISTAKEN_FACTORS.filter(isPlausible).toSorted((a, b) => measureDistance(a) - measureDistance(b));
+  return factor === undefined ? null : scaleAmount(action.value, 1 / factor);
+}
+
+/** Returns an amount times a power of ten, with the digits of the amount. */
+const scaleAmount = (amount: number, times: number): number => Number((amount * times).toPrecision(12));
 
 /**
  * Finds a dividend that is stated per share before a split of the same days. Such a dividend is consistent with neither
@@ -172,14 +193,17 @@ function findOldBasisSize(
   );
 }
 
-/** Finds a dividend that is a hundredth of the other dividends, or a hundredth of the usual price fall on ex-dates. */
+/**
+ * Finds a dividend that is a tenth, hundredth or thousandth of the other dividends, or a hundredth of the usual price
+ * fall on ex-dates. A tenth may be a real reduction: the dividends before and after it must be ten times as large, and
+ * the price must have fallen by the larger amount.
+ */
 function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): DataWarning | undefined {
   const { action, yield: share } = payment;
-  if (share >= YIELD_MIN) return undefined;
-  if (hundredfold > 0.5)
+  if (share < YIELD_MIN && hundredfold > 0.5)
     return createSizeWarning(
       payment,
-      action.value * 100,
+      scaleAmount(action.value, 100),
       Math.min(hundredfold, 0.85),
       `it is ${formatPercent(share)} of the price, as others are, and on these days the price falls by a hundred times as much`,
     );
@@ -187,12 +211,19 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
   const usualValue = findUpperMedian(neighbours.map((otherPayment) => otherPayment.action.value));
   const usualShare = findUpperMedian(neighbours.map((otherPayment) => otherPayment.yield));
-  const isHundredth =
-    isNear(usualValue / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
-  if (!isHundredth || computeLogOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
+  const isTimes = (value: number, times: number) => isNear(value / action.value, times, HUNDREDTH_TOLERANCE);
+  const factor = MISTAKEN_FACTORS.find(
+    (times) => isTimes(usualValue, times) && isWithin(usualShare / share / times, SIMILAR_FACTOR),
+  );
+  if (factor === undefined) return undefined;
+  const isException = listAdjacent(payment, payments).every(
+    (adjacent) => adjacent !== undefined && isTimes(adjacent.action.value, factor),
+  );
+  const logOdds = computeLogOdds(payment, factor);
+  if (factor === 10 ? !isException || logOdds <= 0 : share >= YIELD_MIN || logOdds < -LOG_ODDS_CLEAR) return undefined;
   return createSizeWarning(
     payment,
-    action.value * 100,
+    scaleAmount(action.value, factor),
     0.85,
     `it is ${formatPercent(share)} of the price; others near it are ${usualValue}`,
   );
@@ -222,18 +253,21 @@ function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment
     .filter((otherPayment) => otherPayment !== payment);
 }
 
-/** Returns true if the previous or the next dividend has the same amount and the same fraction of the price. */
-function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
-  const { action, yield: share } = payment;
+/** Returns the previous and the next dividend of the same type; undefined if there is none. */
+function listAdjacent(payment: Payment, payments: readonly Payment[]): (Payment | undefined)[] {
   const similarPayments = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
   const position = similarPayments.indexOf(payment);
-  return [similarPayments[position - 1], similarPayments[position + 1]].some(
+  return [similarPayments[position - 1], similarPayments[position + 1]];
+}
+
+/** Returns true if the previous or the next dividend has the same amount and the same fraction of the price. */
+const equalsNeighbour = (payment: Payment, payments: readonly Payment[]): boolean =>
+  listAdjacent(payment, payments).some(
     (otherPayment) =>
       otherPayment !== undefined &&
-      isNear(otherPayment.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
-      isWithin(share / otherPayment.yield, SIMILAR_FACTOR),
+      isNear(otherPayment.action.value / payment.action.value, 1, DUPLICATE_TOLERANCE) &&
+      isWithin(payment.yield / otherPayment.yield, SIMILAR_FACTOR),
   );
-}
 
 function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<DataWarning> {
   const gaps = payments.map(({ action }, i) => (i === 0 ? 0 : action.exDay - payments[i - 1]!.action.exDay));

@@ -1,6 +1,9 @@
+import { describeJump } from '#domain/index-mathematics/jump-text.js';
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { formatPrices } from '#domain/numbers/price-text.js';
+import type { ActionStep } from '../content/action-steps.js';
+import type { MarketContent } from '../content/market-content.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';
@@ -252,6 +255,26 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
     confidence: 0.4,
     message: `The close ${describeMove([close[b - 1]!, close[b]!])} ${explanation}, and does not jump back.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
+    repair: null,
+  };
+}
+
+/** Describes a jump from the last close of an old code to the first close of its new code. */
+export function createRenamedWarning(
+  { identifiers, dates }: Pick<MarketContent, 'identifiers' | 'dates'>,
+  step: ActionStep,
+): DataWarning {
+  const { n, from, to, before, close } = step;
+  const [fromDay, toDay] = [dates[from]!, dates[to]!];
+  const [identifier, date] = [identifiers[n]!, formatDay(toDay)];
+  return {
+    id: `renamed_jump ${identifier} ${date}`,
+    kind: 'unexplained_jump',
+    identifier,
+    date,
+    confidence: 0.4,
+    message: `The ${describeJump({ ...step, fromDay, toDay }, step.growth)}`,
+    evidence: { before, close, before_on: formatDay(fromDay), move: close / before - 1 },
     repair: null,
   };
 }

@@ -14,8 +14,10 @@ const SEARCHED_SESSIONS = 10;
 
 /** Step of a close from one bar to the next, with the actions that take effect in between. */
 export interface ActionStep extends CloseStep {
-  /** Position of the security. */
+  /** Position of the security. It is that of the new code if a change of ticker takes effect in the step. */
   readonly n: number;
+  /** New code of a change of ticker, which has the second bar. Default: both bars have one code. */
+  readonly renamedTo?: string;
   /** Rows of both bars. */
   readonly from: number;
   readonly to: number;
@@ -37,7 +39,7 @@ export function listActionSteps(content: MarketContent, adjustment: Adjustment):
   const width = identifiers.length;
   const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
   const findRelatedPrice = createRelatedPrices(content, position);
-  const groups = new Map<string, { n: number; from: number; to: number; actions: CorporateAction[] }>();
+  const groups = new Map<string, StepBars>();
   for (const action of actions) {
     const n = position.get(action.identifier);
     if (n === undefined || action.status === 'cancelled') continue;
@@ -60,9 +62,76 @@ export function listActionSteps(content: MarketContent, adjustment: Adjustment):
       adjustment,
       findRelatedPrice,
     };
-    const growth = computeUnexplainedGrowth(step);
+    // The bars of an old code belong to another security once its new code has a bar.
+    const isOther = groupActions.some((action) => (findNewCode(action, content, position)?.to ?? Infinity) <= to);
+    const growth = isOther ? ANY_GROWTH : computeUnexplainedGrowth(step);
     return { ...step, n, from, to, growth, isJump: isJump(growth), isMoved: isMoved(step) };
   });
+}
+
+/** Bars of a step, with its actions. */
+interface StepBars {
+  readonly n: number;
+  readonly from: number;
+  readonly to: number;
+  readonly actions: CorporateAction[];
+}
+
+/** Growth of a step whose bars belong to different securities. */
+const ANY_GROWTH: UnexplainedGrowth = { growths: [{ low: 0, high: Number.POSITIVE_INFINITY }], isAdjusted: true };
+
+/**
+ * Returns the steps from the last close of an old code to the first close of its new code on or after the ex-date of a
+ * change of ticker, which an index holds afterwards. Codes in different currencies are not compared.
+ * @cost O(1) per change of ticker, plus the actions of the old code and the sessions without a bar
+ */
+export function listRenamedSteps(content: MarketContent, adjustment: Adjustment): ActionStep[] {
+  const { identifiers, dates, actions, fields, reference } = content;
+  const changes = actions.filter(({ type }) => type === 'TICKER_CHANGE');
+  if (changes.length === 0) return [];
+  const ownActions = new Map(changes.map(({ identifier }) => [identifier, [] as CorporateAction[]]));
+  for (const action of actions) if (action.status !== 'cancelled') ownActions.get(action.identifier)?.push(action);
+  const close = fields.get('CLOSE')!;
+  const width = identifiers.length;
+  const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
+  const findRelatedPrice = createRelatedPrices(content, position);
+  return changes.flatMap((change): ActionStep[] => {
+    const old = position.get(change.identifier);
+    const target = findNewCode(change, content, position);
+    if (old === undefined || target === undefined) return [];
+    const { n, to } = target;
+    let from = to - 1;
+    while (from >= 0 && Number.isNaN(close[from * width + old]!)) from--;
+    const readCurrency = (name: string) => readReference(reference, name, 'CURRENCY', change.exDay);
+    if (from < 0 || readCurrency(change.identifier) !== readCurrency(identifiers[n]!)) return [];
+    const step = {
+      before: close[from * width + old]!,
+      close: close[to * width + n]!,
+      actions: ownActions
+        .get(change.identifier)!
+        .filter((action) => action === change || (action.exDay > dates[from]! && action.exDay <= dates[to]!))
+        .toSorted((a, b) => a.exDay - b.exDay),
+      adjustment,
+      findRelatedPrice,
+    };
+    const growth = computeUnexplainedGrowth(step);
+    const renamedTo = identifiers[n]!;
+    return [{ ...step, n, from, to, renamedTo, growth, isJump: isJump(growth), isMoved: isMoved(step) }];
+  });
+}
+
+/** Returns the position and the first bar of the new code of a change of ticker; undefined if it is not applied. */
+function findNewCode(
+  { type, identifier, related, exDay, status }: CorporateAction,
+  { identifiers, dates, fields }: MarketContent,
+  position: ReadonlyMap<string, number>,
+): { readonly n: number; readonly to: number } | undefined {
+  const n = related === null || related === identifier ? undefined : position.get(related);
+  if (type !== 'TICKER_CHANGE' || status === 'cancelled' || n === undefined) return undefined;
+  const close = fields.get('CLOSE')!;
+  let to = findFirstAtLeast(dates, exDay);
+  while (to < dates.length && Number.isNaN(close[to * identifiers.length + n]!)) to++;
+  return to === dates.length ? undefined : { n, to };
 }
 
 /** Returns a function that returns the first price of the related security of an action on or soon after its ex-date. */

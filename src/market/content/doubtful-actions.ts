@@ -6,7 +6,7 @@ import { compareActions } from './action-rows.js';
 import { ENDING_ACTIONS, GAP_SESSIONS_MAX } from './market-warnings.js';
 import { JUMP_MAX } from '#domain/index-mathematics/unexplained-growth.js';
 import { describeAction, findCloseBefore, type ActionWarning, type Prices } from './action-prices.js';
-import { listActionSteps, type ActionStep } from './action-steps.js';
+import { listActionSteps, listRenamedSteps, type ActionStep } from './action-steps.js';
 import { findRelatedWarning } from './related-actions.js';
 
 /**
@@ -30,7 +30,9 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
     ...actions.flatMap((action) =>
       action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
     ),
-    ...listActionSteps(content, adjustment).flatMap((step) => findUnmovedClose(content, step) ?? []),
+    ...[...listActionSteps(content, adjustment), ...listRenamedSteps(content, adjustment)].flatMap(
+      (step) => findUnmovedClose(content, step) ?? [],
+    ),
   ];
 }
 

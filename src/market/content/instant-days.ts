@@ -85,7 +85,8 @@ export function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDa
       const { zones, calendars: exchangeCalendars } = findZones(rows, reference);
       const unknown = zones.indexOf(undefined);
       if (unknown >= 0) {
-        problems.error(createZoneQuestion(instants, rows.identifiers[unknown]!, calendars));
+        const ownInstants = listInstants(rows, unknown, instants);
+        problems.error(createZoneQuestion(ownInstants, rows.identifiers[unknown]!, calendars));
         return false;
       }
       const days = createZoneDays(instants, zones as readonly string[]); // every zone was found
@@ -142,6 +143,16 @@ function visitCodes(
     const code = codeBlocks[block]![slot]!;
     if (day >= CODE_MIN && code >= 0) visit(block, slot, code, day - CODE_MIN);
   }
+}
+
+/** Returns the instants of one security, or all instants if its own are days in UTC. */
+function listInstants(rows: DatedRows, of: number, instants: readonly number[]): readonly number[] {
+  const positions = new Set<number>();
+  visitCodes(rows, (_block, _slot, code, position) => {
+    if (code === of) positions.add(position);
+  });
+  const ownInstants = [...positions].map((position) => instants[position]!);
+  return ownInstants.some(isTimeOfDay) ? ownInstants : instants;
 }
 
 interface SessionConflict {

@@ -3,7 +3,7 @@ import { describeJump } from '#domain/index-mathematics/jump-text.js';
 import { isOrdinaryMove, JUMP_MAX } from '#domain/index-mathematics/unexplained-growth.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { listActionSteps, type ActionStep } from './action-steps.js';
+import { listActionSteps, listRenamedSteps, type ActionStep } from './action-steps.js';
 import type { MarketContent } from './market-content.js';
 import { formatPrices } from '#domain/numbers/price-text.js';
 import type { Problem, Problems } from '../tables/problems.js';
@@ -20,8 +20,8 @@ export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUIS
 
 /**
  * Reports suspect data in a market without rejecting it. Sessions are the dates of the store, and a bar is a CLOSE.
- * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, in addition to the effect of the actions in between.
- * GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
+ * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, in addition to the effect of the actions in between,
+ * also from an old code to the new code of a change of ticker. GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
  * history have no bar, and no action ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on
  * which an action takes effect; for an ending, any bar is enough. OUT_OF_RANGE: a free float is above 1.
  * @cost one pass over CLOSE, and one over FREE_FLOAT.
@@ -68,7 +68,8 @@ export function warnOfMarket(content: MarketContent, adjustment: Adjustment, pro
     }
   }
   restorePreviousBars(dates.length);
-  for (const step of steps) if (step.isJump && step.isMoved) problems.warning(createUnexplainedJump(content, step));
+  for (const step of [...steps, ...listRenamedSteps(content, adjustment)])
+    if (step.isJump && step.isMoved) problems.warning(createUnexplainedJump(content, step));
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
   warnOfFloats(content, problems);

@@ -1,5 +1,5 @@
 import { JUMP_MAX } from '#domain/index-mathematics/unexplained-growth.js';
-import { formatDay, type Day } from '#domain/time/days.js';
+import { formatDay, toWeekday, type Day } from '#domain/time/days.js';
 import { readReference, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import {
@@ -26,23 +26,47 @@ export function findRelatedWarning(action: CorporateAction, prices: Prices): Act
   const session = findFirstAtLeast(dates, exDay);
   // The prices of an announced action are not known yet.
   if (effect === undefined || session === dates.length) return undefined;
-  const createPriceWarning = (why: string): ActionWarning => ({
+  const createPriceWarning = (why: string, consequence: string = effect): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
-    message: `${describeAction(action)} ${type === 'TICKER_CHANGE' ? 'is a change' : `pays ${value} shares per share`} ${why}. ${effect}.`,
+    message: `${describeAction(action)} ${type === 'TICKER_CHANGE' ? 'is a change' : `pays ${value} shares per share`} ${why}. ${consequence}.`,
     evidence: { ratio: value, ...(related === null ? {} : { related }) },
   });
   const of = type === 'TICKER_CHANGE' ? 'to' : 'of';
   if (related === null) return createPriceWarning('and has no related identifier');
   if (related === identifier) return createPriceWarning(`${of} itself`);
   if (!prices.position.has(related)) return createPriceWarning(`${of} ${related}, which has no bar in the store`);
-  if (type === 'SPIN_OFF') return undefined;
   if (type === 'TICKER_CHANGE') return findReusedCode(action, prices, createPriceWarning);
   const otherClose = findCloseBefore(related, dates[session]! + 1, prices);
-  return otherClose === undefined
-    ? createPriceWarning(`of ${related}, which has no bar before ${formatFirstBar(related, exDay, prices)}`)
-    : findMergerSize(action, otherClose, prices);
+  if (otherClose === undefined)
+    return createPriceWarning(
+      `of ${related}, which has no bar before ${formatFirstBar(related, exDay, prices)}`,
+      LATE_EFFECTS[type],
+    );
+  // The store has no bar between the ex-date and the first bar, and does not show whether there was a session.
+  if (findCloseBefore(related, dates[session]!, prices) === undefined && hasWeekday(exDay, dates[session]!))
+    return createPriceWarning(
+      `of ${related}, which has no bar before ${formatDay(dates[session]!)}`,
+      `If there is a session before that day: ${lowerFirst(LATE_EFFECTS[type] ?? effect)}`,
+    );
+  return type === 'SPIN_OFF' ? undefined : findMergerSize(action, otherClose, prices);
 }
+
+/** Effects on an index of actions whose other security has its first bar after the session of the action. */
+const LATE_EFFECTS: typeof EFFECTS_WITHOUT_PRICE = {
+  SPIN_OFF: 'The shares have no value until then, and none at all if more sessions pass than max_stale_sessions allows',
+};
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** Returns true if there is a day from Monday to Friday from one day until the day before another. */
+function hasWeekday(from: Day, to: Day): boolean {
+  for (let day = from; day < Math.min(to, from + 3); day++) if (toWeekday(day) < SATURDAY) return true;
+  return false;
+}
+
+/** Position of Saturday among the weekdays. */
+const SATURDAY = 5;
 
 /** Reports bars of the old code on or after the ex-date of a change of ticker. */
 function findReusedCode(

@@ -46,17 +46,24 @@ export type SheetCell = Cell | typeof FORMULA | undefined;
  */
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
+/** Rows of a sheet before its data. */
+export interface SheetForm {
+  /** Number of rows before the header, not counting empty ones. Default: 0. */
+  readonly skip?: number | undefined;
+  /** Names the columns of a sheet without a header. Default: the first row is the header. */
+  readonly nameColumns?: ((count: number) => string[]) | undefined;
+}
+
 /**
  * Reads an Excel workbook (.xlsx) sheet by sheet, as a stream. Numbers with a date format become dates. Texts lose a
  * leading apostrophe that prevents formulas. Formulas are reported and never computed.
  * @param onSheet receives the name of a sheet, the texts of its header, and the rows above the header.
- * @param skipOf number of rows of a sheet before its header, not counting empty rows
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbook(
   archive: Uint8Array,
   onSheet: (name: string, columns: string[], heading: Heading) => SheetSink,
-  skipOf: (sheet: string) => number = () => 0,
+  formOf: (sheet: string) => SheetForm = () => ({}),
 ): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
@@ -68,7 +75,7 @@ export async function readWorkbook(
     await readSheet(
       name,
       member,
-      { texts, styles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900, skip: skipOf(name) },
+      { texts, styles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900, ...formOf(name) },
       onSheet,
     );
   }
@@ -208,11 +215,10 @@ function createCodeFormatter(formatCode: string): ((value: number) => string | u
   };
 }
 
-interface SheetContext {
+interface SheetContext extends SheetForm {
   readonly texts: readonly string[];
   readonly styles: readonly CellStyle[];
   readonly epoch: number;
-  readonly skip: number;
 }
 
 async function readSheet(
@@ -221,6 +227,7 @@ async function readSheet(
   context: SheetContext,
   onSheet: (name: string, columns: string[], heading: Heading) => SheetSink,
 ): Promise<void> {
+  const { skip = 0, nameColumns } = context;
   let sink: SheetSink;
   let header: string[] | undefined;
   let row = 0;
@@ -265,11 +272,12 @@ async function readSheet(
       cell = undefined;
     } else if (token.name === 'row') {
       if (cells.every((value) => value === undefined || value === null)) continue;
-      if (heading.length < context.skip) heading.push(listTexts(cells));
+      if (heading.length < skip) heading.push(listTexts(cells));
       else if (header === undefined) {
-        header = listTexts(cells);
+        header = nameColumns?.(cells.length) ?? listTexts(cells);
         sink = onSheet(sheet, header, heading);
         if (sink === undefined) return;
+        if (nameColumns !== undefined) sink(cells, (read += 1));
       } else sink!(cells, (read += 1));
     }
   }

@@ -10,7 +10,7 @@ import { CsvFault } from '../sources/csv-records.js';
 import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
-import { isHeaderless } from '../mapping/market-tables.js';
+import { isHeaderless, namePositions } from '../mapping/market-tables.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import type { SourceResult } from '../sources/source-read.js';
@@ -120,7 +120,10 @@ async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<v
       problems.nameFile(label, sheet);
       return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
-    (sheet) => (findTableKind(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
+    (sheet) =>
+      findTableKind(sheet, mapping) === 'market'
+        ? { skip: mapping?.skip_rows, nameColumns: isHeaderless(mapping?.columns) ? namePositions : undefined }
+        : {},
   );
   reportMissingMarket(importedSheets, { rows, mapping, problems }, 'sheet');
 }

@@ -20,7 +20,7 @@ interface CorrectedMapping {
  */
 export function correctMapping(
   mapping: Mapping,
-  problems: Pick<Problems, 'findings' | 'conflicts'>,
+  problems: Pick<Problems, 'findings' | 'conflicts' | 'files'>,
   answers: Answers,
 ): CorrectedMapping | undefined {
   const findings = problems.findings();
@@ -54,12 +54,18 @@ export function correctMapping(
       ? listFindings('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
       : undefined;
   const uniqueMapping =
-    repeatedFinding && correctRepeated(mapping, repeatedFinding, listFindings('DUPLICATE_KEY'), problems.conflicts());
+    repeatedFinding &&
+    correctRepeated(mapping, repeatedFinding, listFindings('DUPLICATE_KEY'), {
+      conflicts: problems.conflicts(),
+      spellings: listSpellings(findings),
+    });
   if (uniqueMapping !== undefined) return uniqueMapping;
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
   const numberFindings = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
-  return numberFindings.length === 0 ? undefined : ignoreColumns(mapping, numberFindings, answers);
+  return numberFindings.length === 0
+    ? undefined
+    : ignoreColumns(mapping, { nonNumeric: numberFindings, files: problems.files() }, answers);
 }
 
 /**
@@ -70,7 +76,7 @@ function correctRepeated(
   mapping: Mapping,
   repeated: Finding,
   findings: readonly Finding[],
-  conflicts: readonly RowConflict[],
+  { conflicts, spellings }: { readonly conflicts: readonly RowConflict[]; readonly spellings: Spellings },
 ): CorrectedMapping | undefined {
   if (mapping.on_duplicate === 'refuse')
     return {
@@ -88,7 +94,7 @@ function correctRepeated(
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows with the same identifier and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${describeConflicts(conflicts)}The last row is used. Is it correct?${explainMissingIdentifier(mapping)}`,
+        question: `Rows with the same identifier and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${describeConflicts(conflicts, spellings)}The last row is used. Is it correct?${explainMissingIdentifier(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
@@ -101,14 +107,27 @@ function correctRepeated(
 /** Maximum number of securities with conflicts that a question names. */
 const CONFLICTS_NAMED_MAX = 50;
 
+/** Other spellings of identifiers in the data, by identifier. */
+type Spellings = ReadonlyMap<string, string>;
+
+/** Returns the spellings with slashes, which are read as other identifiers. */
+const listSpellings = (findings: readonly Finding[]): Spellings =>
+  new Map(
+    findings.flatMap(({ code, path, value }) =>
+      code === 'BAD_IDENTIFIER' && typeof value === 'string' ? [[path.slice('market.'.length), value] as const] : [],
+    ),
+  );
+
 /** Describes the conflicting values of each security. */
-function describeConflicts(conflicts: readonly RowConflict[]): string {
+function describeConflicts(conflicts: readonly RowConflict[], spellings: Spellings): string {
   if (conflicts.length === 0) return '';
   const conflictTexts = conflicts
     .slice(0, CONFLICTS_NAMED_MAX)
     .map(({ identifier, rows, date, column, first, other }) => {
       const valuesText = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
-      return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${valuesText})`;
+      const spelling = spellings.get(identifier);
+      const spellingText = spelling === undefined ? '' : `; ${spelling} is also read as ${identifier}`;
+      return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${valuesText}${spellingText})`;
     });
   const remainingCount = conflicts.length - conflictTexts.length;
   const securitiesText = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
@@ -181,7 +200,7 @@ function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapp
  */
 function ignoreColumns(
   mapping: Mapping,
-  nonNumeric: readonly Finding[],
+  { nonNumeric, files }: { readonly nonNumeric: readonly Finding[]; readonly files: readonly string[] },
   answers: Answers,
 ): CorrectedMapping | undefined {
   const columns = [...new Set(nonNumeric.map(getColumn))];
@@ -189,7 +208,7 @@ function ignoreColumns(
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const finding = nonNumeric.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
-    const question = `Some values of ${adjusted} are not finite numbers (${formatLocation(finding)}). The column is ignored, and no dividends are derived.${formatFileHint(mapping, nonNumeric)}`;
+    const question = `Some values of ${adjusted} are not finite numbers (${formatLocation(finding)}). The column is ignored, and no dividends are derived.${formatFileHint(mapping, files)}`;
     if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...reducedMapping, adjusted_close: null },
@@ -197,7 +216,7 @@ function ignoreColumns(
     };
   }
   const namesText = columns.join(',');
-  const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, nonNumeric)}`;
+  const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, files)}`;
   return {
     mapping: reducedMapping,
     question: { field: 'ignore', question, taken: namesText, others: [], required: true },
@@ -211,8 +230,7 @@ function formatLocation({ file, path, value }: Finding): string {
 }
 
 /** Returns a hint to ignore damaged files. Returns it only if some of many files are damaged. */
-function formatFileHint({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
-  const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
+function formatFileHint({ identifier_from: from }: Mapping, files: readonly string[]): string {
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';
   const ignoredFiles = files.length === 1 ? 'this file' : `these ${files.length} files`;
   return ` To ignore ${ignoredFiles} instead, use --ignore ${files.join(',')}.`;

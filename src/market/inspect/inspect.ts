@@ -39,12 +39,18 @@ export type InspectedData =
   | {
       readonly kind: 'files';
       readonly files: TableFiles;
-      /** Findings about accompanying files that cannot be read. */
-      readonly unread?: readonly Finding[];
+      /** Accompanying files that cannot be read, with the findings about them. */
+      readonly unread?: UnreadFiles;
     }
   | { readonly kind: 'database'; readonly place: DatabaseLocation; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
+
+interface UnreadFiles {
+  readonly findings: readonly Finding[];
+  /** Names of all these files. */
+  readonly files: readonly string[];
+}
 
 /** Data that is read in place. */
 type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
@@ -98,23 +104,24 @@ export async function inspect(inspected: InspectedData, inspectionTerms: Inspect
 }
 
 async function inspectSource(inspected: OpenedData, inspectionTerms: InspectionTerms): Promise<Inspection> {
-  const unreadFindings = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
+  const unread = inspected.kind === 'files' ? inspected.unread : undefined;
   const inspection = await inspectReadable(inspected, inspectionTerms);
-  return unreadFindings.length === 0 ? inspection : addUnread(inspection, unreadFindings);
+  return unread === undefined || unread.files.length === 0 ? inspection : addUnread(inspection, unread);
 }
 
 /**
  * Adds findings about unreadable files. The other files are inspected nevertheless, and a question asks whether to
  * ignore the unreadable ones.
  */
-function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
-  const names = unread.map(({ file, path }) => file ?? path);
+function addUnread(inspection: Inspection, { findings, files: names }: UnreadFiles): Inspection {
   const question = `${names.join(', ')} cannot be read. To ignore ${names.length === 1 ? 'it' : 'them'}, use --ignore ${names.join(',')}.`;
   return {
     ...inspection,
+    files: inspection.files + names.length,
     confidence: 'unsure',
     unsure: [...inspection.unsure, { field: 'ignore', question, taken: null, others: [], required: true }],
-    findings: [...unread, ...inspection.findings],
+    findings: [...findings, ...inspection.findings],
+    faulty_files: [...names, ...inspection.faulty_files],
   };
 }
 
@@ -289,6 +296,7 @@ async function tryMapping(
       unsure: questions,
       preview: createPreview(outcome?.content),
       findings: problems.findings(),
+      faulty_files: problems.files(),
     };
   }
 }

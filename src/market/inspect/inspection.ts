@@ -28,6 +28,8 @@ export interface Inspection {
     readonly data: (string | number | null)[][];
   };
   readonly findings: readonly Finding[];
+  /** Names of all files with an error. Empty if not all files were examined. */
+  readonly faulty_files: readonly string[];
 }
 
 /**
@@ -75,6 +77,7 @@ export function createEmptyInspection(tables: readonly Sample[], files: number, 
         ],
     preview: { index: [], columns: [], data: [] },
     findings: problems.findings(),
+    faulty_files: files > tables.length ? [] : problems.files(),
   };
 }
 

@@ -16,7 +16,10 @@ import { findTable } from '../tables/table-kinds.js';
 import { toCell, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
+import type { FolderKey } from '../sources/folder-keys.js';
 import { readRows } from '../sources/read-text-file.js';
+import { detectDateFormat } from './date-format.js';
+import { assignRoles } from './roles.js';
 
 /** First rows of a table, including its header. */
 export interface Sample {
@@ -25,6 +28,8 @@ export interface Sample {
   readonly rows: readonly (readonly (Cell | undefined)[])[];
   /** Delimiter of a text file. */
   readonly delimiter?: string | undefined;
+  /** True for a sheet of a workbook. */
+  readonly isSheet?: boolean | undefined;
   /** Columns that were the index of a pandas frame. */
   readonly index?: readonly string[] | undefined;
   /** True if a file with the name of a text file contains other data. */
@@ -104,6 +109,7 @@ async function readTextRows(file: SourceFile, problems: Problems, terms: SampleT
 
 async function readEncodedRows(file: SourceFile, problems: Problems, { encoding, ignore }: SampleTerms): Promise<Rows> {
   let delimiter: string | undefined;
+  let isSheet = false;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
     if (cells !== null) rows.push(cells);
@@ -124,16 +130,24 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
       },
       cells: onHeader,
       sheet: (columns) => {
+        isSheet = true;
         add(columns);
         return (cells) => add(cells.map((cell) => (cell === FORMULA ? null : cell)));
       },
       onBytes: () => {},
+      isWanted: isColumn,
       terms: { encoding, ignore },
     });
   } catch (enough) {
     if (!(enough instanceof SampleCheck)) throw enough;
   }
-  return { rows, delimiter };
+  return { rows, delimiter, isSheet };
+}
+
+/** Returns true if a folder key has the name of an identifier or of a date, and a value of this kind. */
+function isColumn({ name, value }: FolderKey): boolean {
+  const { identifier, date } = assignRoles([name]);
+  return identifier !== undefined || (date !== undefined && detectDateFormat([value]) !== undefined);
 }
 
 /** Returns the delimiter between the first two cells of a record. Returns undefined if the record has a single cell. */
@@ -213,7 +227,7 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];
   await readWorkbook(bytes, (name, columns) => {
     const rows: (readonly (Cell | undefined)[])[] = [columns];
-    samples.push({ name, rows });
+    samples.push({ name, rows, isSheet: true });
     return (cells) => {
       if (rows.length < SAMPLE_ROWS) rows.push(cells.map((cell) => (cell === FORMULA ? null : cell)));
     };
@@ -271,7 +285,7 @@ async function readWorkbookRows(
     problems.error({ code: 'UNREADABLE_FILE', path: getBaseName(name), message: error.message });
     return undefined;
   }
-  return { rows };
+  return { rows, isSheet: true };
 }
 
 /** Reads rows of a text file in an archive like `readTextRows`. */

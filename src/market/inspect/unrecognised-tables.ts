@@ -26,11 +26,11 @@ export function describeTable(sample: Sample | undefined): string {
 const BAR_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'];
 
 /** Explains how to name the columns of a table without a header. Returns undefined if its first row may be a header. */
-function describePositions({ rows: [cells = []], delimiter }: Sample): string | undefined {
+function describePositions({ rows: [cells = []], delimiter, isSheet }: Sample): string | undefined {
   const date = cells.findIndex((cell) => isDay({}, cell));
   const others = cells.flatMap((cell, i) => (i === date || readText(cell) === null ? [] : [i]));
   const numbers = others.filter((i) => isNumber(cells[i]));
-  if (date < 0 || numbers.length === 0 || delimiter === undefined) return undefined;
+  if (date < 0 || numbers.length === 0 || (delimiter === undefined && isSheet !== true)) return undefined;
   const identifier = others.find((i) => !numbers.includes(i));
   const fields = numbers.length < BAR_FIELDS.length - 1 ? ['CLOSE'] : BAR_FIELDS;
   const columns = [

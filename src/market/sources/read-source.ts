@@ -7,7 +7,7 @@ import { getSeries } from '../content/whole-content.js';
 import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
 import { isHeaderless } from '../mapping/market-tables.js';
 import { createMarketRecords } from './csv.js';
-import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, isKnownColumn, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
@@ -21,6 +21,7 @@ import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
 import type { MarketReadState, SourceResult, ReadOptions, SourceReadState } from './source-read.js';
+import { isBarKey } from './folder-keys.js';
 import { readRows } from './read-text-file.js';
 import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 
@@ -140,6 +141,7 @@ async function readMarket(
         return marketFile && createSheetReader(table, (cells) => rows.addCells(marketFile, cells));
       },
       onBytes: (bytes) => onProgress((readBytes + bytes) / total),
+      isWanted: ({ name }) => isBarKey(name) || Object.values(terms.mapping?.columns ?? {}).includes(name),
       terms: {
         skip: terms.mapping?.skip_rows,
         encoding: terms.mapping?.encoding,
@@ -190,6 +192,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
           return addRow && createSheetReader({ label: file.label, columns, mayBeLonger: false, problems }, addRow);
         },
         onBytes: () => {},
+        isWanted: ({ name }) => tableKind === 'reference' || isKnownColumn(tableKind, name),
       });
     }
   }

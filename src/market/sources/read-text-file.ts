@@ -8,12 +8,13 @@ import { readCsv } from './csv.js';
 import { CsvFault } from './csv-records.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import type { SourceFile } from '../formats/source-file.js';
-import { JsonLinesFault, readJsonLines, type JsonLinesReader } from '../formats/json-lines.js';
+import { JsonLinesFault, readJsonLines } from '../formats/json-lines.js';
 import { RowsFault } from '../content/market-limits.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import { WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { ZipFault } from '../formats/zip-reader.js';
+import { addKeyColumns, type KeyTerms, type TextReaders } from './folder-keys.js';
 import { readWorkbookFile, type WorkbookTerms } from './read-workbook-file.js';
 
 /** Maximum ratio of decompressed to compressed bytes. Ordinary text has a lower ratio. */
@@ -31,13 +32,13 @@ const GZIPPED_CHUNK_BYTES = 1 << 16;
  */
 const RATIO_FROM_BYTES = 1 << 24;
 
-interface RowReaders {
-  readonly csv: Parameters<typeof readCsv>[1];
-  readonly cells: JsonLinesReader['onHeader'];
+interface RowReaders extends TextReaders {
   readonly sheet: (columns: readonly string[], heading: Heading) => SheetSink;
   /** Settings for reading a CSV file or a workbook. */
   readonly terms?: Parameters<typeof readCsv>[2] & WorkbookTerms;
   readonly onBytes: (bytes: number) => void;
+  /** Returns true if a key of a folder becomes a column that the file lacks. Default: none does. */
+  readonly isWanted?: KeyTerms['isWanted'];
 }
 
 /** Reads a text file or a workbook row by row. A format error becomes one finding. */
@@ -45,8 +46,9 @@ export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
   problems: Problems,
-  { csv, cells, sheet, onBytes, terms = {} }: RowReaders,
+  { sheet, onBytes, terms = {}, isWanted = () => false, ...readers }: RowReaders,
 ): Promise<void> {
+  const { csv, cells } = addKeyColumns(readers, { label: file.label, isWanted }, problems);
   const onFault = ({ line, message }: JsonLinesFault) =>
     problems.error({ code: 'UNREADABLE_FILE', path: formatCellPath(file.label, line, ''), message });
   try {

@@ -1,4 +1,5 @@
 import type { Heading } from '../formats/cells.js';
+import { namePositions } from '../mapping/market-tables.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import type { SourceFile } from '../formats/source-file.js';
 
@@ -9,6 +10,8 @@ const WORKBOOK_BYTES_MAX = 48 << 20;
 export interface WorkbookTerms {
   /** Number of rows before the header, not counting empty ones. */
   readonly skip?: number | undefined;
+  /** True if the sheet has no header; its columns are then named by position. Default: false. */
+  readonly isHeaderless?: boolean | undefined;
   /** Names of ignored sheets. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -50,7 +53,7 @@ export async function readWorkbookBytes(
 export async function readOnlySheet(
   workbook: Uint8Array,
   onHeader: OnHeader,
-  { skip = 0, ignore = [] }: WorkbookTerms,
+  { skip, isHeaderless = false, ignore = [] }: WorkbookTerms,
 ): Promise<void> {
   let first: string | undefined;
   await readWorkbook(
@@ -65,6 +68,6 @@ export async function readOnlySheet(
       first = sheet;
       return onHeader(columns, heading);
     },
-    () => skip,
+    () => ({ skip, nameColumns: isHeaderless ? namePositions : undefined }),
   );
 }

@@ -1,5 +1,6 @@
 import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
 import {
+  compareText,
   sortFindings,
   keepSmallValue,
   type Finding,
@@ -57,6 +58,8 @@ export interface Problems {
   /** Adds findings that were collected elsewhere. */
   take(findings: readonly Finding[]): void;
   readonly errors: number;
+  /** Returns the names of all files with an error, whether its finding is listed or not. */
+  files(): readonly string[];
   /** Returns findings in the order of responses. */
   findings(): Finding[];
 }
@@ -72,6 +75,7 @@ interface SimilarProblems {
 
 interface CollectedProblems {
   readonly alike: Map<string, SimilarProblems>;
+  readonly files: Set<string>;
   met: number;
 }
 
@@ -88,6 +92,7 @@ export function createProblems(): Problems {
   function add(finding: Finding, column: string | undefined, times: number): void {
     const collectedProblems = problemsBySeverity[finding.severity];
     collectedProblems.met += times;
+    if (finding.file !== undefined) collectedProblems.files.add(finding.file);
     const problemLocation = formatLocation(finding.path, column);
     const key = `${finding.code} ${problemLocation}`;
     let similarProblems = collectedProblems.alike.get(key);
@@ -143,6 +148,7 @@ export function createProblems(): Problems {
     get errors() {
       return problemsBySeverity.error.met;
     },
+    files: () => [...problemsBySeverity.error.files].toSorted(compareText),
     findings: () => [
       ...listValues('error', problemsBySeverity.error),
       ...listValues('warning', problemsBySeverity.warning),
@@ -150,7 +156,7 @@ export function createProblems(): Problems {
   };
 }
 
-const createCollection = (): CollectedProblems => ({ alike: new Map(), met: 0 });
+const createCollection = (): CollectedProblems => ({ alike: new Map(), files: new Set(), met: 0 });
 
 /**
  * Returns the first FINDINGS_MAX findings of one severity in the order of responses. A further finding counts the

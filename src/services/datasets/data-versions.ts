@@ -55,8 +55,8 @@ export interface DataVersions {
    * @cost of a load if the content is not served
    */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
-  /** Called when a content is served. Copies the content if other programs can change its source. */
-  onActivated: PendingCopies['onActivated'];
+  /** Called when a content is stored. Copies the content if other programs can change its source. */
+  onContent: PendingCopies['onContent'];
   /** Copies a content that is already served, if a copy is needed. */
   copyUsed(market: ServedMarket, kind: DatasetDocument['kind']): void;
   /** Lists versions, newest first. @throws Refusal STORE_NOT_FOUND */
@@ -162,7 +162,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         ? pendingContent
         : findLastContent(head, market, undefined);
     },
-    onActivated: pendingCopies.onActivated,
+    onContent: pendingCopies.onContent,
     copyUsed(market, kind) {
       if (!isManaged(kind)) pendingCopies.add(market);
     },

@@ -52,6 +52,7 @@ export function createDatasetInspections({
       })),
       questions: inspection.unsure.map(({ question }) => question),
       findings: placeFindings(field, inspection.findings) as InspectResult['findings'],
+      faulty_files: [...inspection.faulty_files],
     };
   }
 
@@ -80,10 +81,12 @@ export function createDatasetInspections({
       problems,
     );
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
-    const isIgnored = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
+    // A finding about many files has the path of the table, and the name of the first file.
+    const isIgnored = ({ code, path, file }: Finding) =>
+      code === 'UNREADABLE_FILE' && (path.startsWith('market/') || (path === 'market' && file !== undefined));
     if (errors.length > 0 && (files.market.length === 0 || !errors.every(isIgnored)))
       throw refuseData(placeFindings('location', problems.findings()));
-    return { kind: 'files', files, unread: errors };
+    return { kind: 'files', files, unread: { findings: errors, files: problems.files() } };
   }
 
   return inspectData;

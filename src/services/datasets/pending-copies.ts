@@ -9,7 +9,7 @@ import { readHistory, recordCopy } from '../stored/data-history.js';
 export interface PendingCopiesDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'transaction'>;
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
-  readonly markets: Pick<ServedMarkets, 'served'>;
+  readonly markets: Pick<ServedMarkets, 'find'>;
   readonly copies: Pick<ContentCopies, 'of'>;
   /** Maximum time in ms that `close` waits for copies. */
   readonly copyWaitMs: number;
@@ -21,8 +21,8 @@ export interface PendingCopiesDependencies {
 export interface PendingCopies {
   /** Announces that a content will be served and that other programs can change its source. */
   expect(contentHash: string): void;
-  /** Marks an expected content as served. */
-  onActivated(event: CommitEvents['market-activated']): void;
+  /** Copies an expected content that is served now, or is the content of a store that is not active. */
+  onContent(event: CommitEvents['market-activated'] | CommitEvents['store-content']): void;
   /** Adds a content that is already served. */
   add(market: ServedMarket): void;
   /** Returns a content that waits for its copy, or is being copied. */
@@ -80,10 +80,9 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
       expectedHashes.add(contentHash);
       if (expectedHashes.size > EXPECTED_MAX) expectedHashes.delete(expectedHashes.values().next().value!);
     },
-    onActivated({ market }) {
-      const servedMarket = markets.served();
-      if (servedMarket?.identity.contentHash === market.contentHash && expectedHashes.delete(market.contentHash))
-        add(servedMarket);
+    onContent({ market }) {
+      const content = markets.find(market);
+      if (content !== undefined && expectedHashes.delete(market.contentHash)) add(content);
     },
     add,
     find: (contentHash) => [currentMarket, ...queue].find((market) => market?.identity.contentHash === contentHash),

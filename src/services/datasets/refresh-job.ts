@@ -17,7 +17,7 @@ import { isGap } from './partial-dates.js';
 import { selectReusableFiles, isOtherTable, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateDataset, replaceDataset } from './activate.js';
-import { addStartImport } from './served-content.js';
+import { addStartImport, isChange } from './served-content.js';
 import { findUnpublishedDates } from './unpublished-dates.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
@@ -42,6 +42,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     attempt: Attempt,
   ): Promise<Completion> {
     const servedMarket = await stores.of(datasetId);
+    const lossFindings = await findLoss(documents, document, servedMarket);
     const freshData = await readFreshData({ ...document, location: document.source }, servedMarket, full, attempt);
     const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changedPrices = [] } = document;
@@ -65,8 +66,8 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     );
     const { handle, isSameTables, report, warnings, newWarnings } = refreshOutput;
     const { readWarnings = [] } = freshData.summary;
-    const causedWarnings = [...findNewWarnings(readWarnings, document), ...newWarnings];
-    assertAccepted([...report.findings, ...causedWarnings], failOn);
+    const causedWarnings = mergeFindings(lossFindings, [...findNewWarnings(readWarnings, document), ...newWarnings]);
+    assertAccepted([...report.findings, ...causedWarnings], failOn, lossFindings.length > 0);
     const fullReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
     const value = { store_id: datasetId, dry_run: isTrial, ...fullReport };
     if (isTrial) return { result: { value } };
@@ -152,14 +153,30 @@ function createReport(
   const recentDates = selectRecentPartialDates(warnings, recentFrom);
   return {
     ...refreshReport,
-    findings: sortFindings([
-      ...refreshReport.findings,
-      ...causedWarnings,
-      ...recentDates.filter(
-        ({ code, path }) => !causedWarnings.some((each) => each.code === code && each.path === path),
-      ),
-    ]),
+    findings: sortFindings([...refreshReport.findings, ...mergeFindings(causedWarnings, recentDates)]),
   };
+}
+
+/** Returns findings followed by those of others that have another code or path. */
+const mergeFindings = (findings: readonly Finding[], others: readonly Finding[]): readonly Finding[] => [
+  ...findings,
+  ...others.filter(({ code, path }) => !findings.some((each) => each.code === code && each.path === path)),
+];
+
+/**
+ * Returns the findings of a store whose stored content was lost, so that its source was read in its place: how the
+ * source differs, and the data warnings that the stored content did not have. Returns none if the content is available.
+ */
+async function findLoss(
+  documents: DatasetJobsDependencies['documents'],
+  stored: DatasetDocument,
+  { identity }: ServedMarket,
+): Promise<readonly Finding[]> {
+  if (stored.content_hash === null || identity.contentHash === stored.content_hash) return [];
+  const { document } = await requireDataset(documents, stored.store_id);
+  const readFindings = document.findings as readonly Finding[]; // this engine wrote the findings
+  const newFindings = new Set(findNewWarnings(readFindings, stored));
+  return readFindings.filter((finding) => isChange(finding.code) || newFindings.has(finding));
 }
 
 /** Returns the warnings about partial dates and gaps on or after a day. */

@@ -20,7 +20,7 @@ import { resolveLocation, resolveSource } from './source-locations.js';
 import { blankDataset, requireDataset, createSlug, toDataStore } from '../stored/dataset-documents.js';
 import { purgeDataVersions } from './purge-versions.js';
 import type { DataVersions } from './data-versions.js';
-import { activateDataset } from './activate.js';
+import { activateDataset, replaceDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
 import { updateLocations } from './resolve-location.js';
@@ -97,7 +97,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     };
     return activity.asReader(datasetId, async () => {
       const { activate: willBeActive } = request;
-      const options = { serve: willBeActive, willBeActive, signal: requester.signal };
+      // Served also if it is not activated: a refresh compares the source with the content that was registered.
+      const options = { serve: true, willBeActive, signal: requester.signal };
       const loadOutcome = await readers(() => loading.read(source, options), requester);
       if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
       const currentTimestamp = timestamp();
@@ -114,16 +115,14 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...blankDataset,
         ...createLoadedFields(loadOutcome.summary, currentTimestamp),
       };
-      const version =
-        loadOutcome.served === undefined
-          ? null
-          : await versions.prepare(loadOutcome.served, { source: 'import', kind: source.kind });
-      if (loadOutcome.served !== undefined) await activations.prepare(loadOutcome.served);
+      const served = loadOutcome.served!; // the read was requested with panels
+      const version = await versions.prepare(served, { source: 'import', kind: source.kind });
+      await activations.prepare(served);
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
-        if (loadOutcome.served === undefined) await tx.put('store', datasetId, document);
-        else await activateDataset(tx, { document, served: loadOutcome.served, activations, version });
+        const writeContent = willBeActive ? activateDataset : replaceDataset;
+        await writeContent(tx, { document, served, activations, version });
       };
       await documents.transaction(write, { by: authorship });
       return toDataStore(document, { isServed: request.activate, activity: undefined });

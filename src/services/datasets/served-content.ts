@@ -18,6 +18,9 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'LATE_BARS',
 ]);
 
+/** Returns true for the code of a finding about a difference from the previously served content. */
+export const isChange = (code: string): boolean => CHANGE_CODES.has(code);
+
 /** Maximum number of stored findings of starts. */
 const STORED_FINDINGS_MAX = 20;
 
@@ -91,7 +94,7 @@ export function createResumedFields(
     return createSettledFields(previousDocument, { ...content, report: content.report }, timestamp);
   const fields = createReloadFields(previousDocument, content, timestamp);
   const { findings = [] } = fields;
-  const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
+  const changes = findings.filter(({ code }) => isChange(code));
   if (changes.length > 0)
     return {
       ...fields,
@@ -102,7 +105,7 @@ export function createResumedFields(
     };
   return {
     ...fields,
-    findings: [...previousDocument.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
+    findings: [...previousDocument.findings.filter(({ code }) => isChange(code)), ...findings],
     taken_at_start: previousDocument.taken_at_start,
   };
 }

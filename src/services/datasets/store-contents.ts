@@ -17,7 +17,7 @@ export interface StoreContentsDependencies {
   readonly documents: DocumentStore;
   readonly activations: Pick<Activations, 'prepare' | 'replace' | 'shared'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'last' | 'copyUsed'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'last'>;
   readonly timestamp: () => string;
   /** True if the service writes nothing. */
   readonly isReadOnly: boolean;
@@ -71,7 +71,6 @@ export function createStoreContents({
       const after = { ...now, ...fields, ...findPendingPrices(now, document) };
       await replaceDataset(tx, { document: after, served: servedMarket, activations, version });
     });
-    versions.copyUsed(servedMarket, document.kind);
     return servedMarket;
   }
 

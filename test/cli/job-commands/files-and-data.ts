@@ -275,6 +275,26 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([done, toLines(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
   });
 
+  test('more damaged files than findings are listed are all counted and ignored', async () => {
+    await mkdir(toPath('many-damaged'));
+    await mkdir(toPath('no-headers'));
+    const name = (i: number) => `f${String(i).padStart(2, '0')}.csv`;
+    for (let i = 0; i < 45; i++)
+      await writeFile(
+        toPath(`many-damaged/${name(i)}`),
+        `Date,Close\n2024-01-02,5\n2024-01-03,${i % 2 === 0 ? '6' : 'x'}\n`,
+      );
+    const damaged = Array.from({ length: 22 }, (_, i) => name(2 * i + 1)).join(',');
+    const words = ['import', toPath('many-damaged'), '--inspect', '--id', 'many-damaged'];
+    expect((await ask(words)).err).toContain(`22 of 45 files cannot be read this way; --ignore ${damaged} skips them.`);
+    const { status, out } = await ask([...words, '--ignore', damaged]);
+    expect([status, toLines(out).at(-1)]).toMatchObject([0, { result: { identifiers: 23 } }]);
+    for (let i = 0; i < 37; i++) await writeFile(toPath(`no-headers/${name(i)}`), '2024-01-02,5\n2024-01-03,6\n');
+    const { err } = await ask(['import', toPath('no-headers'), '--inspect', '--id', 'no-headers']);
+    expect(err).toContain('37 errors in the data.');
+    expect(err).not.toContain('skips them');
+  });
+
   test('a table without prices is not read, and the inspection ends with 2', async () => {
     await writeFile(toPath('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
     const { status, out, err } = await ask(['inspect', toPath('across.csv')]);

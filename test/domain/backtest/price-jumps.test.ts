@@ -42,6 +42,38 @@ describe('a run reports the close of a held security', () => {
   });
 });
 
+describe('a run reports the first close of a new code', () => {
+  const change = { name: 'A', type: 'TICKER_CHANGE', value: 0, related: 'KID', ex: '2024-03-06' } as const;
+  const describeJump = (before: string, after: string) =>
+    `A is held, and its CLOSE went from 90.00 on ${before} to 27.00 of KID on ${after} with TICKER_CHANGE to KID on 2024-03-06, which does not explain it.`;
+
+  test.each([
+    ['that is 70 % below the old code', [null, null, 27, 27, 27, 27], '2024-03-06'],
+    ['that has earlier bars', [26, 26, 27, 27, 27, 27], '2024-03-06'],
+    ['that begins later', [null, null, null, 27, 27, 27], '2024-03-07'],
+  ])('%s', (_, KID, day) => {
+    const run = simulate({
+      close: { A: [90, 90, null, null, null, null], KID, B: repeatPrice(50) },
+      actions: [change],
+    });
+    expect(listJumps(run)).toEqual([{ path: `market[KID ${day}].CLOSE`, message: describeJump('2024-03-05', day) }]);
+  });
+
+  test('unless a split of the day explains it, or the old code is not held', () => {
+    const close = { A: [90, 90, null, null, null, null], KID: [null, null, 30, 30, 30, 30], B: repeatPrice(50) };
+    const split = { name: 'A', type: 'SPLIT', value: 3, ex: '2024-03-06' } as const;
+    expect(listJumps(simulate({ close, actions: [change, split] }))).toEqual([]);
+    expect(
+      listJumps(
+        simulate({
+          close: { KID: close.A, A: close.KID, B: close.B },
+          actions: [{ ...change, name: 'KID', related: 'A' }],
+        }),
+      ),
+    ).toEqual([]);
+  });
+});
+
 describe('a run reports no close', () => {
   test('whose actions of the day explain it: a split, or the value of a spun-off security', () => {
     const split = simulate({

@@ -89,6 +89,44 @@ test('a hundredth of its neighbours is flagged and corrected', () => {
   ]);
 });
 
+test.each([
+  [10, 6.5],
+  [100, 65],
+  [1000, 650],
+])('a dividend that is %d times too large is replaced by its true amount, not removed', (_, wrong) => {
+  const paid = Array<number>(6).fill(0.65);
+  const stated = paid.map((value, i) => (i === 3 ? wrong : value));
+  expect(listWarnings({ price: 40, noise: 0.02, stated, paid })).toEqual([
+    { kind: 'dividend_size', row: 4 * QUARTER, value: 0.65 },
+  ]);
+});
+
+test('a dividend that is ten times too large is replaced if it has a single neighbour or none', () => {
+  expect(listWarnings({ price: 40.3, noise: 0.02, stated: [6.5, 0.65], paid: [0.65, 0.65] })).toEqual([
+    { kind: 'dividend_size', row: QUARTER, value: 0.65 },
+  ]);
+  expect(listWarnings({ price: 40.3, noise: 0.005, stated: [6.5], paid: [0.65] })).toEqual([
+    { kind: 'dividend_size', row: QUARTER, value: 0.65 },
+  ]);
+});
+
+test('a dividend that is a tenth or a thousandth of its neighbours is corrected if the price fell by the larger amount', () => {
+  const paid = Array<number>(6).fill(0.8);
+  const state = (wrong: number) => paid.map((value, i) => (i === 3 ? wrong : value));
+  for (const wrong of [0.08, 0.0008])
+    expect(listWarnings({ price: 40, noise: 0.02, stated: state(wrong), paid })).toEqual([
+      { kind: 'dividend_size', row: 4 * QUARTER, value: 0.8 },
+    ]);
+  expect(listWarnings({ price: 40, noise: 0.02, stated: state(0.08) })).toEqual([]);
+});
+
+test('a dividend that no power of ten explains and that the price does not show is removed', () => {
+  const paid = [0.65, 0.65, 0.65, 0, 0.65, 0.65];
+  expect(
+    listWarnings({ price: 40, noise: 0.004, stated: paid.map((value, i) => (i === 3 ? 25 : value)), paid }),
+  ).toEqual([{ kind: 'dividend_size', row: 4 * QUARTER, value: 'remove_action' }]);
+});
+
 test('dividends that are all a hundredth of the price fall are all flagged', () => {
   const statedAmounts = Array<number>(8).fill(0.01);
   const warnings = listWarnings({ price: 50, noise: 0.02, stated: statedAmounts, paid: statedAmounts.map(() => 1) });

@@ -160,6 +160,26 @@ test('each security has the time zone of its exchange, in long and wide tables',
   }
 });
 
+test('the question for the time zone shows an instant of the security without an exchange', async () => {
+  const problems = createProblems();
+  const market = [
+    ['A', '2021-03-07T15:00:00Z', 1],
+    ['A', '2021-03-08T15:00:00Z', 1],
+    ['B', '2021-03-08T05:00:00Z', 2],
+    ['B', '2021-03-09T05:00:00Z', 2],
+  ];
+  const tables = {
+    market: { columns: ['identifier', 'date', 'CLOSE'], data: market },
+    reference: { columns: ['identifier', 'EXCHANGE'], data: [['A', 'XTKS']] },
+  };
+  await readImport({ kind: 'tables', tables }, problems, { mapping: null, adjustment: 'none', calendars });
+  const [finding] = problems.findings();
+  expect(finding).toMatchObject({ code: 'REQUIRED', path: 'mapping.time_zone', value: '2021-03-08T05:00:00.000Z' });
+  expect(finding!.message).toContain('states for B.');
+  expect(finding!.accepted).toContain('America/New_York');
+  expect(finding!.accepted).not.toContain('Asia/Tokyo');
+});
+
 /** Midnight in Tokyo of Tuesday and Wednesday, as a TIMESTAMPTZ. */
 const TOKYO = `SELECT 'A' AS identifier, TIMESTAMPTZ '2024-01-08 15:00:00+00' + INTERVAL (i) DAY AS date, i + 10.5 AS "CLOSE" FROM range(2) r(i)`;
 const TOKYO_DAYS = ['2024-01-09', '2024-01-10'];

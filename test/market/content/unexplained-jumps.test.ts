@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { auditMarket } from '#market/audit/audit-market.js';
 import { findActionWarnings } from '#market/content/doubtful-actions.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -73,7 +74,6 @@ describe('a jump on the ex-date of an action', () => {
       [90, 90, 60, 60],
       createAction('SPLIT', 2 / 3),
     ],
-    ['a change of ticker', [63, 63, 9, 9], createAction('TICKER_CHANGE', 0, { related: 'B' })],
     ['a delisting at another price', [40, 40, 90, null], createAction('DELISTING', 10)],
   ] as const)('remains a warning with %s', (_, close, action) => {
     const { jumps } = listWarnings({ A: close, B: [9, 9, 9, 9] }, [action]);
@@ -101,6 +101,58 @@ describe('a jump on the ex-date of an action', () => {
   });
 });
 
+describe('a change of ticker', () => {
+  const change = createAction('TICKER_CHANGE', 0, { related: 'C' });
+  const jumpTo27 =
+    'market[C 2023-04-12].CLOSE CLOSE went from 91.00 on 2023-04-11 to 27.00 of C on 2023-04-12 with TICKER_CHANGE to C on 2023-04-12, which does not explain it.';
+
+  test.each([
+    ['at the first bar of the new code', { A: [90, 91, null, null], C: [null, null, 27, 27] }],
+    ['to a code that has earlier bars', { A: [90, 91, null, null], C: [26, 26, 27, 27] }],
+    ['also if another company takes over the old code', { A: [90, 91, 88, 87], C: [null, null, 27, 27] }],
+  ])('explains no jump %s', (_, close) => {
+    expect(listWarnings(close, [change]).jumps).toEqual([jumpTo27]);
+    const doubts = auditMarket(buildMarket({ dates: DATES, close, actions: [change] }), 'none', () => {}).doubts;
+    expect(doubts.filter(({ identifier }) => identifier === 'C')).toMatchObject([
+      { kind: 'unexplained_jump', date: '2023-04-12', evidence: { before: 91, close: 27 }, repair: null },
+    ]);
+  });
+
+  test('is compared with the last bar of the old code if the new code begins later', () => {
+    const late = { A: [90, 91, 92, null], C: [null, null, null, 27] };
+    expect(listWarnings(late, [change]).jumps).toEqual([
+      expect.stringContaining('market[C 2023-04-13].CLOSE CLOSE went from 92.00 on 2023-04-12 to 27.00 of C on'),
+    ]);
+  });
+
+  test('is no jump if the prices are close, if a split explains the move, or if bars belong to another company', () => {
+    const close = { A: [90, 91, null, null], C: [null, null, 30, 31] };
+    expect(listWarnings(close, [change, createAction('SPLIT', 3)]).jumps).toEqual([]);
+    expect(listWarnings({ A: [62, 63, 9, 9], C: [null, null, 64, 65] }, [change]).jumps).toEqual([]);
+    expect(
+      listWarnings({ A: [62, 63, null, null], C: [null, null, 9, 9] }, [{ ...change, cancelled: true }]).jumps,
+    ).toEqual([]);
+  });
+
+  test('in a chain of changes is compared at each change', () => {
+    const actions = [change, { ...change, name: 'C', related: 'D', ex: '2023-04-13' }];
+    const close = { A: [90, 91, null, null], C: [null, null, 92, null], D: [null, null, null, 27] };
+    expect(listWarnings(close, actions).jumps).toEqual([
+      expect.stringContaining('market[D 2023-04-13].CLOSE CLOSE went from 92.00 on 2023-04-12 to 27.00 of D'),
+    ]);
+  });
+
+  test('shows a split of the day that the close does not reflect', () => {
+    const close = { A: [90, 91, null, null], C: [null, null, 92, 93] };
+    expect(listWarnings(close, [change, createAction('SPLIT', 2)])).toEqual({
+      jumps: [],
+      sizes: [
+        expect.stringMatching(/^ACTION_SIZE .*SPLIT of A.*does not reflect it: 91 on 2023-04-11, 92 on 2023-04-12/),
+      ],
+    });
+  });
+});
+
 describe('the other security of an action', () => {
   const merge = createAction('MERGER', 2, { related: 'C' });
 
@@ -112,6 +164,33 @@ describe('the other security of an action', () => {
     expect(listWarnings({ A: [104, 105, null, null], C: [null, null, null, 53] }, [merge]).sizes).toEqual([
       'ACTION_WITHOUT_PRICE The MERGER of A on 2023-04-12 pays 2 shares per share of C, which has no bar before 2023-04-13. The last close is paid instead.',
     ]);
+  });
+
+  test('has a value only from its first bar on if it is spun off', () => {
+    const spinOff = createAction('SPIN_OFF', 0.5, { related: 'C' });
+    const close = { A: [12, 12, 8, 8], C: [null, null, null, 8] };
+    expect(listWarnings(close, [spinOff]).sizes).toEqual([
+      'ACTION_WITHOUT_PRICE The SPIN_OFF of A on 2023-04-12 pays 0.5 shares per share of C, which has no bar before 2023-04-13. The shares have no value until then, and none at all if more sessions pass than max_stale_sessions allows.',
+    ]);
+    expect(listWarnings({ ...close, C: [null, null, 8, 8] }, [spinOff]).sizes).toEqual([]);
+    expect(listWarnings({ ...close, C: [8, 8, null, 8] }, [spinOff]).sizes).toEqual([]);
+  });
+
+  test('may have no price if the store has no bar at all on the days before its first bar', () => {
+    const listLate = (ex: string, first: string) =>
+      findActionWarnings(
+        buildMarket({
+          dates: ['2023-04-10', '2023-04-11', first],
+          close: { A: [104, 105, null], C: [null, null, 53] },
+          actions: [{ ...merge, ex }],
+        }),
+        'none',
+      ).map(({ message }) => message);
+    expect(listLate('2023-04-12', '2023-04-14')).toEqual([
+      'The MERGER of A on 2023-04-12 pays 2 shares per share of C, which has no bar before 2023-04-14. If there is a session before that day: the last close is paid instead.',
+    ]);
+    // 15 and 16 April 2023 were a weekend.
+    expect(listLate('2023-04-15', '2023-04-17')).toEqual([]);
   });
 
   test('is compared with the last close also at its first bar', () => {

@@ -165,3 +165,12 @@ test.each([
   expect(findings[0]).toMatchObject({ severity: 'error', code: 'UNREADABLE_FILE' });
   expect(findings[0]!.message).toContain(name);
 });
+
+test('different rows of two spellings of an identifier name both', async () => {
+  const { unsure } = await inspectTexts({
+    'bars.csv': 'Date,Ticker,Close\n2024-01-02,BRK/B,10\n2024-01-02,BRK.B,12\n2024-01-03,BRK.B,13\n',
+  });
+  expect(unsure.find(({ field }) => field === 'on_duplicate')!.question).toContain(
+    'BRK.B 1 row (CLOSE 10 and 12 on 2024-01-02; BRK/B is also read as BRK.B)',
+  );
+});

@@ -24,7 +24,10 @@ async function inspectFiles(given: Record<string, string>, terms: InspectionTerm
   const problems = createProblems();
   const request = { tables: {}, mapping: Mapping.parse({ ignore: terms.answers?.ignore ?? [] }) };
   const files = await listFolderFiles(folder, request, createLocations([folder]), problems);
-  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, terms);
+  const inspection = await inspect(
+    { kind: 'files', files, unread: { findings: problems.findings(), files: problems.files() } },
+    terms,
+  );
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }
 

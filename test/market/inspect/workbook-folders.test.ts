@@ -223,3 +223,47 @@ describe('an archive of workbooks', () => {
     );
   });
 });
+
+describe('a workbook without a header', () => {
+  const sheet: Sheet = {
+    name: 'Sheet1',
+    rows: [
+      ['2024-01-02', 'A', 10],
+      ['2024-01-02', 'B', 20],
+      ['2024-01-03', 'A', 11],
+    ],
+  };
+  const columns = { date: '#1', identifier: '#2', CLOSE: '#3' };
+  const read = { identifiers: ['A', 'B'], dates: Int32Array.of(19_724, 19_725) };
+
+  test('is read by positions in an upload, an archive and a folder, from its first row on', async () => {
+    const bytes = await writeWorkbook([sheet]);
+    const zip = Buffer.from(await (await createZip([{ name: 'bars.xlsx', bytes }])).arrayBuffer());
+    const mapping = Mapping.parse({ columns });
+    const terms = { mapping, adjustment: 'none' } as const;
+    for (const source of [
+      { kind: 'xlsx', bytes },
+      { kind: 'csv.zip', bytes: zip },
+    ] as const) {
+      const problems = createProblems();
+      const content = await readImport(source, problems, terms);
+      expect(problems.findings()).toEqual([]);
+      expect(content).toMatchObject({ rows: { market: 3 }, content: read });
+    }
+    const folder = await readFolder(await writeFolder({ 'bars.xlsx': bytes }), {}, undefined, terms);
+    expect(folder.read).toMatchObject({ rows: { market: 3 }, content: read });
+    const answered = await inspectFolder(await writeFolder({ 'bars.xlsx': bytes }), { columns });
+    expect(answered).toMatchObject({ rows_read: 3, findings: [] });
+  });
+
+  test('is answered with the flag that names its columns', async () => {
+    const { findings } = await inspectFolder(await writeFolder({ 'bars.xlsx': await writeWorkbook([sheet]) }));
+    expect(findings).toMatchObject([
+      {
+        code: 'MISSING_COLUMN',
+        message:
+          'The table has no header: its first row is data. Name its columns by position, for example --columns date=#1,identifier=#2,CLOSE=#3.',
+      },
+    ]);
+  });
+});

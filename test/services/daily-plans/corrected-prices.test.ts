@@ -6,7 +6,7 @@ import { createFamilyOn, createFiles, listPublishedDates, performDay, putSchedul
 /** Each test depends on the previous test: the days follow each other. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
-const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
+const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
 const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }, { type: 'publish' }];
 
 beforeAll(async () => {
@@ -46,6 +46,8 @@ test('a wrong price of the first day, before anything is published, is corrected
   await folder.write(createFiles(day1));
   const day = await performDay(service, day1);
   expect([day.state, listRefreshFindings(day)]).toEqual(['done', ['BAR_CORRECTED market.AA']]);
+  const message = '0 dates and 0 rows added, 1 row changed. The source corrected AA.';
+  expect([day.steps[0]!.message, day.steps[0]!.items[0]!.message]).toEqual([message, message]);
   expect(await readClose('AA', day1)).toBe(readVendorClose('AA', day1));
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day1);
 });
@@ -59,6 +61,9 @@ test('a wrong price that holds a day back is corrected by the source, and a publ
   });
   const day = await performDay(service, day2);
   expect(listRefreshFindings(day)).toEqual(['BAR_CORRECTED market.BB', 'HISTORY_CHANGED market.CC']);
+  expect(day.steps[0]!.message).toContain(
+    'The source corrected BB. The refresh rejected the changed history of CC, without its new bars.',
+  );
   expect(await readClose('BB', day2)).toBe(readVendorClose('BB', day2));
   expect(await readClose('CC', day1)).toBe(readVendorClose('CC', day1));
   await folder.write(createFiles(day1));
@@ -77,4 +82,19 @@ test('a close that is missing in the evening is read again by the next attempt',
   const day = await performDay(service, day3);
   expect([day.state, listRefreshFindings(day)]).toEqual(['done', ['LATE_BARS market']]);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day3);
+});
+
+test('closes that miss the bar of a security with a rejected history name this security', async () => {
+  await putSchedule(
+    service,
+    { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'publish' }], starts_on: day4 },
+    'plain',
+  );
+  await folder.write({
+    ...createFiles(day4),
+    ...createFiles(day1, (price, security) => (security === 'CC' ? price + 1 : price)),
+  });
+  const { held } = await performDay(service, day4, {}, 'plain');
+  expect(held[0]).toMatchObject({ index_id: 'CORE', code: 'PARTIAL_CLOSES' });
+  expect(held[0]!.reason).toMatch(/ The refresh rejected the changed history of CC, without its new bars\.$/);
 });

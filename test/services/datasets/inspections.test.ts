@@ -28,3 +28,15 @@ test('an empty file of bars causes a question, an empty table in addition refuse
     detail: { findings: [expect.objectContaining({ code: 'UNREADABLE_FILE', path: 'reference' })] },
   });
 });
+
+test('all of many empty files are counted and named', async () => {
+  const names = Array.from({ length: 22 }, (_, i) => `E${String(i).padStart(2, '0')}.csv`);
+  const inspection = await createInspectedFolder({
+    'A.csv': BARS,
+    ...Object.fromEntries(names.map((name) => [name, ''])),
+  });
+  expect(inspection).toMatchObject({ files: 23, rows_read: 2, faulty_files: names });
+  expect(inspection.questions).toContain(
+    `${names.join(', ')} cannot be read. To ignore them, use --ignore ${names.join(',')}.`,
+  );
+});

@@ -92,7 +92,7 @@ async function addJobs(
   const activations = createLocalActivations(markets, 'build');
   const stores = createStores(store, markets);
   const { documents } = store;
-  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onContent: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents,

@@ -94,7 +94,7 @@ function createDesk(
       });
       const event = markets.activation(market);
       markets.activate(event);
-      versions.onActivated(event);
+      versions.onContent(event);
     },
   };
 }

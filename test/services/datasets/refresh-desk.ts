@@ -111,7 +111,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');
   const stores = createStores({ documents, markets, loading });
-  followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
+  followDatasetEvents({ documents, markets, stores, activations, versions: { onContent: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents,

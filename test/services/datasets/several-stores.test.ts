@@ -296,6 +296,14 @@ describe('indices of several stores side by side', () => {
       { model_id: 'M', store_id: 'desk' },
     ]);
     expect((await service.ask('GET', '/analytics/IN-DESK/weights?risk_model=FREE')).status).toBe(200);
+    const model = await ask('GET', '/risk-models/EASTERN/export');
+    await ask('POST', '/risk-models/FREE/import?store_id=east', model);
+    expect(await service.refusal('POST', '/risk-models/FREE/import?store_id=east&units=annual', model)).toMatchObject({
+      status: 422,
+      detail: {
+        findings: [{ code: 'UNKNOWN_FIELD', path: 'units', message: 'For a JSON body, units must be in the body.' }],
+      },
+    });
   });
 
   test('continue after a restart', async () => {

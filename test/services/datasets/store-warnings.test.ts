@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
@@ -68,6 +68,75 @@ describe('a refresh', () => {
     await writeCloses('guarded', { A: [...waver(30, 50), 20], B: [...jumps, 100] });
     await service.ask('POST', '/data/stores/guarded/refresh', { fail_on: 'PRICE_JUMP' });
     expect((await service.waitForJob('refresh:guarded')).error?.code).toBe('REFRESH_REJECTED');
+  });
+});
+
+describe('the first refresh of a store that was registered without an activation', () => {
+  const CLOSES = [10, 10.1, 10.2];
+  const OTHERS = [30, 31, 30, 31];
+  const requestRefresh = async (storeId: string, body: object = {}) => {
+    await service.ask('POST', `/data/stores/${storeId}/refresh`, { load: true, ...body });
+    return service.waitForJob(`refresh:${storeId}`);
+  };
+  const readCloses = async (storeId: string) =>
+    (
+      await service.ask<{ prices: { data: number[][] } }>('GET', `/data/prices/A?columns=CLOSE&store_id=${storeId}`)
+    ).body.prices.data.flat();
+  const restart = async () => {
+    await service.restart(undefined, 'new');
+    await service.resumed();
+  };
+
+  test.each([
+    ['at once', async () => {}],
+    ['after a restart', restart],
+  ])('compares a new bar with the registered content %s', async (when, wait) => {
+    const id = `first-jump-${when === 'at once' ? 1 : 2}`;
+    await register(id, await writeCloses(id, { A: CLOSES }), false);
+    await wait();
+    await writeCloses(id, { A: [...CLOSES, 4.1] });
+    expect((await requestRefresh(id, { fail_on: 'PRICE_JUMP' })).error).toMatchObject({
+      code: 'REFRESH_REJECTED',
+      message: expect.stringContaining('nothing was stored') as string,
+    });
+    expect(await readCloses(id)).toEqual(CLOSES);
+    expect((await requestRefresh(id)).result).toMatchObject({
+      rows_added: 1,
+      dates_added: 1,
+      findings: [{ code: 'PRICE_JUMP', path: `market[A ${formatDay(DAYS[3]!)}].CLOSE` }],
+    });
+  });
+
+  test('rejects a changed close, and adds a close that was missing when it was registered', async () => {
+    await register('first-change', await writeCloses('first-change', { A: CLOSES, B: OTHERS }), false);
+    await writeCloses('first-change', { A: [10, 99, 10.2, 10.3], B: OTHERS });
+    expect((await requestRefresh('first-change', { fail_on: 'HISTORY_CHANGED' })).error?.code).toBe('REFRESH_REJECTED');
+    expect((await requestRefresh('first-change')).result).toMatchObject({
+      rows_added: 0,
+      rejected: [{ identifier: 'A', bars: { changed: 1 } }],
+    });
+    expect(await readCloses('first-change')).toEqual(CLOSES);
+    await register('first-late', await writeCloses('first-late', { A: CLOSES, B: OTHERS }), false);
+    await writeCloses('first-late', { A: [...CLOSES, 10.3], B: OTHERS });
+    const { result } = await requestRefresh('first-late');
+    expect(listFindings(result as unknown as RefreshResult)).toContain('LATE_BARS market');
+    expect(result).toMatchObject({ rows_added: 1, dates_added: 0 });
+  });
+
+  test('reports that the registered content was lost, and the data warnings of its source', async () => {
+    await register('first-lost', await writeCloses('first-lost', { A: CLOSES }), false);
+    await service.restart(async () => rm(join(service.root, 'home', 'artifacts'), { recursive: true }), 'new');
+    await service.resumed();
+    await writeCloses('first-lost', { A: [10, 99, 10.2] });
+    const { error } = await requestRefresh('first-lost', { fail_on: ['HISTORY_CHANGED', 'PRICE_JUMP'] });
+    expect(error).toMatchObject({
+      code: 'REFRESH_REJECTED',
+      message: expect.stringContaining('the earlier content was no longer available') as string,
+    });
+    expect(listFindings(error!.detail as unknown as RefreshResult)).toEqual([
+      'HISTORY_CHANGED market',
+      ...[1, 2].map((i) => `PRICE_JUMP market[A ${formatDay(DAYS[i]!)}].CLOSE`),
+    ]);
   });
 });
 

@@ -6718,6 +6718,8 @@ class InspectResult(t.TypedDict):
     preview: TableFrame
     #: Findings of a complete reading with the mapping.
     findings: t.Sequence[Finding]
+    #: Names of all files, sheets or tables with errors, also of those that `findings` only counts. Empty if not all of them were examined.
+    faulty_files: t.Sequence[str]
 
 
 class InverseVolatilityWeightParams(t.TypedDict, total=False):

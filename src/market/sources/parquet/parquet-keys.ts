@@ -3,37 +3,9 @@ import { formatDay } from '#domain/time/days.js';
 import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
 import { toCell, quoteName, formatBoundText } from '../../formats/duckdb.js';
-import { replaceSlashes } from '../../tables/slashless-names.js';
 import { readDay } from '../../formats/cells.js';
+import { describeIgnoredKey, isBarKey, listKeys, normaliseName, type FolderKey } from '../folder-keys.js';
 import { formatScan, type ParquetFile, type TypedColumn } from './parquet.js';
-
-/** Key of a hive partition in the name of a folder, such as `date=2024-01-02`. */
-interface FolderKey {
-  readonly name: string;
-  readonly value: string;
-  /** Label of the folder. */
-  readonly folder: string;
-}
-
-/** Returns the keys in the folders of a file, below the folder of its dataset. */
-function listKeys(label: string): FolderKey[] {
-  const parts = label.split('/');
-  return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
-    const offset = part.indexOf('=');
-    if (offset < 1) return [];
-    return [
-      { name: part.slice(0, offset), value: decode(part.slice(offset + 1)), folder: parts.slice(0, i + 2).join('/') },
-    ];
-  });
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
 
 /**
  * Returns files with the folder keys that become columns of the scan. A folder key becomes a column if it is wanted and
@@ -57,9 +29,6 @@ export function addKeys<F extends ParquetFile>(
     columns: [...ownTypedColumns, ...names.map((name) => ({ name, type: 'VARCHAR' }))],
   };
 }
-
-/** Returns true if a folder key is the identifier or the date of a bar. */
-export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(getColumnName('market', key));
 
 /**
  * Reports folders of a market whose date key is not a valid date. Warns of files that contain the key as a column with
@@ -92,8 +61,6 @@ export async function reportKeys(
   for (const { name } of columns) if (isBarKey(name)) await warnOfIgnoredFiles(connection, files, name, problems);
 }
 
-const normalise = (identifier = ''): string => replaceSlashes(identifier.trim());
-
 /** Warns of files with values that contradict the key of their folder. */
 async function warnOfIgnoredFiles(
   connection: DuckDBConnection,
@@ -118,17 +85,12 @@ async function warnOfIgnoredFiles(
   );
   for (const [path, ...ends] of queryResult.getRows()) {
     const message = keyByName.get(String(path));
-    const folderValue = columnName === 'date' ? readDay(message?.key.value) : normalise(message?.key.value);
+    const folderValue = columnName === 'date' ? readDay(message?.key.value) : normaliseName(message?.key.value);
     if (message === undefined || (columnName === 'date' && typeof folderValue !== 'number')) continue; // the key may be only a year
-    const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : normalise(String(end))));
+    const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : normaliseName(String(end))));
     const otherValue = values.find((value) => value !== folderValue) ?? undefined;
     if (otherValue === undefined) continue; // an empty value is reported with its row
     const shownValue = typeof otherValue === 'number' ? formatDay(otherValue) : otherValue.slice(0, 80);
-    problems.warning({
-      code: 'COLUMN_IGNORED',
-      path: message.label,
-      column,
-      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shownValue}.`,
-    });
+    problems.warning(describeIgnoredKey(message.label, message.key, { column, shownValue }));
   }
 }

@@ -3,7 +3,7 @@ import { findCheckKind, listStandardChecks, type Check } from '#domain/daily-pla
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure, MoveEvidence } from '#domain/daily-plans/checks/check-kind.js';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
-import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
+import type { Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { Approvals } from '../../approvals/approvals.js';
@@ -13,7 +13,7 @@ import { requireIndex } from '../../stored/stored-indices.js';
 import { checkInput, type CheckInputDependencies } from '../check-input.js';
 import { performEachIndex, type ItemResult, type Performer, type StepContext, type StepOutcome } from '../performer.js';
 import { findIndexMarket } from '../plan-markets.js';
-import { REFRESH_ITEM } from './refresh.js';
+import { listRejected } from './refresh.js';
 
 export interface ChecksDependencies extends CheckInputDependencies {
   readonly documents: Pick<DocumentReader, 'get'>;
@@ -68,7 +68,7 @@ async function performChecks(
       storeId: identity.datasetId,
       date: day().date,
       reads,
-      restated: listRestated(day()),
+      restated: listRejected(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
     // The overrides are read only if there are findings; most indices have none.
@@ -193,14 +193,4 @@ function createResult(
     detail,
     ...(severity === 'block' && { code: 'CHECK_FAILED' }),
   };
-}
-
-/**
- * Returns the securities for which the refresh of this day rejected a changed history. Returns null if the day has no
- * report of a refresh.
- */
-function listRestated({ steps }: DayDocument): ReadonlySet<string> | null {
-  const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
-  const rejectedBars = report?.detail?.['rejected'];
-  return Array.isArray(rejectedBars) ? new Set(rejectedBars.map(String)) : null;
 }

@@ -2,6 +2,7 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { StoredItem } from '#domain/daily-plans/day-document.js';
 import type { Publications } from '../../publication/publications.js';
 import { describeIndices, performEachIndex, type Performer } from '../performer.js';
+import { explainPartialCloses } from './refresh.js';
 
 export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
@@ -29,11 +30,14 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
         (id) => (context.item(id)?.state ?? 'done') !== 'done',
       );
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
-      const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
+      const publishing = publications.publish(indexId, () => request, {
         by,
         signal,
         day: { schedule_id: day().schedule_id, date: day().date, asked: findRequestNumber(context.item(indexId)) },
         isForeseen: waitingAncestor !== undefined, // Requests all approvals of a family at once.
+      });
+      const { published, restated, run_id, head, through, error } = await publishing.catch((failure: unknown) => {
+        throw explainPartialCloses(failure, day());
       });
       if (waitingAncestor !== undefined)
         return { state: 'waiting', message: `It can be published after ${waitingAncestor}, on which it depends.` };

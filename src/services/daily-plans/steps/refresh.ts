@@ -65,10 +65,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     assertSucceeded(jobId, status);
     const report = status.result as RefreshReport | null;
     await follow();
-    const message =
-      report === null
-        ? 'The store was refreshed.'
-        : `${formatCount(report.dates_added, 'date')} and ${formatCount(report.rows_added, 'row')} added.`;
+    const message = report === null ? 'The store was refreshed.' : describeReport(report);
     await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: findDetail(report) });
     return message;
   }
@@ -134,6 +131,59 @@ function listHeldSecurities({ steps }: DayDocument): string[] {
     states.set(identifier, itemStates.add(state));
   }
   return [...states].flatMap(([identifier, each]) => (each.has('blocked') && !each.has('done') ? [identifier] : []));
+}
+
+/** Maximum number of securities that a message names. */
+const NAMED_MAX = 3;
+
+/** Returns what a refresh changed, and the securities that it corrected or rejected. */
+function describeReport({ dates_added, rows_added, rows_changed, rejected, ...report }: RefreshReport): string {
+  const changedText = rows_changed === 0 ? '' : `, ${formatCount(rows_changed, 'row')} changed`;
+  const corrections = report.findings.filter(({ code }) => code === 'BAR_CORRECTED');
+  const corrected = corrections.flatMap(({ path }) => (path.startsWith(BARS) ? [path.slice(BARS.length)] : []));
+  const correctedCount = corrections.reduce((sum, { count = 1 }) => sum + count, 0);
+  return [
+    `${formatCount(dates_added, 'date')} and ${formatCount(rows_added, 'row')} added${changedText}.`,
+    ...(correctedCount === 0 ? [] : [`The source corrected ${formatNames(corrected, correctedCount)}.`]),
+    ...(rejected.length === 0
+      ? []
+      : [
+          describeRejected(
+            rejected.map(({ identifier }) => identifier),
+            report.rejected_total,
+          ),
+        ]),
+  ].join(' ');
+}
+
+/** Prefix of the path of a finding about one security. */
+const BARS = 'market.';
+
+const describeRejected = (names: readonly string[], count: number): string =>
+  `The refresh rejected the changed history of ${formatNames(names, count)}, without its new bars.`;
+
+/** Formats the first of some names, and the number of the others. @param count number of all names */
+function formatNames(names: readonly string[], count: number): string {
+  const listed = names.slice(0, NAMED_MAX);
+  return `${listed.join(', ')}${count > listed.length ? ` and ${count - listed.length} more` : ''}`;
+}
+
+/**
+ * Returns the securities whose changed history the refresh of a day rejected. Returns null if the day has no report of a
+ * refresh.
+ */
+export function listRejected({ steps }: Pick<DayDocument, 'steps'>): ReadonlySet<string> | null {
+  const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
+  const rejected = report?.detail?.['rejected'];
+  return Array.isArray(rejected) ? new Set(rejected.map(String)) : null;
+}
+
+/** Adds the securities that the refresh of a day rejected to the refusal of closes without their bars. */
+export function explainPartialCloses(failure: unknown, day: Pick<DayDocument, 'steps'>): unknown {
+  const rejected = [...(listRejected(day) ?? [])];
+  if (!(failure instanceof Refusal) || failure.code !== 'PARTIAL_CLOSES' || rejected.length === 0) return failure;
+  const message = `${failure.message} ${describeRejected(rejected, rejected.length)}`;
+  return new Refusal(failure.code, message, { ...failure.detail, rejected }, { cause: failure });
 }
 
 export const formatLast = (last: number | undefined): string =>

@@ -5,7 +5,10 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { formatDay } from '#domain/time/days.js';
 import { computeContentHash } from '#market/content/content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import type { DatabaseLocation } from '#market/sources/databases/database-location.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
@@ -45,9 +48,10 @@ async function readExpectedHash(): Promise<string> {
   return readContentHash(folder);
 }
 
-async function read(location: DatabaseLocation, tables: TableNames = {}) {
+async function read(location: DatabaseLocation, tables: TableNames = {}, mapping: Partial<Mapping> | null = null) {
   const problems = createProblems();
-  const result = await readDatabase(location, tables, problems, () => {});
+  const terms = { mapping: mapping && Mapping.parse(mapping), adjustment: 'none', calendars: openCalendars() } as const;
+  const result = await readDatabase(location, tables, problems, () => {}, { terms });
   return { found: result, findings: problems.findings(), reported: formatFindingPaths(problems.findings()) };
 }
 
@@ -212,6 +216,51 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await client.query('DROP VIEW bars');
     expect(findings).toEqual([]);
     expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
+  });
+
+  describe('with instants', () => {
+    /** Midnight in Tokyo of Tuesday 9 and Wednesday 10 January 2024. */
+    const formatBars = (type: string) =>
+      `CREATE VIEW instants AS SELECT 'A' AS identifier, (TIMESTAMPTZ '2024-01-08 15:00:00+00' + i * INTERVAL '1 day')::${type} AS date, i + 10.5 AS "CLOSE" FROM generate_series(0, 1) i`;
+    const readInstants = async (type: string, mapping: Partial<Mapping> | null, exchange: string | null) => {
+      await client.query(formatBars(type));
+      await client.query(
+        `CREATE VIEW exchanges AS SELECT 'A' AS identifier, ${exchange === null ? 'NULL::text' : `'${exchange}'`} AS "EXCHANGE"`,
+      );
+      const tables = {
+        market: 'instants',
+        reference: 'exchanges',
+        corporate_actions: 'no',
+        universes: 'no',
+        series: 'no',
+      };
+      const { corporate_actions: _, universes: __, series: ___, ...own } = tables;
+      try {
+        const { found, findings } = await read(place(), own, mapping);
+        return found === undefined
+          ? findings.map(({ code, path, value }) => [code, path, value])
+          : [...found.content.dates].map(formatDay);
+      } finally {
+        await client.query('DROP VIEW instants; DROP VIEW exchanges');
+      }
+    };
+    const DAYS = ['2024-01-09', '2024-01-10'];
+
+    test.each([['timestamptz'], ['text']])(
+      'of type %s has the days of the exchange or of the mapping',
+      async (type) => {
+        expect(await readInstants(type, null, 'XTKS')).toEqual(DAYS);
+        expect(await readInstants(type, { time_zone: 'Asia/Tokyo' }, null)).toEqual(DAYS);
+        expect(await readInstants(type, { time_zone: 'UTC' }, 'XTKS')).toEqual(['2024-01-08', '2024-01-09']);
+        expect(await readInstants(type, null, null)).toEqual([
+          ['REQUIRED', 'mapping.time_zone', '2024-01-08T15:00:00.000Z'],
+        ]);
+      },
+    );
+
+    test('without a time zone keeps its days', async () => {
+      expect(await readInstants('timestamp', null, 'XTKS')).toEqual(['2024-01-08', '2024-01-09']);
+    });
   });
 
   test.each([

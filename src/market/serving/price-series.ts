@@ -1,5 +1,10 @@
 import { toMonthNumber, toWeekday, type Day } from '#domain/time/days.js';
-import { computeGrowthStep, countSharesOfPayments, spreadPayments, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
+import {
+  computeGrowthStep,
+  countSharesOfPayments,
+  spreadPayments,
+  type ShareTerms,
+} from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';

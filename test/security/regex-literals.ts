@@ -9,7 +9,7 @@ export interface RegexLiteral {
  * a non-null assertion.
  */
 const BEFORE_REGEX =
-  /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
+  /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|(?<!\.)\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
 /** Returns the regular expression literals of a TypeScript source. It skips strings, templates and comments. */
 export function listRegexLiterals(text: string): RegexLiteral[] {

@@ -1,7 +1,7 @@
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { SHORT_CASH_WIDTH } from '#domain/backtest/run-file/short-cash.js';
-import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
+import { DETACHMENT_WIDTH, DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 
 /** Effect of an event on a security of a run. */
@@ -24,13 +24,14 @@ export interface RunEffect {
 export function listRunEffects(columns: RunColumns): RunEffect[] {
   const shortCashByKey = readShortCash(columns);
   const distributionByKey = listDistributions(columns);
+  const detachedByKey = readDetachments(columns);
   const storedEffects = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
     const key = computeKey(columns, { name, at });
     const { special, income, onShort } = distributionByKey.get(key) ?? NOTHING_PAID;
+    const detached = detachedByKey.get(key)?.detached ?? 0;
     const cash = shortCashByKey.get(key)?.cash;
-    shortCashByKey.delete(key);
-    distributionByKey.delete(key);
-    const securityEffect = { ...effect, special, income };
+    for (const paid of [shortCashByKey, distributionByKey, detachedByKey]) paid.delete(key);
+    const securityEffect = { ...effect, special, income, detached };
     const hasOwnEffect = cash !== undefined || onShort !== income;
     return {
       name,
@@ -42,7 +43,9 @@ export function listRunEffects(columns: RunColumns): RunEffect[] {
   const otherRunEffects = Array.from(
     distributionByKey.values(),
     ({ name, at, special, income, onShort }): RunEffect => {
-      const effect = { ...NO_EFFECT, special, income };
+      const key = computeKey(columns, { name, at });
+      const effect = { ...NO_EFFECT, special, income, detached: detachedByKey.get(key)?.detached ?? 0 };
+      detachedByKey.delete(key);
       return { name, at, effect, onShort: onShort === income ? effect : { ...effect, income: onShort } };
     },
   );
@@ -52,7 +55,11 @@ export function listRunEffects(columns: RunColumns): RunEffect[] {
     effect: NO_EFFECT,
     onShort: { ...NO_EFFECT, cash },
   }));
-  return [...storedEffects, ...otherRunEffects, ...shortEffects];
+  const detachedEffects = Array.from(detachedByKey.values(), ({ name, at, detached }): RunEffect => {
+    const effect = { ...NO_EFFECT, detached };
+    return { name, at, effect, onShort: effect };
+  });
+  return [...storedEffects, ...otherRunEffects, ...shortEffects, ...detachedEffects];
 }
 
 function readStoredEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
@@ -86,6 +93,18 @@ function listDistributions(columns: RunColumns): Map<number, Distribution> {
     distributionByKey.set(computeKey(columns, result), result);
   }
   return distributionByKey;
+}
+
+function readDetachments(
+  columns: RunColumns,
+): Map<number, Pick<RunEffect, 'name' | 'at'> & { readonly detached: number }> {
+  const rows = columns.has('detachments') ? columns.f64('detachments') : new Float64Array(0);
+  return new Map(
+    Array.from({ length: rows.length / DETACHMENT_WIDTH }, (_, row) => {
+      const [name, at, detached] = rows.subarray(row * DETACHMENT_WIDTH, (row + 1) * DETACHMENT_WIDTH);
+      return [computeKey(columns, { name: name!, at: at! }), { name: name!, at: at!, detached: detached! }];
+    }),
+  );
 }
 
 interface ShortCash extends Pick<RunEffect, 'name' | 'at'> {

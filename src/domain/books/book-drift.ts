@@ -272,7 +272,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment))) {
+    if (!sm.isPriceable(session, child.column, Infinity)) {
       const isWaiting = session - child.since < countStaleSessions(treatment);
       if (!isWaiting) state.silent.push({ session, column: child.column });
       return isWaiting;

@@ -21,6 +21,16 @@ function computeReduction({ ratio, special }: SessionEffect, before: number): nu
 }
 
 /**
+ * Returns the price of a security that has no bar on the session of an effect. Without a bar, the fall of the price is
+ * the value of the distributed shares. A value that is not smaller than the price reduces nothing.
+ */
+export function carryClose(effect: SessionEffect, before: number): number {
+  const adjustedClose = adjustClose(effect, before);
+  const distributed = effect.spunOff + effect.detached;
+  return distributed < adjustedClose ? adjustedClose - distributed : adjustedClose;
+}
+
+/**
  * Returns the return of a security over a session with an effect, including dividends of the return variant.
  * @param before carried close of the previous session, on the share basis of that session
  * @param bar close of the session, NaN without a bar
@@ -34,9 +44,9 @@ export function computeGrowthStep(
   const adjustedClose = adjustClose(effect, before);
   const paid = computeKeptCash(effect, before) + income;
   if (bar !== bar) {
-    // The later fall of a price without a bar is that of the distribution.
-    const carried = spunOff < adjustedClose ? adjustedClose - spunOff : adjustedClose;
-    return { factor: 1 + paid / adjustedClose, carried };
+    const carried = carryClose(effect, before);
+    const held = effect.detached > 0 ? carried : adjustedClose;
+    return { factor: held / adjustedClose + paid / adjustedClose, carried };
   }
   if (spunOff !== spunOff) return { factor: 1 + paid / adjustedClose, carried: bar };
   const cash = paid + spunOff;
@@ -55,15 +65,22 @@ export function computeKeptCash(effect: SessionEffect, before: number): number {
  * @param before close before the session
  */
 export function countSharesOfPayments(effect: SessionEffect, before: number, terms: ShareTerms): number {
-  const { ratio, rights, cash, income, spunOff } = effect;
-  const isPaid = cash !== 0 || income !== 0 || spunOff !== 0;
+  const { ratio, rights, cash, income, spunOff, detached } = effect;
+  const isPaid = cash !== 0 || income !== 0 || spunOff !== 0 || detached !== 0;
   return rights === 0 || !isPaid ? 1 : computeShareFactor({ ...effect, ratio: 1 }, before / ratio, terms);
 }
 
 /** Returns an effect whose payments are stated per share before a rights issue as amounts per share after it. */
 export function spreadPayments(effect: SessionEffect, shares: number): SessionEffect {
   if (shares === 1) return effect;
-  return { ...effect, cash: effect.cash / shares, income: effect.income / shares, spunOff: effect.spunOff / shares };
+  const { cash, income, spunOff, detached } = effect;
+  return {
+    ...effect,
+    cash: cash / shares,
+    income: income / shares,
+    spunOff: spunOff / shares,
+    detached: detached / shares,
+  };
 }
 
 /** Settings that determine the effect of an action on index shares. */

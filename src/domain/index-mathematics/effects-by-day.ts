@@ -16,7 +16,7 @@ export interface EffectsByDay {
 
 /**
  * Maximum number of growth terms with cached effects. It suffices for the return variants of a risk model. Each entry
- * needs 64 bytes per action.
+ * needs 72 bytes per action.
  */
 const TERMS_MAX = 2;
 
@@ -43,6 +43,7 @@ export function readEffect({ terms }: EffectsByDay, position: number): SessionEf
     special: terms.special[position]!,
     income: terms.income[position]!,
     spunOff: terms.spunOff[position]!,
+    detached: terms.detached[position]!,
   };
 }
 
@@ -78,6 +79,7 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
       special: getTerms('special'),
       income: getTerms('income'),
       spunOff: getTerms('spunOff'),
+      detached: getTerms('detached'),
     },
   };
 }

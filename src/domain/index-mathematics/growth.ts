@@ -1,7 +1,7 @@
 import { createExchangeRates, findRedenomination, requireRate, type ExchangeRates } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
-import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
+import { carryClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
 import {
   toCloseTerms,
   toHoldingTerms,
@@ -121,7 +121,7 @@ function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
       if (bar === bar) carriedPrices[effect.column] = bar;
       else if (before > 0)
         carriedPrices[effect.column] =
-          adjustClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
+          carryClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
     }
     panel.set(carriedPrices, readPanelRow(sm, s));
   }
@@ -184,7 +184,7 @@ function readBar(sm: SessionMarket, { terms, getTerms }: EffectTable, session: n
   const day = sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column);
   const later = findEffectAfter(sm, getTerms(session), { session, column, day });
   const wanted = sm.sessions[session]!;
-  const price = later === undefined ? bar : adjustClose(later, bar);
+  const price = later === undefined ? bar : carryClose(later, bar);
   return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
 }
 
@@ -255,7 +255,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   let price = marked?.[column] ?? readBar(sm, table, bar, column);
   for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
-    if (effect !== undefined) price = adjustClose(effect, price);
+    if (effect !== undefined) price = carryClose(effect, price);
     price *= findRedenomination(redenominations, s, column);
   }
   return price;
@@ -323,7 +323,7 @@ export function findCarriedPrices(
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carriedCloses[column]!;
-      if (s > bars[column]! && before > 0) carriedCloses[column] = adjustClose(readEffect(table, e), before);
+      if (s > bars[column]! && before > 0) carriedCloses[column] = carryClose(readEffect(table, e), before);
     }
     for (const { column, factor } of redenominations.get(s) ?? [])
       if (s > bars[column]!) carriedCloses[column]! *= factor;

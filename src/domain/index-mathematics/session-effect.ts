@@ -19,6 +19,11 @@ export interface SessionEffect {
    * session is then the value.
    */
   readonly spunOff: number;
+  /**
+   * Value of the shares of another security that a holder receives as a separate holding. The price falls by it unless a
+   * later bar shows the fall.
+   */
+  readonly detached: number;
 }
 
 export const NO_EFFECT: SessionEffect = {
@@ -29,6 +34,7 @@ export const NO_EFFECT: SessionEffect = {
   special: 0,
   income: 0,
   spunOff: 0,
+  detached: 0,
 };
 
 /** Combines two effects on one security on one session. */
@@ -41,6 +47,7 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
     special: before.special + change.special,
     income: before.income + change.income,
     spunOff: before.spunOff + change.spunOff,
+    detached: before.detached + change.detached,
   };
 }
 
@@ -70,10 +77,21 @@ export function computeEffect(
       if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
       return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
     case 'SPIN_OFF':
-      return terms.valuesSpinOffs === true && action.value > 0 ? { ...NO_EFFECT, spunOff: worth() } : undefined;
+      return computeSpinOffEffect(action, terms, worth);
     default:
       return undefined;
   }
+}
+
+function computeSpinOffEffect(
+  { value }: CorporateAction,
+  terms: GrowthTerms,
+  worth: () => number,
+): SessionEffect | undefined {
+  if (!(value > 0)) return undefined;
+  if (terms.valuesSpinOffs === true) return { ...NO_EFFECT, spunOff: worth() };
+  const detached = worth();
+  return detached > 0 ? { ...NO_EFFECT, detached } : undefined;
 }
 
 function computeOrdinaryEffect(

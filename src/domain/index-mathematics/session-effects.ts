@@ -1,6 +1,6 @@
 import { createWithholding, type WithholdingTax } from './withholding.js';
 import {
-  adjustClose,
+  carryClose,
   computeOpeningFactor,
   countSharesOfPayments,
   spreadPayments,
@@ -15,7 +15,7 @@ import {
   combineEffects,
   type SessionEffect,
 } from '../index-mathematics/session-effect.js';
-import { valueSpinOff } from './spin-offs.js';
+import { placeSpinOffs, valueDistribution } from './spin-offs.js';
 import { createKey, findTerms, holdsShares, type GrowthTerms } from './growth-terms.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 
@@ -38,6 +38,7 @@ export interface EffectTable {
   readonly special: Float64Array;
   readonly income: Float64Array;
   readonly spunOff: Float64Array;
+  readonly detached: Float64Array;
   /** Ordinary dividends before and after tax. 0 if the paying security reinvests them. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
@@ -81,7 +82,7 @@ export function findEffect(table: EffectTable, session: number, column: number):
 
 /** Returns the effect at a position. */
 export function readEffect(table: EffectTable, position: number): SecurityEffect {
-  const { columns, ratio, cash, rights, subscription, special, income, spunOff } = table;
+  const { columns, ratio, cash, rights, subscription, special, income, spunOff, detached } = table;
   return {
     column: columns[position]!,
     ratio: ratio[position]!,
@@ -91,6 +92,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
     special: special[position]!,
     income: income[position]!,
     spunOff: spunOff[position]!,
+    detached: detached[position]!,
   };
 }
 
@@ -142,6 +144,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     special: getEffects('special'),
     income: getEffects('income'),
     spunOff: getEffects('spunOff'),
+    detached: getEffects('detached'),
     ordinary: ordinaryDividends,
     net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
     starts,
@@ -172,13 +175,13 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
     withholdingByTax.set(tax, findWithheldFraction);
     return findWithheldFraction;
   };
-  for (const sessionAction of sm.actions.all) {
+  for (const sessionAction of placeSpinOffs(sm)) {
     const { column, session } = sessionAction;
     const terms = getTerms(session);
     const action = convertAmounts(sm, terms, sessionAction);
     const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
     const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction, () =>
-      valueSpinOff(sm.market, action, sm.sessions[session]!),
+      valueDistribution(sm, terms, sessionAction),
     );
     if (change === undefined) continue;
     const ordinaryDividend = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
@@ -228,7 +231,11 @@ function payBeforeRights(
   const { session, ordinary, net } = listed;
   if (effect.rights === 0 || session <= sm.first) return { effect, ...listed };
   const paid = { ...effect, income: effect.income + ordinary }; // the price return has points without income
-  const shares = countSharesOfPayments(paid, carryClose(sm, { session, column: effect.column }, terms, earlier), terms);
+  const shares = countSharesOfPayments(
+    paid,
+    findCarriedBefore(sm, { session, column: effect.column }, terms, earlier),
+    terms,
+  );
   return {
     session,
     effect: { column: effect.column, ...spreadPayments(effect, shares) },
@@ -238,7 +245,7 @@ function payBeforeRights(
 }
 
 /** Returns the close that a security carries before a session: its latest close after the effects since. */
-function carryClose(
+function findCarriedBefore(
   sm: SessionMarket,
   { session, column }: Pick<LaterEvents, 'session' | 'column'>,
   { currency }: GrowthTerms,
@@ -251,7 +258,7 @@ function carryClose(
   let price = sm.carriedClose(bar, column);
   for (let s = bar + 1; s < session; s++) {
     const passed = earlier.find((one) => one.session === s && one.effect.column === column);
-    if (passed !== undefined) price = adjustClose(passed.effect, price);
+    if (passed !== undefined) price = carryClose(passed.effect, price);
     price *= findRedenomination(redenominations, s, column);
   }
   return price;
@@ -274,7 +281,7 @@ export function findEffectAfter(
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { action } = all[a]!;
     if (all[a]!.column !== column || action.exDay <= day) continue;
-    const change = computeEffect(action, sm.market.adjustment, terms, 0);
+    const change = computeEffect(action, sm.market.adjustment, terms, 0, () => valueDistribution(sm, terms, all[a]!));
     if (change !== undefined) effect = effect === undefined ? change : combineEffects(effect, change);
   }
   return effect;

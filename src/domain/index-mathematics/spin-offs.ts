@@ -1,5 +1,8 @@
 import { readRateOn } from '../market/currency-pairs.js';
-import { readReference, type CorporateAction, type MarketData } from '../market/market-data.js';
+import type { GrowthTerms } from './growth-terms.js';
+import { ACTION_KINDS, readReference, type CorporateAction, type MarketData } from '../market/market-data.js';
+import type { SessionAction } from '../market/session-actions.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
 
@@ -36,4 +39,85 @@ export function addSpinOffValue(market: MarketData, action: CorporateAction): Co
   if (action.type !== 'SPIN_OFF') return action;
   const row = findFirstAtLeast(market.dates, action.exDay);
   return { ...action, worth: valueSpinOff(market, action, market.dates[row] ?? action.exDay) };
+}
+
+/**
+ * Returns the actions of a market in order, each spin-off on the session on which prices show it: the first one from its
+ * ex-date with a bar of the parent or a price of the distributed security.
+ */
+export function placeSpinOffs(sm: SessionMarket): readonly SessionAction[] {
+  const { all } = sm.actions;
+  if (!all.some(({ action }) => action.type === 'SPIN_OFF')) return all;
+  return all
+    .map((one) => (one.action.type === 'SPIN_OFF' ? { ...one, session: findShownSession(sm, one) } : one))
+    .toSorted((a, b) => a.session - b.session || a.column - b.column);
+}
+
+type PlacedSpinOff = Pick<SessionAction, 'action' | 'column'>;
+
+/** Returns the session on which prices show a spin-off; its own session if none does. */
+function findShownSession(sm: SessionMarket, spinOff: SessionAction): number {
+  for (let session = spinOff.session; session < sm.sessions.length; session++)
+    if (showsFall(sm, spinOff, session) || valueOnSession(sm, spinOff, { session }) > 0) return session;
+  return spinOff.session;
+}
+
+/** Returns true if the parent has a bar of the ex-date or later by a session. */
+function showsFall(sm: SessionMarket, { action, column }: PlacedSpinOff, session: number): boolean {
+  const ex = findFirstAtLeast(sm.sessions, action.exDay);
+  if (session > ex && session === sm.first) return sm.lastBar[readPanelRow(sm, session) + column]! >= ex;
+  return sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column) >= action.exDay;
+}
+
+interface ValuedSession {
+  readonly session: number;
+  /** Effect of rights issues on index shares. Default: none. */
+  readonly rights?: GrowthTerms['rights'];
+}
+
+/**
+ * Returns the value on a session of the shares that a spin-off distributes for one index share of the session, before a
+ * rights issue on it, in the currency of that share. NaN if the distributed security has no price, or if the rate is
+ * missing.
+ */
+function valueOnSession(sm: SessionMarket, { action, column }: PlacedSpinOff, valued: ValuedSession): number {
+  const { session } = valued;
+  const day = sm.sessions[session]!;
+  const child = action.related === null ? -1 : sm.columnOf(action.related);
+  if (action.worth !== undefined || child < 0 || session < sm.first) return valueSpinOff(sm.market, action, day);
+  if (sm.hasEnded(session, child)) return Number.NaN;
+  const ex = findFirstAtLeast(sm.sessions, action.exDay);
+  const shares = countShares(sm, child, { ex, session }) / countShares(sm, column, { ex, ...valued });
+  return action.value * shares * sm.carriedClose(session, child) * convertChild(sm.market, action, day);
+}
+
+/**
+ * Returns the value of the shares that a placed spin-off distributes for one share on its session. NaN if it is unknown,
+ * and under terms of holdings if the bar of the parent shows it.
+ */
+export function valueDistribution(
+  sm: SessionMarket,
+  { valuesSpinOffs, rights }: Pick<GrowthTerms, 'valuesSpinOffs' | 'rights'>,
+  one: SessionAction,
+): number {
+  const { session } = one;
+  const isShown = valuesSpinOffs !== true && showsFall(sm, one, session);
+  return isShown ? Number.NaN : valueOnSession(sm, one, { session, rights });
+}
+
+/** Returns the shares on a session of a holder of one share on an earlier session. */
+function countShares(
+  { actions: { all, starts }, market }: SessionMarket,
+  column: number,
+  { ex, session, rights }: ValuedSession & { readonly ex: number },
+): number {
+  let count = 1;
+  for (let a = starts[ex + 1]!; a < starts[session + 1]!; a++) {
+    const { action, column: affected, session: at } = all[a]!;
+    if (affected !== column) continue;
+    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none') count *= action.value;
+    if (action.type === 'RIGHTS_ISSUE' && rights === 'subscribe' && action.subscriptionPrice !== null && at < session)
+      count *= 1 + action.value;
+  }
+  return count;
 }

@@ -1,4 +1,3 @@
-import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findTreatment } from '#domain/documents/treatment.js';
 import { listEvents, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { ReceivedShares } from '#domain/corporate-actions/pro-forma.js';
@@ -70,7 +69,7 @@ function findReceivedChild(
   if (spinOff === undefined) return null;
   const { child, units } = spinOff;
   const ratio = units * (findEffect(createEffectTable(sm, growth), session, column)?.ratio ?? 1);
-  const isPriced = sm.isPriceable(session, child, readPriceSessions(treatment));
+  const isPriced = sm.isPriceable(session, child, Infinity);
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
   // A spun-off security can leave the index at its first close. It then has no weight afterwards.
   const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';

@@ -1,7 +1,7 @@
 import { SHARE_WIDTH } from '#domain/backtest/run-file/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toShareTime, type ShareMoment } from '#domain/books/share-record.js';
-import { adjustClose } from '#domain/index-mathematics/adjusted-close.js';
+import { carryClose } from '#domain/index-mathematics/adjusted-close.js';
 import type { RunEffect } from '../run-effects.js';
 
 interface PricedRun {
@@ -39,7 +39,7 @@ export function readPricesAt({ columns, effects }: PricedRun, position: number):
     }
   }
   for (const { name, at: t, effect } of effects)
-    if (t <= position && sessions[name]! >= 0 && t > sessions[name]!) price[name] = adjustClose(effect, price[name]!);
+    if (t <= position && sessions[name]! >= 0 && t > sessions[name]!) price[name] = carryClose(effect, price[name]!);
   return price;
 }
 

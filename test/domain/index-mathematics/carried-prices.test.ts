@@ -168,6 +168,89 @@ describe('rights and payments of one day', () => {
   });
 });
 
+describe('a parent without a price on the ex-date of a spin-off', () => {
+  const spinOff = { name: 'A', type: 'SPIN_OFF', value: 0.5, related: 'C', ex: DAYS[2]! } as const;
+  const runSuspended = (sketch: Partial<IndexCase> & Pick<IndexCase, 'close'>) =>
+    runIndexCase({ universe: ['A', 'B'], actions: [spinOff], ...sketch });
+  const priced = { B: repeat(100), C: [null, null, 40, 40, 40, 40] };
+
+  test.each(['index', 'constituent'])('falls by the value of the shares (reinvestment %s)', (reinvestment) => {
+    const treatment = { reinvestment };
+    const suspended = runSuspended({ close: { ...priced, A: [80, 80, null, null, null, null] }, treatment });
+    readAll(suspended).forEach((level) => expectNear(level, 100));
+    const resumed = runSuspended({ close: { ...priced, A: [80, 80, null, 60, 60, 90] }, treatment });
+    // 50 of A at 80 are 37.5 at 60, then 56.25 at 90; its spun-off shares are 12.5.
+    [100, 100, 100, 100, 100, 118.75].forEach((level, t) => expectNear(readAll(resumed)[t]!, level));
+  });
+
+  test('keeps this price when the shares move', () => {
+    const close = { ...priced, A: [80, 80, null, null, null, null], C: [40, 40, 40, 48, 48, 48] };
+    [100, 100, 100, 102.5].forEach((level, t) => expectNear(readAll(runSuspended({ close }))[t]!, level));
+  });
+
+  test('falls on the day of the first price of the shares, after splits of both', () => {
+    const close = { ...priced, A: [80, 80, null, null, null, null], C: [null, null, null, null, 20, 20] };
+    const splits = [
+      { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[3]! },
+      { name: 'C', type: 'SPLIT', value: 2, ex: DAYS[4]! },
+    ] as const;
+    readAll(runSuspended({ close, actions: [spinOff, ...splits] })).forEach((level) => expectNear(level, 100));
+  });
+
+  test('falls by the shares in the currency of the parent', () => {
+    const run = runSuspended({
+      close: { ...priced, A: [80, 80, null, null, null, null], C: [null, null, 32, 32, 32, 32], EURUSD: repeat(1.25) },
+      reference: { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, C: { CURRENCY: 'EUR' } },
+    });
+    readAll(run).forEach((level) => expectNear(level, 100));
+  });
+
+  test.each([
+    ['ACQUISITION', 60, 100],
+    ['DELISTING', 30, 50 * (30 / 80) + 12.5 + 50],
+  ] as const)('is paid at a %s of the same day by the price after it', (type, value, level) => {
+    const close = { ...priced, A: [80, 80, null, null, null, null] };
+    const end = { name: 'A', type, ex: DAYS[2]! } as const;
+    const unpriced = readAll(runSuspended({ close, actions: [spinOff, { ...end, value: 0, isUnpriced: true }] }));
+    unpriced.forEach((one) => expectNear(one, 100));
+    expectNear(readAll(runSuspended({ close, actions: [spinOff, { ...end, value }] }))[2]!, level);
+  });
+
+  test('is valued in a review by the price after it', () => {
+    const close = { ...priced, A: [80, 80, null, null, null, null] };
+    const run = runSuspended({ close, rebalance: { frequency: 'custom', dates: [DAYS[3]!] } });
+    const [a, b] = listIndexShares(run, 1);
+    expectNear(a!, 50 / 60);
+    expectNear(b!, 50 / 100);
+  });
+
+  test('is older than its bar between two sessions', () => {
+    // The index calendar has no session on 6 March.
+    const calendars = createWeekdayCalendars({
+      MAIN: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-06'] },
+      OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: [] },
+    });
+    const market = buildMarket({
+      dates: ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'],
+      close: { A: [80, 80, 80, null], B: [100, 100, null, 100], C: [null, null, null, 40] },
+      actions: [{ ...spinOff, ex: '2024-03-07' }],
+      reference: { A: { EXCHANGE: 'OTHER' }, B: { EXCHANGE: 'MAIN' }, C: { EXCHANGE: 'MAIN' } },
+    });
+    const document = IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: '2024-03-04',
+      currency: 'USD',
+      universe: { kind: 'list', identifiers: ['A', 'B'] },
+      rebalance: { frequency: 'none' },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    const run = runOn(calendars, market, document, { createDecider: indexDecider });
+    readAll(run).forEach((level) => expectNear(level, 100));
+  });
+});
+
 describe('a spun-off security without a price', () => {
   const close = { A: [100, 100, 84, 84, 84, 84], B: repeat(100), C: [null, null, null, null, 16, 24] };
   const actions = [{ name: 'A', type: 'SPIN_OFF', value: 1, related: 'C', ex: DAYS[2]! }] as const;

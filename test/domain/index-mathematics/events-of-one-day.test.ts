@@ -126,19 +126,28 @@ interface OpenedIndex extends Pick<DrawnMarket, 'rights'> {
   readonly shares: Map<string, number>;
   /** Spun-off shares without a price. */
   readonly waiting: Map<string, number>;
+  /** Spun-off shares that the price of a parent still contains, for one share. */
+  readonly contained: Contained[];
   /** Shares that dividends and spin-offs are paid on: after splits, before rights issues. */
   readonly entitled: Map<string, number>;
 }
 
+interface Contained {
+  readonly parent: string;
+  readonly child: string;
+  count: number;
+}
+
 /** Adjusts previous closes and index shares before a session. */
 function openSession(
-  { price, shares, waiting, entitled, rights }: OpenedIndex,
+  { price, shares, waiting, contained, entitled, rights }: OpenedIndex,
   listOf: (type: string) => readonly ActionSketch[],
 ): void {
   for (const { name, value } of listOf('SPLIT')) {
     price.set(name, price.get(name)! / value);
     if (shares.has(name)) shares.set(name, shares.get(name)! * value);
     if (waiting.has(name)) waiting.set(name, waiting.get(name)! * value);
+    for (const one of contained) one.count *= one.child === name ? value : one.parent === name ? 1 / value : 1;
   }
   for (const [name, q] of shares) entitled.set(name, q);
   for (const { name, value } of listOf('SPECIAL_DIVIDEND')) price.set(name, price.get(name)! - value);
@@ -146,8 +155,13 @@ function openSession(
     price.set(name, (price.get(name)! + value * subscription!) / (1 + value));
     if (rights === 'subscribe' && shares.has(name)) shares.set(name, shares.get(name)! * (1 + value));
   }
-  for (const { name, value, related } of listOf('SPIN_OFF'))
+  for (const { name, value, related } of listOf('SPIN_OFF')) {
     if (entitled.has(name)) waiting.set(related!, entitled.get(name)! * value);
+    contained.push({ parent: name, child: related!, count: value });
+  }
+  if (rights === 'subscribe')
+    for (const { name, value } of listOf('RIGHTS_ISSUE'))
+      for (const one of contained) if (one.parent === name) one.count /= 1 + value;
 }
 
 /** Levels of an equal-weight index in numbers of shares and one divisor, from the definitions. */
@@ -155,6 +169,7 @@ function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): 
   const price = new Map<string, number>();
   const shares = new Map<string, number>();
   const waiting = new Map<string, number>();
+  let contained: Contained[] = [];
   const result: { price: number[]; points: number[] } = { price: [100], points: [0] };
   const getRate = (name: string, t: number): number => (name === 'A' && t < redenominated ? close['EURUSD']![t]! : 1);
   const getMoney = (name: string, t: number): number => price.get(name)! * getRate(name, t);
@@ -169,13 +184,20 @@ function computeLevels({ close, actions, redenominated, rights }: DrawnMarket): 
     if (t === redenominated) price.set('A', price.get('A')! * close['EURUSD']![t - 1]!);
     const getOpeningRate = (name: string): number => (t === redenominated && name === 'A' ? 1 : getRate(name, t - 1));
     const entitled = new Map<string, number>();
-    openSession({ price, shares, waiting, entitled, rights }, (type) => listOf(t, type));
+    openSession({ price, shares, waiting, contained, entitled, rights }, (type) => listOf(t, type));
     const opened = [...shares].reduce((sum, [name, q]) => sum + q * price.get(name)! * getOpeningRate(name), 0);
     divisor *= opened / before;
     for (const name of Object.keys(close)) {
       const bar = close[name]![t] ?? null;
       if (bar !== null) price.set(name, bar);
     }
+    // A bar of the parent shows its fall; without one, its price falls by the first price of the spun-off security.
+    contained = contained.filter(({ parent }) => (close[parent]![t] ?? null) === null);
+    for (const { parent, child, count } of contained) {
+      const fall = price.has(child) ? (count * price.get(child)!) / getRate(parent, t) : 0;
+      if (fall < price.get(parent)!) price.set(parent, price.get(parent)! - fall);
+    }
+    contained = contained.filter(({ child }) => !price.has(child));
     for (const [name, q] of waiting)
       if (price.has(name)) {
         shares.set(name, q);

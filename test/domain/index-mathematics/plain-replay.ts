@@ -324,6 +324,9 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         if (type === 'DIVIDEND') paidDividends.set(identifier, (paidDividends.get(identifier) ?? 0) + value);
         if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) prices.set(identifier, value);
         if (type === 'MERGER') prices.set(identifier, (value * computeMoney(related!)) / readRate(identifier) + cash);
+        const hasBar = row >= 0 && !Number.isNaN(close[row * N + identifiers.indexOf(identifier)]!);
+        if (type === 'SPIN_OFF' && !hasBar && prices.has(related!))
+          prices.set(identifier, prices.get(identifier)! - (value * computeMoney(related!)) / readRate(identifier));
       }
     },
   };

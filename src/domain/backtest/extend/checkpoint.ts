@@ -56,7 +56,7 @@ export interface RunCheckpoint {
 }
 
 /** Version of the checkpoint format. Increment it with every change of the contents or of their bytes. */
-export const CHECKPOINT_FORMAT = 18;
+export const CHECKPOINT_FORMAT = 19;
 
 /**
  * Index with the compositions that later decisions can use. Decisions use them as incumbents, or as the universe of

@@ -59,7 +59,7 @@ export type BlockUpgrade =
 /** Run file as a source for `BlockUpgrade`. */
 export interface BlockReader {
   readonly header: { readonly dates: number; readonly foreign: Readonly<Record<string, number>> };
-  f64(name: 'distributions' | 'effects' | 'rates'): Float64Array;
+  f64(name: 'detachments' | 'distributions' | 'effects' | 'rates'): Float64Array;
 }
 
 /** Elements of a block that are written directly into the memory of the file. */

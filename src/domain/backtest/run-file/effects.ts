@@ -25,9 +25,9 @@ export interface RowLayout {
 
 const EFFECT_LAYOUT: RowLayout = {
   width: EFFECT_WIDTH,
-  // Dividends that the whole index reinvests, and adjustments of closes, are in `distributions`.
-  has: ({ ratio, cash, rights, special, ordinary }, e) =>
-    (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
+  // Dividends that the whole index reinvests, and adjustments of closes, are in `distributions` and `detachments`.
+  has: ({ ratio, cash, rights, special, ordinary, detached }, e) =>
+    (special[e] === 0 && ordinary[e] === 0 && detached[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
   write(rows, position, { ratio, cash, rights, subscription }, e) {
     rows[position + 2] = ratio[e]!;
     rows[position + 3] = cash[e]!;

@@ -26,7 +26,7 @@ import { drift, overlayReturnParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
 import { listAppendedRates, repeatRatesBySecurity, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
-import { distributions } from './distributions.js';
+import { detachments, distributions } from './distributions.js';
 import { indexShares } from './index-shares.js';
 import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
@@ -195,6 +195,7 @@ export const BLOCKS = {
   },
   shortCash,
   distributions,
+  detachments,
   transfers,
   shareChanges,
   keptShares,

@@ -1,4 +1,4 @@
-import { DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
+import { DETACHMENT_WIDTH, DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
 import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
@@ -122,6 +122,7 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
 const ROW_WIDTHS: Readonly<Record<string, number>> = {
   effects: EFFECT_WIDTH,
   distributions: DISTRIBUTION_WIDTH,
+  detachments: DETACHMENT_WIDTH,
   transfers: TRANSFER_WIDTH,
 };
 

@@ -78,8 +78,16 @@ describe('of everything that is stored of a run', () => {
   const bytes = createRichRun();
   const storedBlocks = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
-  test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {
-    const otherBlocks = ['joinedPrice', 'shortCash', 'shareChanges', 'keptShares', 'ownParts', 'exactDivisor'];
+  test('there is a block of every kind but those of extended runs, of short positions, of spin-offs without a price of the parent, of rounding, of share changes and of overlays', () => {
+    const otherBlocks = [
+      'joinedPrice',
+      'shortCash',
+      'detachments',
+      'shareChanges',
+      'keptShares',
+      'ownParts',
+      'exactDivisor',
+    ];
     expect(BLOCK_NAMES.filter((name) => !storedBlocks.includes(name))).toEqual(otherBlocks);
     for (const name of storedBlocks) expect(openBytes(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
   });

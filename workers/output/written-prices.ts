@@ -9,8 +9,8 @@ const REMEMBERED_PRICES_MAX = 64;
 const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market. Equal keys mean equal files. */
-export function formatPricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
-  const key = JSON.stringify([createMarketKey(market), identifiers]);
+export function formatPricesKey(market: MarketIdentity, { identifiers, days, adjustedBy }: SeparatePrices): string {
+  const key = JSON.stringify([createMarketKey(market), identifiers, ...(adjustedBy === '' ? [] : [adjustedBy])]);
   return createHash('sha256').update(key).update(days).digest('hex');
 }
 

@@ -1,7 +1,7 @@
 import { readCarriedClose } from '../index-mathematics/growth.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
-import { readReference, type MarketData } from '../market/market-data.js';
+import { ACTION_KINDS, readReference, type MarketData } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
@@ -99,10 +99,13 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
     if (panel === undefined) return Number.NaN;
     for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
       const value = sm.valueAt(panel, s, column);
-      if (value === value) return value;
+      if (value !== value) continue;
+      const stated = sm.rows.dayOf(panel, s, column);
+      return panel === outstanding ? value * growCount(sm.identifiers[column]!, stated) : value;
     }
     return Number.NaN;
   };
+  const growCount = createCountGrowth(sm.market, sm.sessions[session]!);
   const outstanding = fields.get('SHARES_OUTSTANDING');
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
@@ -119,23 +122,47 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
 }
 
 /**
+ * Returns a function that computes the factor of splits and rights issues on the share count of a security from the day
+ * of a count to a later day.
+ */
+function createCountGrowth(
+  { actions, adjustment }: MarketData,
+  until: Day,
+): (identifier: string, stated: Day) => number {
+  const factors = new Map<string, { readonly day: Day; readonly factor: number }[]>();
+  for (const { type, identifier, exDay, status, value, subscriptionPrice } of actions) {
+    const isSplit = ACTION_KINDS[type] === 'ratio' && adjustment === 'none';
+    const isIssue = type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && adjustment !== 'total';
+    if (status === 'cancelled' || exDay > until || !(isSplit || isIssue)) continue;
+    const own = factors.get(identifier) ?? [];
+    own.push({ day: exDay, factor: isSplit ? value : 1 + value });
+    factors.set(identifier, own);
+  }
+  return (identifier, stated) =>
+    (factors.get(identifier) ?? []).reduce((growth, { day, factor }) => (day > stated ? growth * factor : growth), 1);
+}
+
+/**
  * Returns a function that reads shares outstanding and free float of a security as known on a day. An unknown share
  * count is NaN, an unknown free float is 1.
  */
 export function readSharesOutstanding(
-  { fields, reference, dates, identifiers }: MarketData,
+  market: MarketData,
   day: Day,
 ): (identifier: string) => { readonly shares: number; readonly float: number } {
+  const { fields, reference, dates, identifiers } = market;
   const last = findLastAtMost(dates, day);
   const columnByIdentifier = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
     for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
       const value = panel[row * identifiers.length + column]!;
-      if (value === value) return value;
+      if (value !== value) continue;
+      return panel === outstanding ? value * growCount(identifiers[column]!, dates[row]!) : value;
     }
     return Number.NaN;
   };
+  const growCount = createCountGrowth(market, day);
   const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (identifier) => {

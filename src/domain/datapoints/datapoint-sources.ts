@@ -8,7 +8,7 @@ import type { MarketReturns } from './beta.js';
 import type { DividendHistory } from './dividends.js';
 import { isSessionReturn, type DerivedName, type FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
-import type { ValuedKind } from './valuation.js';
+import { findValuedKind, type ValuedKind } from './valuation.js';
 import type { WindowReader } from './window-layout.js';
 import { resolveName, type ValueKind } from './resolution.js';
 import type { RollingStatistics } from './rolling-statistics.js';
@@ -117,13 +117,6 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
     trailing: isSessionReturn(name) ? table.returns(name) : series,
     valued: findValuedKind(name),
   };
-}
-
-function findValuedKind(name: string): ValuedKind | null {
-  if (name === 'CLOSE') return 'price';
-  if (name === 'SHARES_OUTSTANDING') return 'shares';
-  if (name === 'DIVIDEND_YIELD') return 'yield';
-  return name === 'MARKET_CAP' || name === 'FREE_FLOAT_MARKET_CAP' ? 'money' : null;
 }
 
 /** Returns the series from which windows over a datapoint are read. The datapoint must not itself be a statistic. */

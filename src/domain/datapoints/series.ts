@@ -8,7 +8,7 @@ import { createReferenceSeries } from './reference-series.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolveName } from './resolution.js';
-import type { Valuation } from './valuation.js';
+import { findValuedKind, type Valuation } from './valuation.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
 /** Numeric datapoint as dated values. Each value is as stated on its session and is not carried forward. */
@@ -96,11 +96,15 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     return series;
   };
   const table: SeriesTable = {
-    market: (name) => computeOnce(`market ${name}`, () => createPanelSeries(sm, name)),
+    market: (name) => computeOnce(`market ${name}`, () => createPanelSeries(sm, name, terms.valuation)),
     reference: (name) => computeOnce(`reference ${name}`, () => createReferenceSeries(sm, name)),
     derived: (name) => computeOnce(`derived ${name}`, () => deriveSeries(name)),
-    shares: (hasFloat) =>
-      hasFloat ? multiplySeries(readSeries('SHARES_OUTSTANDING'), createFreeFloat()) : readSeries('SHARES_OUTSTANDING'),
+    shares(hasFloat) {
+      const counts = sm.market.fields.has('SHARES_OUTSTANDING')
+        ? createPanelSeries(sm, 'SHARES_OUTSTANDING')
+        : table.reference('SHARES_OUTSTANDING');
+      return hasFloat ? multiplySeries(counts, createFreeFloat()) : counts;
+    },
     returns: (name) => computeOnce(`returns ${name}`, () => createGrowthBetweenBars(sm, findGrowth(name), 1)),
     growth: () => computeOnce('growth', () => createGrowthBetweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
@@ -121,12 +125,12 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
       case 'FREE_FLOAT_MARKET_CAP':
         return multiplySeries(createMarketCap(), createFreeFloat());
       case 'VALUE_TRADED':
-        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), readSeries('VOLUME')));
+        return table.inIndexCurrency(multiplySeries(createPanelSeries(sm, 'CLOSE'), readSeries('VOLUME')));
       case 'RETURN':
       case 'PRICE_RETURN':
         return createReturnSeries(sm, findGrowth(name).growth());
       case 'DIVIDEND_YIELD':
-        return createYieldSeries(sm, createDividendHistory(sm.market));
+        return createYieldSeries(sm, createDividendHistory(sm.market), table.market('CLOSE'));
       case 'AGE':
         return createAgeSeries(sm);
     }
@@ -150,14 +154,23 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   return table;
 }
 
-function createPanelSeries({ market, rows }: SessionMarket, name: string): Series {
+/** @param valuation values of bars between two sessions. Default: such a bar has its stated value. */
+function createPanelSeries(sm: SessionMarket, name: string, valuation?: SeriesTerms['valuation']): Series {
+  const { market, rows } = sm;
   const panel = market.fields.get(name)!;
+  const kind = valuation === undefined ? null : findValuedKind(name);
+  const readMerged = (session: number, column: number): number => {
+    const value = rows.valueAt(panel, session, column);
+    const day = rows.dayOf(panel, session, column);
+    const isOld = kind !== null && day < sm.sessions[session]!;
+    return isOld ? valuation!().onSession({ kind, column, session, day, value }) : value;
+  };
   return {
     // Values of several rows are not in one row of the panel.
     ...(rows.isAnyMerged ? {} : { panel: { cells: panel, rowAt: rows.startOf, less: 0, gaps: null } }),
     fill(session, columns, out) {
       if (rows.isMerged(session)) {
-        for (let i = 0; i < columns.length; i++) out[i] = rows.valueAt(panel, session, columns[i]!);
+        for (let i = 0; i < columns.length; i++) out[i] = readMerged(session, columns[i]!);
         return;
       }
       const offset = rows.startOf(session);
@@ -302,10 +315,10 @@ function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'gr
  * close. 0 for a security that never paid.
  */
 function createYieldSeries(
-  { market, rows, sessions, securityCount }: SessionMarket,
+  { sessions, securityCount }: SessionMarket,
   dividends: DividendHistory,
+  close: Series,
 ): Series {
-  const close = market.fields.get('CLOSE')!;
   /** Sum for each security, and the day before which it applies. Sessions are read in order, so one sum suffices. */
   const sums = new Float64Array(securityCount);
   const endDays = new Float64Array(securityCount).fill(-Infinity);
@@ -329,10 +342,11 @@ function createYieldSeries(
       if (latest === -Infinity) first = day;
       if (day < latest) endDays.fill(-Infinity);
       latest = day;
+      close.fill(session, columns, out);
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
         if (day >= endDays[column]!) computeSum(column, day);
-        out[i] = sums[column]! / rows.valueAt(close, session, column);
+        out[i] = sums[column]! / out[i]!;
       }
     },
   };

@@ -117,7 +117,7 @@ function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
       if (price === price) carriedPrices[i] = price;
     }
     for (const { effect, before } of touchedCells) {
-      const bar = readBar(sm, table, s, effect.column);
+      const bar = readSessionClose(sm, table, s, effect.column);
       if (bar === bar) carriedPrices[effect.column] = bar;
       else if (before > 0)
         carriedPrices[effect.column] =
@@ -162,7 +162,7 @@ function computeGrowthPanel(
     growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
     for (const { effect, before } of touchedCells) {
       if (!(before > 0)) continue;
-      const bar = readBar(sm, table, s, effect.column);
+      const bar = readSessionClose(sm, table, s, effect.column);
       const step = computeGrowthStep(effect, before, bar);
       const factor = bar === bar ? 1 : findRedenomination(rates.redenominations, s, effect.column);
       growth[row + effect.column] = step.factor + (factor - 1);
@@ -178,7 +178,12 @@ function computeGrowthPanel(
  * Returns the close of a session on its share basis and in its currency. A bar between two sessions may be older than an
  * event of the session, which then adjusts it. Returns NaN without a bar.
  */
-function readBar(sm: SessionMarket, { terms, getTerms }: EffectTable, session: number, column: number): number {
+export function readSessionClose(
+  sm: SessionMarket,
+  { terms, getTerms }: EffectTable,
+  session: number,
+  column: number,
+): number {
   const bar = sm.closeAt(session, column);
   if (bar !== bar || !sm.rows.isMerged(session)) return bar;
   const day = sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column);
@@ -252,7 +257,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   const { mark } = sm;
   const { redenominations } = createExchangeRates(sm, table.terms.currency);
   const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
-  let price = marked?.[column] ?? readBar(sm, table, bar, column);
+  let price = marked?.[column] ?? readSessionClose(sm, table, bar, column);
   for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = carryClose(effect, price);
@@ -316,7 +321,7 @@ export function findCarriedPrices(
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>
-    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readBar(sm, table, bar, column),
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, table, bar, column),
   );
   const { redenominations } = createExchangeRates(sm, terms.currency);
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {

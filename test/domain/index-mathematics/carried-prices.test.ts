@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { MarketData } from '#domain/market/market-data.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { readSharesOutstanding } from '#domain/books/index-shares.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
@@ -355,8 +358,14 @@ describe('a bar between two sessions of the index calendar', () => {
     OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-07', '2024-03-08'] },
   });
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-08', '2024-03-11'];
-  const runBetween = (a: (number | null)[], exchange: string, actions: IndexCase['actions'] = []) => {
+  const runBetween = (
+    a: (number | null)[],
+    exchange: string,
+    actions: IndexCase['actions'] = [],
+    fields: IndexCase['fields'] = {},
+  ) => {
     const market = buildMarket({
+      fields,
       dates,
       close: { A: a, B: [50, 50, null, 50, 50] },
       actions: actions!,
@@ -396,6 +405,43 @@ describe('a bar between two sessions of the index calendar', () => {
     // The divisor is 0.95, and A is 50 x 100/100 after the dividend.
     const paying = runBetween([100, 100, 110, null, 100], 'OTHER', [special]);
     [100, 100, 100 / 0.95, 100 / 0.95].forEach((level, t) => expectNear(readAll(paying)[t]!, level));
+  });
+
+  test.each([
+    [
+      { type: 'SPECIAL_DIVIDEND', value: 50 },
+      { CLOSE: 60, SHARES_OUTSTANDING: 10, MARKET_CAP: 600, DIVIDEND_YIELD: 2 / 60 },
+    ],
+    [
+      { type: 'SPLIT', value: 2 },
+      { CLOSE: 55, SHARES_OUTSTANDING: 20, MARKET_CAP: 1100, DIVIDEND_YIELD: 1 / 55 },
+    ],
+    // One new share at 90 for a share at 110: two shares at 100.
+    [
+      { type: 'RIGHTS_ISSUE', value: 1, subscription: 90 },
+      { CLOSE: 100, SHARES_OUTSTANDING: 20, MARKET_CAP: 2000, DIVIDEND_YIELD: 2 / 100 },
+    ],
+  ] as const)('has datapoints after an event after it: %o', (event, expected) => {
+    const dividend = { name: 'A', type: 'DIVIDEND', value: 2, ex: '2024-03-05' } as const;
+    const a = [100, 100, 110, null, 60];
+    const fields = {
+      SHARES_OUTSTANDING: { A: [10, 10, 10, null, 10], B: [10, 10, null, 10, 10] },
+      VOLUME: { A: [1, 1, 3, null, 1], B: [1, 1, null, 1, 1] },
+    };
+    const run = runBetween(a, 'OTHER', [dividend, { name: 'A', ...event, ex: '2024-03-08' }], fields);
+    const { sm } = run.index.book;
+    const treatment = run.document.pipeline!.treatment as never;
+    const cross = createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
+    const columns = Int32Array.of(sm.columnOf('A'));
+    for (const [name, value] of Object.entries({ ...expected, VALUE_TRADED: 330 })) {
+      const field = { name, lag: 0, window: null, aggregate: 'last', transform: 'none', dataset: null };
+      expectNear(cross.at(2, columns).numbers(field as never, columns)[0]!, value);
+    }
+    const bytes = createRunColumns(run, { contentHash: '' });
+    const file = openColumns((start, end) => bytes.slice(start, end));
+    const H = file.header.names.length;
+    expectNear(file.f64('price', 2 * H, 2 * H + 1)[0]!, expected.CLOSE);
+    expect(readSharesOutstanding(sm.market, sm.sessions[2]!)('A').shares).toBe(expected.SHARES_OUTSTANDING);
   });
 
   test('already contains an event before it', () => {

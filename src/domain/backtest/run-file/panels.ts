@@ -1,3 +1,6 @@
+import { readSessionClose } from '../../index-mathematics/growth.js';
+import type { GrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { BacktestPlan } from '../../documents/backtest-plan.js';
@@ -156,11 +159,11 @@ export function createRebalanceRows(
   };
 }
 
-/** Returns CLOSE prices of sessions by security, NaN without a price bar, [sessions x H]. */
+/** Returns the prices of sessions by security, NaN without a price bar, [sessions x H]. */
 export function createPriceRows(
   sm: SessionMarket,
   names: Int32Array,
-  { from, to }: SessionRange,
+  { from, to, growth }: SessionRange & { readonly growth: GrowthTerms },
 ): BlockFiller<Float64Array> {
   const close = sm.market.fields.get('CLOSE')!; // every market has CLOSE
   // Adjacent columns of the store are copied together.
@@ -172,7 +175,10 @@ export function createPriceRows(
       for (let session = from; session < to; session++) {
         const { cells, from: row } = sm.rows.read(close, session);
         const position = (session - from) * names.length;
-        if (row < 0) into.fill(Number.NaN, position, position + names.length);
+        if (sm.rows.isMerged(session)) {
+          const table = createEffectTable(sm, growth);
+          names.forEach((column, i) => (into[position + i] = readSessionClose(sm, table, session, column)));
+        } else if (row < 0) into.fill(Number.NaN, position, position + names.length);
         else if (areNeighbours) into.set(cells.subarray(row + first, row + first + names.length), position);
         else for (let i = 0; i < names.length; i++) into[position + i] = cells[row + names[i]!]!;
       }

@@ -1,4 +1,5 @@
-import type { Book } from '../../books/book.js';
+import { createIndexTerms } from '../../books/index-run.js';
+import type { Run } from '../run.js';
 import type { Block } from './block.js';
 import { countSessionsBefore } from './effects.js';
 import { toFilledFloats, createPriceRows } from './panels.js';
@@ -7,17 +8,18 @@ import { createAppended, compareByDate } from './parts.js';
 export const price: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'names'],
-  meaning: 'CLOSE, NaN without a price bar',
+  meaning: 'CLOSE, NaN without a price bar; a bar between two sessions is adjusted by later events of its session',
   compare: compareByDate(0),
   upgrade: 'same',
   joined: 'joinedPrice',
-  whole({ run: { portfolio }, names }) {
+  whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
-    return createPriceRows(sm, names, { from, to: from + length });
+    return createPriceRows(sm, names, { from, to: from + length, growth: createIndexTerms(index.compositions) });
   },
-  added({ continuation: { portfolio }, names }) {
+  added({ continuation: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
-    return createAppended(toFilledFloats(createPriceRows(sm, names, { from: from + 1, to: from + length })));
+    const range = { from: from + 1, to: from + length, growth: createIndexTerms(index) };
+    return createAppended(toFilledFloats(createPriceRows(sm, names, range)));
   },
 };
 
@@ -30,8 +32,9 @@ export const joinedPrice: Block<'f64'> = {
   canBeAddedLater: true,
   whole: () => null,
   added(source) {
-    const { sm } = source.continuation.portfolio;
-    const sessions = countSessionsBefore(source);
+    const { portfolio, index } = source.continuation;
+    const { sm } = portfolio;
+    const sessions = { ...countSessionsBefore(source), growth: createIndexTerms(index) };
     return createAppended(
       ...Array.from(source.joined, (column) => toFilledFloats(createPriceRows(sm, Int32Array.of(column), sessions))),
     );
@@ -43,13 +46,14 @@ const PART_BYTES_MIN = 2 ** 20;
 
 /** Yields the prices of a book as bytes, some sessions at a time. Each part reuses the memory of the previous one. */
 export function* createPriceParts(
-  { sm, from, length }: Pick<Book, 'sm' | 'from' | 'length'>,
+  { portfolio: { sm, from, length }, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const count = Math.ceil(PART_BYTES_MIN / Math.max(1, Float64Array.BYTES_PER_ELEMENT * names.length));
   const buffer = new Float64Array(Math.min(count, length) * names.length);
+  const growth = createIndexTerms(index.compositions);
   for (let t = 0; t < length; t += count) {
-    const rows = createPriceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length) });
+    const rows = createPriceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length), growth });
     rows.writeTo(buffer);
     yield new Uint8Array(buffer.buffer, 0, Float64Array.BYTES_PER_ELEMENT * rows.length);
   }

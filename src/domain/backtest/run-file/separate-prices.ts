@@ -6,10 +6,12 @@ export const PRICES_NAME = 'prices';
 /** Minimum size in bytes of prices in a separate file. A smaller file costs more than it saves. */
 export const SEPARATE_BYTES_MIN = 1 << 20;
 
-/** Prices of a run in a separate file, which runs with equal securities and days share. */
+/** Prices of a run in a separate file, which runs with equal securities, days and adjustments share. */
 export interface SeparatePrices extends ProducedBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
+  /** Key of the terms that adjust bars between two sessions. Empty if there are no such bars. */
+  readonly adjustedBy: string;
 }
 
 /**

@@ -1,4 +1,6 @@
 import { createExchangeRates } from '../../market/exchange-rates.js';
+import { createIndexTerms } from '../../books/index-run.js';
+import { createKey } from '../../index-mathematics/growth-terms.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
 import { REBALANCES, createRunRecord } from '../record/schema.js';
@@ -54,7 +56,7 @@ export function createRunFiles(
   const parts = listBlockParts(source);
   const prices = price.whole(source)!; // every run has prices
   if (8 * prices.length < apartBytesMin) return { columns: writeColumns(source, { parts, inPlace }), prices: null };
-  const { portfolio, days } = run;
+  const { portfolio, days, index } = run;
   return {
     columns: writeColumns(source, {
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
@@ -64,8 +66,9 @@ export function createRunFiles(
     prices: {
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
+      adjustedBy: portfolio.sm.rows.isAnyMerged ? createKey(createIndexTerms(index.compositions)) : '',
       length: Float64Array.BYTES_PER_ELEMENT * prices.length,
-      parts: () => createPriceParts(portfolio, source.names),
+      parts: () => createPriceParts(run, source.names),
     },
   };
 }

@@ -183,11 +183,6 @@ export interface Composer {
    */
   compositions(indexId: string): Compositions;
   /**
-   * Returns the composition in force at the close of a session. It may be one of the known compositions that were not
-   * decided here.
-   */
-  inForce(indexId: string, session: number): Composition | undefined;
-  /**
    * Returns the latest composition that was decided on or before a session. It may be one of the known compositions
    * that were not decided here.
    */

@@ -28,7 +28,6 @@ import {
   type Composer,
   type ResumedIndex,
   type DeciderFactory,
-  findCompositionInForce,
   findKnownSession,
 } from './compositions.js';
 
@@ -122,10 +121,6 @@ export function createComposer({
       runningIds.delete(indexId);
       compositionsById.set(indexId, result);
       return result;
-    },
-    inForce(indexId, session) {
-      const composition = findCompositionInForce(listKnown(indexId), session);
-      return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     decidedOn(indexId, session) {
       const known = [...listKnown(indexId), ...listPending(indexId, session)];

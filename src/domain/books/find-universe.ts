@@ -29,7 +29,7 @@ export function createMembershipReader(
   };
 }
 
-type UniverseComposer = Pick<Composer, 'document' | 'market' | 'treatment' | 'universe' | 'inForce' | 'decidedOn'>;
+type UniverseComposer = Pick<Composer, 'document' | 'market' | 'treatment' | 'universe' | 'decidedOn'>;
 
 interface UniverseInput {
   readonly indexId: string;
@@ -79,7 +79,7 @@ export function listUniverseMembers(
     ? { kind: 'index', id: document.derivation.source_index_id }
     : (document.universe ?? { kind: 'all' });
   const input = { composer, membersOf, sm, currency: document.currency, day: sm.sessions[session]! };
-  return markMembers(input, universe, 'inForce');
+  return markMembers(input, universe);
 }
 
 /** Selects the columns that can be bought on a session. */
@@ -98,11 +98,8 @@ interface MembersInput {
   readonly day: Day;
 }
 
-/**
- * Returns one number per column: 1 if the security is a member of the universe on a day, otherwise 0.
- * @param indexAs which constituents count for an index: those in force or, within a set, the latest decided ones
- */
-function markMembers(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
+/** Returns one number per column: 1 if the security is a member of the universe on a day, otherwise 0. */
+function markMembers(input: MembersInput, universe: UniverseSpec): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
   const members = new Uint8Array(sm.securityCount);
   const addMember = (identifier: string): void => {
@@ -125,16 +122,14 @@ function markMembers(input: MembersInput, universe: UniverseSpec, indexAs: 'inFo
     case 'index': {
       const parentId = universe.id!;
       const session = findLastAtMost(composer.market(parentId).sessions, day);
-      // Before its first composition takes effect, an index counts with its decided composition. Two indices can
-      // therefore begin on one day with equal notice.
-      const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
-      for (const column of result?.columns ?? []) members[column] = 1;
+      // Two indices can begin on one day with equal notice, because decided constituents count before they take effect.
+      for (const column of composer.decidedOn(parentId, session)?.columns ?? []) members[column] = 1;
       break;
     }
     case 'union':
     case 'intersection':
     case 'difference': {
-      const [first, ...others] = (universe.of ?? []).map((part) => markMembers(input, part, 'decidedOn'));
+      const [first, ...others] = (universe.of ?? []).map((part) => markMembers(input, part));
       return others.reduce(
         (left, right) => left.map((is, i) => MEMBERSHIP_COMBINERS[universe.kind as SetKind](is, right[i]!)),
         first!,

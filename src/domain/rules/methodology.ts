@@ -180,7 +180,7 @@ function formatUniverse(universe: UniverseSpec | undefined): string {
     case 'watchlist':
       return `the securities of the watchlist ${universe!.watchlist_id} at the time of computation`;
     case 'index':
-      return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
+      return `the constituents of the index ${universe!.id} that it has decided by the decision date`;
     case 'union':
       return `the securities in any of (${partTexts.join('; ')})`;
     case 'intersection':

@@ -108,7 +108,19 @@ describe('an index on the constituents of a parent with the same base date and n
   });
 });
 
-test('a set that contains a parent has the decided constituents, whether or not the data reach their effective close', () => {
+const SET_OF_PARENT = {
+  kind: 'union',
+  of: [
+    { kind: 'index', id: 'P' },
+    { kind: 'list', identifiers: ['A'] },
+  ],
+};
+
+test.each([
+  ['a set that contains a parent', SET_OF_PARENT, []],
+  ['the parent alone', { kind: 'index', id: 'P' }, []],
+  ['a filter by its members', { kind: 'all' }, [{ id: 'in', type: 'MembershipFilter', params: { index_id: 'P' } }]],
+])('%s has the decided constituents, whether or not the data reach their effective close', (_, universe, selection) => {
   const market = buildMarket({
     dates: DAYS,
     close: {
@@ -131,14 +143,8 @@ test('a set that contains a parent has the decided constituents, whether or not 
     ...base,
     id: 'C',
     rebalance: { frequency: 'custom', dates: [DAYS[12]] },
-    universe: {
-      kind: 'union',
-      of: [
-        { kind: 'index', id: 'P' },
-        { kind: 'list', identifiers: ['A'] },
-      ],
-    },
-    pipeline: { weighting: { type: 'EqualWeight' } },
+    universe,
+    pipeline: { selection, weighting: { type: 'EqualWeight' } },
   });
   const listConstituents = (until: string) => {
     const composer = createComposer({

@@ -263,7 +263,10 @@ function listSpunOff(state: BookState, session: number, ofCounts: CountFactors |
   });
 }
 
-/** Adds spun-off securities with value zero; their value begins with their first price bar. */
+/**
+ * Adds spun-off securities with value zero; their value begins with their first price bar, or is what holders receive if
+ * the security ends before.
+ */
 function enterChildren(state: BookState, session: number, spunOff: readonly SpunOffSecurity[]): void {
   const { sm, rates, weights, treatment, effects } = state;
   const droppedColumns: number[] = [];
@@ -271,23 +274,39 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
   for (const child of state.children) child.units *= findEffect(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
-  state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, Infinity)) {
-      const isWaiting = session - child.since < countStaleSessions(treatment);
-      if (!isWaiting) state.silent.push({ session, column: child.column });
-      return isWaiting;
-    }
-    requireRate(rates, sm, session, child.column);
-    weights[row + child.slot]! +=
-      child.units * findCarriedUnder(sm, effects, session, child.column) * rates.rateAt(session, child.column);
-    expectShares(state, session, child);
-    if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
-      droppedColumns.push(child.column);
-    holdSecurity(state, child.slot);
-    state.hasNewShares = true;
-    return false;
-  });
+  state.children = state.children
+    .map((child) => followTicker(state, session, child))
+    .filter((child) => {
+      const isPriced = sm.isPriceable(session, child.column, Infinity);
+      const proceeds = isPriced ? undefined : state.today?.exits.get(child.column)?.proceeds;
+      if (!isPriced && proceeds === undefined) {
+        const isWaiting = session - child.since < countStaleSessions(treatment);
+        if (!isWaiting) state.silent.push({ session, column: child.column });
+        return isWaiting;
+      }
+      requireRate(rates, sm, session, child.column);
+      const price = proceeds ?? findCarriedUnder(sm, effects, session, child.column);
+      weights[row + child.slot]! += child.units * price * rates.rateAt(session, child.column);
+      expectShares(state, session, child);
+      if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
+        droppedColumns.push(child.column);
+      holdSecurity(state, child.slot);
+      state.hasNewShares = true;
+      return false;
+    });
   state.droppedChildren = droppedColumns;
+}
+
+/** Returns spun-off shares under the ticker that they have from a session on. */
+function followTicker({ sm, slotOf }: BookState, session: number, child: SpunOffSecurity): SpunOffSecurity {
+  const change = sm.actions.related.find(
+    (one) => one.session === session && one.column === child.column && one.action.type === 'TICKER_CHANGE',
+  );
+  const column =
+    change === undefined || sm.lastBar[readPanelRow(sm, session) + child.column]! >= 0
+      ? -1
+      : sm.columnOf(change.action.related!);
+  return column < 0 ? child : { ...child, column, slot: slotOf[column]! };
 }
 
 /**

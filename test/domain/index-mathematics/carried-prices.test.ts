@@ -271,6 +271,36 @@ describe('a spun-off security without a price', () => {
     [100, 100, 92, 92, 100, 104].forEach((level, t) => expectNear(readAll(run)[t]!, level));
   });
 
+  // A share of A at 80 is one at 20 and one of C, which ends at 60 without a price.
+  const ending = (end: object, others: Partial<IndexCase> = {}) =>
+    readAll(
+      runIndexCase({
+        close: { A: [80, 80, 20, 20, 20, 20], B: repeat(100), C: DAYS.map(() => null), ...others.close },
+        universe: ['A', 'B'],
+        actions: [{ ...actions[0] }, { name: 'C', ex: DAYS[3]!, ...end } as never],
+      }),
+    );
+
+  test.each(['ACQUISITION', 'DELISTING'])('pays what an %s before its first price states', (type) => {
+    [100, 100, 62.5, 100, 100, 100].forEach((level, t) => expectNear(ending({ type, value: 60 })[t]!, level));
+  });
+
+  test('converts into its acquirer before its first price', () => {
+    const close = { X: [20, 20, 20, 20, 40, 40] };
+    // Each of the 50/80 shares of C is two shares at 20, and 20 in cash, which buy 12.5 / 87.5 of the others.
+    const merger = { type: 'MERGER', value: 2, cash: 20, related: 'X' };
+    [100, 100, 62.5, 100].forEach((level, t) => expectNear(ending(merger, { close })[t]!, level));
+    expectNear(ending(merger, { close })[4]!, 100 * (1 + 25 / 87.5));
+  });
+
+  test('is valued under its new ticker', () => {
+    const levels = ending(
+      { type: 'TICKER_CHANGE', value: 0, related: 'N' },
+      { close: { N: [null, null, null, null, 60, 60] } },
+    );
+    [100, 100, 62.5, 62.5, 100, 100].forEach((level, t) => expectNear(levels[t]!, level));
+  });
+
   test('is written off with a finding that names it after the longest gap', () => {
     const run = runIndexCase({ close, universe: ['A', 'B'], actions, treatment: { max_stale_sessions: 1 } });
     expectNear(readAll(run).at(-1)!, 92);

@@ -1,3 +1,4 @@
+import { createExchangeRates, findRedenomination } from '../market/exchange-rates.js';
 import { readRateOn } from '../market/currency-pairs.js';
 import type { GrowthTerms } from './growth-terms.js';
 import { ACTION_KINDS, readReference, type CorporateAction, type MarketData } from '../market/market-data.js';
@@ -19,14 +20,22 @@ export function valueSpinOff(market: MarketData, action: CorporateAction, day: D
   const close = fields.get('CLOSE')!;
   for (let row = findLastAtMost(dates, day); row >= 0; row--) {
     const price = close[row * identifiers.length + child]!;
-    if (price === price) return action.value * price * convertChild(market, action, day);
+    if (price === price) return action.value * price * convertChild(market, action, { day });
   }
   return Number.NaN;
 }
 
-/** Returns the currency units of the parent per currency unit of the distributed security. */
-function convertChild(market: MarketData, { identifier, related }: CorporateAction, day: Day): number {
-  const readCurrency = (name: string) => readReference(market.reference, name, 'CURRENCY', day) ?? market.currency;
+/**
+ * Returns the currency units of the parent per currency unit of the distributed security.
+ * @param indexCurrency currency of securities without one
+ */
+function convertChild(
+  market: MarketData,
+  { identifier, related }: CorporateAction,
+  { day, indexCurrency }: { readonly day: Day; readonly indexCurrency?: string | undefined },
+): number {
+  const readCurrency = (name: string) =>
+    readReference(market.reference, name, 'CURRENCY', day) ?? market.currency ?? (indexCurrency || undefined);
   const [from, to] = [readCurrency(related!), readCurrency(identifier)];
   return typeof from === 'string' && typeof to === 'string' ? readRateOn(market, { from, to, day }) : 1;
 }
@@ -73,6 +82,8 @@ interface ValuedSession {
   readonly session: number;
   /** Effect of rights issues on index shares. Default: none. */
   readonly rights?: GrowthTerms['rights'];
+  /** Currency of securities without one. */
+  readonly indexCurrency?: string;
 }
 
 /**
@@ -81,41 +92,52 @@ interface ValuedSession {
  * missing.
  */
 function valueOnSession(sm: SessionMarket, { action, column }: PlacedSpinOff, valued: ValuedSession): number {
-  const { session } = valued;
+  const { session, indexCurrency } = valued;
   const day = sm.sessions[session]!;
   const child = action.related === null ? -1 : sm.columnOf(action.related);
   if (action.worth !== undefined || child < 0 || session < sm.first) return valueSpinOff(sm.market, action, day);
   if (sm.hasEnded(session, child)) return Number.NaN;
   const ex = findFirstAtLeast(sm.sessions, action.exDay);
   const shares = countShares(sm, child, { ex, session }) / countShares(sm, column, { ex, ...valued });
-  return action.value * shares * sm.carriedClose(session, child) * convertChild(sm.market, action, day);
+  return (
+    action.value * shares * sm.carriedClose(session, child) * convertChild(sm.market, action, { day, indexCurrency })
+  );
 }
 
 /**
  * Returns the value of the shares that a placed spin-off distributes for one share on its session. NaN if it is unknown,
- * and under terms of holdings if the bar of the parent shows it.
+ * and under terms of holdings if the bar of the parent shows it. Without such a bar, the value is in the currency of the
+ * previous close, which it reduces.
  */
 export function valueDistribution(
   sm: SessionMarket,
-  { valuesSpinOffs, rights }: Pick<GrowthTerms, 'valuesSpinOffs' | 'rights'>,
+  { valuesSpinOffs, rights, currency }: Pick<GrowthTerms, 'valuesSpinOffs' | 'rights' | 'currency'>,
   one: SessionAction,
 ): number {
-  const { session } = one;
-  const isShown = valuesSpinOffs !== true && showsFall(sm, one, session);
-  return isShown ? Number.NaN : valueOnSession(sm, one, { session, rights });
+  const { session, column } = one;
+  if (showsFall(sm, one, session))
+    return valuesSpinOffs === true ? valueOnSession(sm, one, { session, indexCurrency: currency }) : Number.NaN;
+  const { redenominations } = createExchangeRates(sm, currency);
+  return (
+    valueOnSession(sm, one, { session, rights, indexCurrency: currency }) /
+    findRedenomination(redenominations, session, column)
+  );
 }
 
-/** Returns the shares on a session of a holder of one share on an earlier session. */
+/**
+ * Returns the shares on a session, before a rights issue on it, of a holder of one share on an earlier ex-date, after a
+ * split on that date.
+ */
 function countShares(
   { actions: { all, starts }, market }: SessionMarket,
   column: number,
   { ex, session, rights }: ValuedSession & { readonly ex: number },
 ): number {
   let count = 1;
-  for (let a = starts[ex + 1]!; a < starts[session + 1]!; a++) {
+  for (let a = starts[ex]!; a < starts[session + 1]!; a++) {
     const { action, column: affected, session: at } = all[a]!;
     if (affected !== column) continue;
-    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none') count *= action.value;
+    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none' && at > ex) count *= action.value;
     if (action.type === 'RIGHTS_ISSUE' && rights === 'subscribe' && action.subscriptionPrice !== null && at < session)
       count *= 1 + action.value;
   }

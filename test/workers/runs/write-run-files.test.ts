@@ -28,7 +28,13 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   const looks: string[] = [];
   const madeFiles: ComputedFiles = {
     columns: new Uint8Array(8),
-    prices: { length: PRICES.length, parts: () => [PRICES], identifiers: [securities], days: new Int32Array(1), adjustedBy: '' },
+    prices: {
+      length: PRICES.length,
+      parts: () => [PRICES],
+      identifiers: [securities],
+      days: new Int32Array(1),
+      adjustedBy: '',
+    },
     checkpoint: null,
     areColumnsKept: true,
     look: () => void looks.push('part'),

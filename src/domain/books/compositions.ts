@@ -188,6 +188,11 @@ export interface Composer {
    */
   decidedOn(indexId: string, session: number): Composition | undefined;
   /**
+   * Returns the compositions before a decision on a session, ascending: those up to the last day of the composer, and
+   * those that earlier decisions of its notice period let take effect later.
+   */
+  knownBefore(indexId: string, session: number): readonly Composition[];
+  /**
    * Returns the state that earlier decisions of an index passed on. Returns null if this composer made all decisions.
    */
   memory(indexId: string): DecisionMemory | null;

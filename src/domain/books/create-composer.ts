@@ -128,8 +128,15 @@ export function createComposer({
       return composition && restoreOnSession(composer, { indexId, composition }, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
-    incumbents: (indexId, session) => {
-      const known = listKnown(indexId).filter((one) => one.session < session || findKnownSession(one) < session);
+    knownBefore(indexId, session) {
+      const pending = listPending(indexId, session);
+      const next = pending.findIndex((one) => findKnownSession(one) >= session);
+      return [...listKnown(indexId), ...pending.slice(0, next < 0 ? pending.length : next)];
+    },
+    incumbents(indexId, session) {
+      const known = composer
+        .knownBefore(indexId, session)
+        .filter((one) => one.session < session || findKnownSession(one) < session);
       return findIncumbents(composer, { indexId, known }, session);
     },
     riskModel: models,

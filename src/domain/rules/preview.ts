@@ -77,12 +77,12 @@ function decideFurtherReview(
   const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
-  const compositions = composeAsKnown(composer, indexId)?.list ?? [];
+  const known = composeAsKnown(composer, indexId) === undefined ? [] : composer.knownBefore(indexId, session);
   const decision = decideReview(composer, {
     indexId,
     review,
-    rebalance: { decision: session, session, amendment },
-    known: compositions,
+    rebalance: { decision: session, session: Math.max(session, known.at(-1)?.session ?? session), amendment },
+    known,
   });
   return decision as RuleDecided | RuleUndecided; // Only indices with rules have further reviews.
 }

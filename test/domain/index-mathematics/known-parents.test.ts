@@ -3,6 +3,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
+import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, listWeekdays } from './index-case.js';
@@ -161,3 +162,50 @@ test.each([
   expect(listConstituents(DAYS.at(-1)!)).toEqual(['AC', 'AB']);
   expect(listConstituents(DAYS[13]!)).toEqual(['AC', 'AB']);
 });
+
+test.each([
+  [
+    'weights',
+    { weighting: { type: 'FixedWeight', params: { weights: { A: 0.7, B: 0.6, C: 0.3 } } } },
+    { A: 0.7, C: 0.3 },
+  ],
+])(
+  'the preview of a review of %s starts from the composition that is decided but pending',
+  (scope, rules, expected) => {
+    // A and B until session 15; C replaces B by a decision of session 10. The other review is decided on session 12.
+    const market = buildMarket({
+      dates: DAYS,
+      close: { A: DAYS.map(() => 9), B: DAYS.map((_, t) => (t < DECISION ? 8 : 6)), C: DAYS.map(() => 7) },
+    });
+    const document = IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: DAYS[0],
+      rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION },
+      pipeline: {
+        selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }],
+        weighting: { type: 'EqualWeight' },
+      },
+      reviews: [
+        { id: 'other', scope, schedule: { frequency: 'custom', dates: [DAYS[17]], effective_lag: 5 }, ...rules },
+      ],
+    });
+    const openComposer = (until: string) =>
+      createComposer({
+        market,
+        calendars: CALENDARS,
+        documents: { X: document },
+        until: parseValidDay(until),
+        createDecider: indexDecider,
+      });
+    const listWeights = (columns: Int32Array, weights: Float64Array) =>
+      Object.fromEntries(Array.from(columns, (column, k) => ['ABC'[column]!, weights[k]!]));
+    const { resolved } = previewRules(openComposer(DAYS[12]!), 'X', parseValidDay(DAYS[12]!));
+    const { columns, weights } = resolved!.decision as never as { columns: Int32Array; weights: Float64Array };
+    expect(listWeights(columns, weights)).toEqual(expected);
+    const run = openComposer(DAYS.at(-1)!).compositions('X').list.at(-1)!;
+    const decided = run.targets ?? run;
+    expect(listWeights(decided.columns, decided.weights)).toEqual(expected);
+  },
+);

@@ -27,7 +27,7 @@ export function valueSpinOff(market: MarketData, action: CorporateAction, day: D
 
 /**
  * Returns the currency units of the parent per currency unit of the distributed security.
- * @param indexCurrency currency of securities without one
+ * @param indexCurrency currency of the index, which is that of securities for which the store states no currency
  */
 function convertChild(
   market: MarketData,
@@ -82,7 +82,7 @@ interface ValuedSession {
   readonly session: number;
   /** Effect of rights issues on index shares. Default: none. */
   readonly rights?: GrowthTerms['rights'];
-  /** Currency of securities without one. */
+  /** Currency of the index. */
   readonly indexCurrency?: string;
 }
 

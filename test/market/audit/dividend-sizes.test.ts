@@ -196,7 +196,7 @@ test('a dividend without a repair of its size leads to no split where the price 
   expect(repairs.filter(([kind]) => kind !== 'dividend_size')).toEqual([]);
 });
 
-test('a split that is missing beside a wrong dividend of another day is still added', () => {
+test('a split that is missing in addition to a wrong dividend of another day is still added', () => {
   const close = CLOSES.map((price, t) => (t < 20 ? price : price / 2));
   const stated = [createAction('DIVIDEND', 7, 650), createAction('DIVIDEND', 18, 0.65)];
   expect(auditRepaired(close, stated).actions).toEqual([

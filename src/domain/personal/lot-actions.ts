@@ -1,4 +1,4 @@
-import type { Adjustment, CorporateAction } from '../market/market-data.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction } from '../market/market-data.js';
 import type { Day } from '../time/days.js';
 import type { RecentTrade } from './account-request.js';
 
@@ -86,6 +86,51 @@ export function applyToRecent(
         }
       : trade,
   );
+}
+
+/**
+ * Orders the actions of a session as levels apply them: by ex-date, first splits, then payments and spin-offs on the
+ * shares held, then endings. An ending precedes the endings of the security whose shares it pays. Of several endings of
+ * a security, the one that applies to its index shares is first, so that the account holds no shares at the others.
+ */
+export function orderActions<Dated extends { readonly action: CorporateAction }>(
+  dated: readonly Dated[],
+  priceOf: PriceReader,
+): readonly Dated[] {
+  if (dated.length < 2) return dated;
+  const endings = dated.filter(({ action }) => rankAction(action, priceOf) >= FIRST_ENDING);
+  const depths = new Map<string, number>();
+  const findDepth = (identifier: string): number => depths.get(identifier) ?? 0;
+  for (let round = 0; round < endings.length; round++)
+    for (const { action } of endings)
+      if (action.related !== null)
+        depths.set(action.related, Math.max(findDepth(action.related), findDepth(action.identifier) + 1));
+  const listKeys = ({ action }: Dated): readonly [number, number, number] => {
+    const rank = rankAction(action, priceOf);
+    return rank < FIRST_ENDING ? [action.exDay, 0, rank] : [action.exDay, 1 + findDepth(action.identifier), rank];
+  };
+  return dated
+    .map((item) => ({ item, keys: listKeys(item) }))
+    .toSorted(({ keys: a }, { keys: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    .map(({ item }) => item);
+}
+
+/** Rank of the first action that ends a security. Lower ranks apply to the shares that are still held. */
+const FIRST_ENDING = 3;
+
+function rankAction({ type, value, related, isUnpriced }: CorporateAction, priceOf: PriceReader): number {
+  switch (type) {
+    case 'MERGER':
+      return value > 0 && related !== null && priceOf(related) > 0 ? FIRST_ENDING : FIRST_ENDING + 3;
+    case 'ACQUISITION':
+      return isUnpriced === true ? FIRST_ENDING + 4 : FIRST_ENDING + 1;
+    case 'DELISTING':
+      return isUnpriced === true ? FIRST_ENDING + 5 : FIRST_ENDING + 2;
+    case 'TICKER_CHANGE':
+      return FIRST_ENDING + 6;
+    default:
+      return { ratio: 0, cash: 1, structural: 2 }[ACTION_KINDS[type]];
+  }
 }
 
 interface ActionContext {

@@ -21,7 +21,7 @@ import type { AccountBacktestRequest } from './backtest-request.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
 import { composeCommon } from './compose-common.js';
-import { applyToLots, applyToRecent } from './lot-actions.js';
+import { applyToLots, applyToRecent, orderActions } from './lot-actions.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -172,13 +172,13 @@ interface SessionTerms {
 
 function applyActions(history: AccountHistory, { sm, session, priceAt, rateAt }: SessionTerms): void {
   const { all, starts } = sm.actions;
-  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
-    const { column, action } = all[a]!;
+  const priceOf = (identifier: string): number => priceAt(session, identifier);
+  for (const { column, action } of orderActions(all.slice(starts[session], starts[session + 1]), priceOf)) {
     history.actOnTrades((recent) => applyToRecent(recent, action, sm.market.adjustment));
     if (!history.lots.some(({ identifier }) => identifier === action.identifier)) continue;
     const actionResult = applyToLots(history.lots, convertAction(action, rateAt(column)), {
       adjustment: sm.market.adjustment,
-      priceOf: (identifier) => priceAt(session, identifier),
+      priceOf,
     });
     history.act(sm.sessions[session]!, action.identifier, actionResult);
   }

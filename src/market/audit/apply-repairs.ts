@@ -13,7 +13,6 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   const fields = new Map(
     [...content.fields].map(([name, panel]) => [name, repairedColumns.has(name) ? copyValues(panel) : panel]),
   );
-  let actions = [...content.actions];
   for (const repair of repairs) {
     switch (repair.kind) {
       case 'scale':
@@ -35,6 +34,20 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
       case 'remove_values':
         forEachCell(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
         break;
+    }
+  }
+  return {
+    ...content,
+    ...removeEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }),
+    actions: repairActions(content.actions, repairs).toSorted(compareActions),
+  };
+}
+
+/** Returns actions with the repairs of actions applied in the given order. */
+export function repairActions(stored: readonly CorporateAction[], repairs: readonly Repair[]): CorporateAction[] {
+  let actions = [...stored];
+  for (const repair of repairs) {
+    switch (repair.kind) {
       case 'insert_action':
         actions.push(createAction(repair.action));
         break;
@@ -50,11 +63,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         break;
     }
   }
-  return {
-    ...content,
-    ...removeEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }),
-    actions: actions.sort(compareActions),
-  };
+  return actions;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { compareText } from '#domain/refusals/findings.js';
-import type { Adjustment } from '#domain/market/market-data.js';
+import { formatDay } from '#domain/time/days.js';
+import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { listActionSteps, listRenamedSteps } from '../content/action-steps.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { DataWarning } from './data-warning.js';
@@ -8,9 +9,9 @@ import { findDoubtfulDividends } from './doubtful-dividends.js';
 import { createRenamedWarning, findDoubtfulPrices } from './doubtful-prices.js';
 import { findDoubtfulRates } from './doubtful-rates.js';
 import { findDoubtfulTerms } from './doubtful-terms.js';
-import { changesContent } from './apply-repairs.js';
+import { changesContent, repairActions } from './apply-repairs.js';
 import { computeMarketLevel } from './market-level.js';
-import { listSecurityHistories } from './name-history.js';
+import { listSecurityHistories, type SecurityHistory } from './name-history.js';
 import type { AuditPanels } from './split-odds.js';
 
 /** Maximum number of data warnings that are listed; the others are counted. */
@@ -40,16 +41,19 @@ export function auditMarket(
     level: computeMarketLevel(content),
     volume: fields.get('VOLUME'),
     shares: fields.get('SHARES_OUTSTANDING'),
-    steps: new Map(
-      listActionSteps(content, adjustment).map((step) => [step.to * content.identifiers.length + step.n, step]),
-    ),
+    steps: createSteps(content, adjustment),
   };
   const warnings: DataWarning[] = [];
   for (const history of listSecurityHistories(content, adjustment)) {
-    warnings.push(...findDoubtfulPrices(history, fieldNames, panels), ...findDoubtfulBars(history, content));
     // Dividends are not checked against prices that include reinvested dividends. Such prices do not fall on ex-dates
     // and do not show the size of dividends.
-    if (adjustment !== 'total') warnings.push(...findDoubtfulDividends(history, content));
+    const dividendWarnings = adjustment === 'total' ? [] : [...findDoubtfulDividends(history, content)];
+    const steps = createCorrectedSteps(content, history, { dividendWarnings, panels });
+    warnings.push(
+      ...findDoubtfulPrices(history, fieldNames, { ...panels, steps }),
+      ...findDoubtfulBars(history, content),
+      ...dividendWarnings,
+    );
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
   for (const step of listRenamedSteps(content, adjustment))
@@ -68,4 +72,31 @@ export function auditMarket(
     ),
     total: warnings.length,
   };
+}
+
+const createSteps = (content: MarketContent, adjustment: Adjustment): AuditPanels['steps'] =>
+  new Map(listActionSteps(content, adjustment).map((step) => [step.to * content.identifiers.length + step.n, step]));
+
+/**
+ * Returns the steps of a security with its dividends as repaired, so that a wrong dividend causes no second repair. A
+ * dividend of the wrong size without a repair explains no move.
+ */
+function createCorrectedSteps(
+  content: MarketContent,
+  { actions }: SecurityHistory,
+  { dividendWarnings, panels }: { readonly dividendWarnings: readonly DataWarning[]; readonly panels: AuditPanels },
+): AuditPanels['steps'] {
+  const repairs = dividendWarnings.flatMap(({ repair }) => (repair !== null && 'action' in repair ? [repair] : []));
+  const unrepaired = new Set(
+    dividendWarnings.flatMap(({ kind, repair, date, evidence }) =>
+      kind === 'dividend_size' && repair === null ? [`${date} ${evidence['amount']}`] : [],
+    ),
+  );
+  if (repairs.length === 0 && unrepaired.size === 0) return panels.steps;
+  const kept = actions
+    .map(({ action }) => action)
+    .filter(
+      ({ type, exDay, value }) => ACTION_KINDS[type] !== 'cash' || !unrepaired.has(`${formatDay(exDay)} ${value}`),
+    );
+  return createSteps({ ...content, actions: repairActions(kept, repairs) }, panels.adjustment);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { applyToLots, type HeldLot } from '#domain/personal/lot-actions.js';
+import { applyToLots, orderActions, type HeldLot } from '#domain/personal/lot-actions.js';
 import { parseValidDay } from '#domain/time/days.js';
 
 const ACQUIRED = parseValidDay('2010-05-03');
@@ -152,5 +152,36 @@ describe('lots through corporate actions', () => {
     expect(applyAction([createLot('FB', 3, 2)], createAction('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual(
       [createLot('META', 3, 2)],
     );
+  });
+
+  test.each([
+    [
+      ['ACQUISITION', 'DIVIDEND', 'SPIN_OFF', 'SPLIT'],
+      ['SPLIT', 'DIVIDEND', 'SPIN_OFF', 'ACQUISITION'],
+    ],
+    [
+      ['ACQUISITION', 'DELISTING', 'MERGER'],
+      ['MERGER', 'ACQUISITION', 'DELISTING'],
+    ],
+    [
+      ['MERGER', 'SPECIAL_DIVIDEND', 'STOCK_DIVIDEND'],
+      ['STOCK_DIVIDEND', 'SPECIAL_DIVIDEND', 'MERGER'],
+    ],
+  ] as const)('the actions %j of an ex-date apply in the order %j', (stored, applied) => {
+    const dated = stored.map((type) => ({
+      action: createAction(type, 'A', { value: 2, related: type === 'MERGER' ? 'B' : null }),
+    }));
+    expect(orderActions(dated, () => 10).map(({ action }) => action.type)).toEqual(applied);
+  });
+
+  test('an acquirer ends after the security that merges into it, and an earlier ex-date is first', () => {
+    const [ended, merged, early] = [
+      createAction('ACQUISITION', 'B', { value: 10 }),
+      createAction('MERGER', 'C', { value: 1, related: 'B' }),
+      createAction('DIVIDEND', 'D', { value: 1, exDay: parseValidDay('2013-01-01') }),
+    ];
+    const dated = [ended, merged, { ...merged, identifier: 'A', related: 'C' }, early].map((action) => ({ action }));
+    const ordered = orderActions(dated, () => 10);
+    expect(ordered.map(({ action }) => action.identifier)).toEqual(['D', 'A', 'C', 'B']);
   });
 });

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
+import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
+import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const FIRST = 19_000;
@@ -147,4 +149,59 @@ test('an annual dividend that a rise hides once is of the right size when its ne
 
 test('a dividend that is paid every week is no duplicate', () => {
   expect(listWarnings({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
+});
+
+// The price of 40.3 falls by 0.65, the amount of every dividend.
+const CLOSES = [
+  40, 40.3, 40.1, 40.4, 40.2, 40.5, 40.3, 39.6, 39.8, 39.7, 40, 40.2, 40.1, 40.3, 40.2, 40.4, 40.3, 40.5, 39.9, 40.1,
+  40.2, 40.4, 40.3, 40.5, 40.2, 40.1, 40, 40.3, 40.5, 40.4,
+];
+
+/** Returns all warnings about a security with these closes and the given actions, and the warnings after the repairs. */
+function auditRepaired(close: readonly number[], actions: readonly CorporateAction[]) {
+  const content: MarketContent = {
+    identifiers: ['A'],
+    dates: Int32Array.from(close, (_, t) => FIRST + t),
+    fields: new Map([['CLOSE', allocateEmptyPanel(close.length).map((_, t) => close[t]!)]]),
+    reference: { columns: [], rows: new Map() },
+    actions,
+    universes: [],
+  };
+  const { doubts } = auditMarket(content, 'none', () => {});
+  const repaired = applyRepairs(
+    content,
+    doubts.flatMap(({ repair }) => repair ?? []),
+  );
+  return {
+    repairs: doubts.map(({ kind, repair }) => [kind, repair?.kind]),
+    actions: repaired.actions.map(({ type, value, exDay }) => [type, value, exDay - FIRST]),
+    left: auditMarket(repaired, 'none', () => {}).doubts.map(({ kind }) => kind),
+  };
+}
+
+test.each([6.5, 65, 650])('a dividend of %d instead of 0.65 has one repair, and no split is added to it', (wrong) => {
+  const stated = [createAction('DIVIDEND', 7, wrong), createAction('DIVIDEND', 18, 0.65)];
+  expect(auditRepaired(CLOSES, stated)).toEqual({
+    repairs: [['dividend_size', 'replace_action']],
+    actions: [
+      ['DIVIDEND', 0.65, 7],
+      ['DIVIDEND', 0.65, 18],
+    ],
+    left: [],
+  });
+});
+
+test('a dividend without a repair of its size leads to no split where the price did not move', () => {
+  const { repairs } = auditRepaired(CLOSES, [createAction('DIVIDEND', 7, 95), createAction('DIVIDEND', 18, 0.65)]);
+  expect(repairs.filter(([kind]) => kind !== 'dividend_size')).toEqual([]);
+});
+
+test('a split that is missing in addition to a wrong dividend of another day is still added', () => {
+  const close = CLOSES.map((price, t) => (t < 20 ? price : price / 2));
+  const stated = [createAction('DIVIDEND', 7, 650), createAction('DIVIDEND', 18, 0.65)];
+  expect(auditRepaired(close, stated).actions).toEqual([
+    ['DIVIDEND', 0.65, 7],
+    ['DIVIDEND', 0.65, 18],
+    ['SPLIT', 2, 20],
+  ]);
 });

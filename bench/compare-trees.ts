@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { waitForJob, readProcessorTime, waitForIdle, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 

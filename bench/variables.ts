@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { findNearestName } from '#base/text/nearest-name.js';
-import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
+import { findNearestName } from '#base/nearest-name.js';
+import { SPARE_WAIT_MS } from '#market/serve/process-pool.js';
 
 /** Environment variable of benches. */
 export interface VariableDeclaration {

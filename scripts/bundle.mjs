@@ -14,7 +14,7 @@ const OUT = join(ROOT, 'dist/bundle');
 /** Entry points by the names of `BundleEntry` in `src/bundle.ts`. */
 const ENTRIES = {
   dispatch: 'dist/src/cli/dispatch.js',
-  'market-process-tasks': 'dist/src/market/process/market-process-tasks.js',
+  'market-process-tasks': 'dist/src/market/serve/market-process-tasks.js',
   'result-writer': 'dist/workers/sql/result-writer.js',
   tasks: 'dist/workers/tasks.js',
 };

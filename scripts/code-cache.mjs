@@ -9,7 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { CODE_CACHE, readScript, runScript } from '../dist/src/code-cache.js';
 
 // V8 discards compiled functions that have not run for a while. The cache is created with the flags that a service sets
-// (`src/jobs/lane-threads.ts`), because V8 rejects a cache created with different flags.
+// (`src/jobs/pool.ts`), because V8 rejects a cache created with different flags.
 setFlagsFromString('--no-flush-bytecode');
 const home = await mkdtemp(join(tmpdir(), 'divisor-code-cache-'));
 const script = readScript();

@@ -22,7 +22,7 @@ const EMBEDDED = {
   'kernels/memory/system-calls.js': 'system-calls',
   'src/base/sandbox/quickjs-files.js': 'quickjs-files',
   'src/engine/version.js': 'version',
-  'src/market/serving/calendar-files.js': 'calendar-files',
+  'src/market/serve/calendar-files.js': 'calendar-files',
 };
 const EMBEDDED_NODE = { 'node:crypto': 'crypto', 'node:timers/promises': 'timers' };
 

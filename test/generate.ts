@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { formatJson } from '#views/documentation/json-text.js';
+import { formatJson } from '#views/documentation/reference.js';
 import { generateClientSources } from './clients/sources.js';
 import { readGuideSources } from './guide/guide-page.js';
 import { openStoryService } from './guide/example-story.js';

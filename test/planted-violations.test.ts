@@ -123,12 +123,12 @@ const stylePlants: Plant[] = [
  * by changing the table.
  */
 const designPlants: Plant[] = [
-  { file: 'kernels/of-domain.ts', text: formatImport('#domain/refusals/refusal.js') },
+  { file: 'kernels/of-domain.ts', text: formatImport('#domain/base/refusals.js') },
   { file: 'src/domain/of-store.ts', text: formatImport('#store/port.js') },
   { file: 'src/services/of-http.ts', text: formatImport('#http/app.js') },
   { file: 'src/services/of-framework.ts', text: formatImport('hono') },
-  { file: 'src/services/of-numerics.ts', text: formatImport('#kernels/algebra/gemm.js') },
-  { file: 'src/http/of-jobs.ts', text: formatImport('#jobs/create-job-system.js') },
+  { file: 'src/services/of-numerics.ts', text: formatImport('#kernels/algebra/products.js') },
+  { file: 'src/http/of-jobs.ts', text: formatImport('#jobs/job-system.js') },
   { file: 'src/jobs/of-workers.ts', text: formatImport('#workers/main.js') },
   { file: 'workers/of-store.ts', text: formatImport('#store/port.js') },
 ];

@@ -1,12 +1,50 @@
-import { limitMemory } from '#kernels/memory/paged-memory.js';
-import { collectObjectRequests } from '#base/tracing/object-requests.js';
-import { readEpochMs } from '#base/tracing/spans.js';
+import { threadId } from 'node:worker_threads';
 import { MissingSandboxError } from '#base/sandbox/sandbox.js';
-import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
+import { collectObjectRequests, readEpochMs } from '#base/tracing/tracing.js';
+import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
+import type { ControlCells, TaskControl, TaskMessage, TaskOutcome } from '#jobs/tasks/messages.js';
+import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { isFull } from '#market/panels/shared-market.js';
-import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
-import { CancelledError, openControl } from './control.js';
 import { transferFile } from './output/hand-over.js';
+
+/** Thrown by `report` when the task was asked to stop. Only the entry point catches it. */
+export class CancelledError extends Error {
+  override readonly name = 'CancelledError';
+}
+
+/**
+ * Maximum number of characters of a message. The shared memory of a message holds this many characters of any script.
+ */
+const MESSAGE_CHARACTERS_MAX = 200;
+
+/**
+ * Opens the shared cells of a task in the thread that runs it. The thread writes progress and reads a cancellation; no
+ * message is sent.
+ */
+function openControl(cells: ControlCells): TaskControl {
+  Atomics.store(cells.thread, 0, threadId);
+  const encoder = new TextEncoder();
+  let last = '';
+  return {
+    report(fraction, message) {
+      if (Atomics.load(cells.cancelled, 0) !== 0) throw new CancelledError('The task was cancelled.');
+      const currentFraction = Math.min(fraction, 1);
+      if (currentFraction > cells.fraction[0]!) cells.fraction[0] = currentFraction;
+      if (message === undefined || message === last) return;
+      last = message;
+      writeMessage(cells, encoder.encode(message.slice(0, MESSAGE_CHARACTERS_MAX)));
+    },
+  };
+}
+
+/** Writes a message. The version is odd during the write, so that a reader never combines parts of two messages. */
+function writeMessage(cells: ControlCells, bytes: Uint8Array): void {
+  const fittingBytes = bytes.subarray(0, cells.message.length);
+  Atomics.add(cells.messageState, 0, 1);
+  cells.message.set(fittingBytes);
+  Atomics.store(cells.messageState, 1, fittingBytes.length);
+  Atomics.add(cells.messageState, 0, 1);
+}
 
 /** Type of a task with any input and output, for the entry point. */
 type AnyTask = (input: never, control: TaskControl) => unknown;

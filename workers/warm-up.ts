@@ -1,5 +1,17 @@
-import type { Task, TaskName } from '#jobs/tasks.js';
-import { openCachedMarket } from './input/open-markets.js';
+import type { Task, TaskName } from '#jobs/tasks/catalogue.js';
+import { collectGarbage } from '#kernels/memory/collect-garbage.js';
+import { openCachedMarket } from './input/markets.js';
+import { clearLastModel } from './input/risk-models.js';
+
+/** Heap size in bytes from which on a garbage collection is worthwhile. Live objects of a warm thread take 25 MB. */
+const HEAP_BYTES_MIN = 48 * 2 ** 20;
+
+/** Frees memory of an idle thread. Returns its garbage and its cached memory to the system. */
+export const releaseMemory: Task<'rest'> = async () => {
+  clearLastModel();
+  await collectGarbage(HEAP_BYTES_MIN);
+  return null;
+};
 
 /**
  * Loads the code of tasks. If there is a market, opens it, and computes and discards a run, a risk model and an
@@ -22,7 +34,7 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
         control,
       );
       await (await import('./risk/estimate-risk-model.js')).practiseRiskModel(market, control);
-      await (await import('./optimisation/practice.js')).practiseOptimisation(market, plan, control);
+      await (await import('./optimisation/optimise.js')).practiseOptimisation(market, plan, control);
     }
     return null;
   };

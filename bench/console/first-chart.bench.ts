@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext } from 'playwright-core';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { openBrowser } from '../../test/console/browser.js';
 import { send } from '../http/peers/works.js';
 import { startService, waitForIdle, waitForJob, type RunningService } from '../http/service.js';

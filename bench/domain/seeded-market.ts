@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
+import type { ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
 /** Last day of a seeded market, inclusive, in days since 1970-01-01. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { waitForJob, readProcessorTime, waitForIdle, startService } from './service.js';
 
 /**

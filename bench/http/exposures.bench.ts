@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitForJob, readProcessorTime, waitForIdle, startService } from './service.js';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 
 /**
  * Measures requests for exposures of a run of 500 securities over 20 years. Each request has a different window, so

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import {
   waitForIdle,
@@ -13,7 +13,7 @@ import {
   type PythonPeer,
   type RunningService,
 } from './service.js';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { readNumber } from '../variables.js';
 import { measurePeer, measureService, send, type SharedMarket, type ComparedWork } from './peers/works.js';
 import { WORKS } from './peers/works.js';

@@ -4,7 +4,7 @@ import { Agent, request, type ClientRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { issueKey } from '#services/operations/keys.js';
+import { issueKey } from '#services/keys/keys.js';
 import { formatSpread } from '../measure.js';
 import { readText } from '../variables.js';
 import { startOn } from './service.js';

@@ -1,8 +1,6 @@
-import { createArena } from '#kernels/engines/arena.js';
-import { createKernelImports } from '#kernels/engines/kernel-imports.js';
+import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /**
  * Compares the native kernels of each instruction set of this processor with WebAssembly kernels, in turns. Prints the

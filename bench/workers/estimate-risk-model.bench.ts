@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { shareMarket } from '#domain/market/handle.js';
+import { shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-models.js';
 import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/service.js';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { readFolder } from '../variables.js';
 
 /**

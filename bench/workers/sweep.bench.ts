@@ -1,9 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLog } from '#cli/log.js';
-import { start, stop } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
+import { createLog, start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
 import { readNumber, SWEEP_COUNTS } from '../variables.js';
 
 /**

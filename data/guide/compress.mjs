@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { createDocumentationHandlers } from '../../dist/src/http/routes/documentation.js';
-import { openDocumentationSources } from '../../dist/src/cli/documentation-files.js';
+import { createDocumentationHandlers } from '../../dist/src/http/routes/service.js';
+import { openDocumentationSources } from '../../dist/src/cli/compose/package-files.js';
 
 const folder = new URL('../../dist/documentation/', import.meta.url);
 mkdirSync(folder, { recursive: true });

@@ -1,9 +1,6 @@
-import type { RowWeights } from '../algebra/centre-columns.js';
-import type { ColumnGroups } from '../algebra/centre-groups.js';
-import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
-import type { ProductShape } from '../algebra/gemm.js';
-import type { RankOneUpdate } from '../algebra/rank-one-update.js';
-import type { ColumnSelection } from '../algebra/select-columns.js';
+import type { ColumnGroups, ColumnSelection, RowWeights } from '../algebra/columns.js';
+import type { EigenvalueRange } from '../algebra/symmetric-eigen.js';
+import type { ProductShape, RankOneUpdate } from '../algebra/products.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 import type { BlockSums } from '../sums/halving-choices.js';
 import type { WeightedValues } from '../sums/weighted-percentiles.js';

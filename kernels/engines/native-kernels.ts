@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { createKernelImports, type NativeImports } from './kernel-imports.js';
-import type { KernelExports } from './wasm-exports.js';
+import { createKernelImports, type KernelExports, type NativeImports } from './wasm-instance.js';
 
 const require = createRequire(import.meta.url);
 

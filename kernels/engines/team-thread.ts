@@ -1,8 +1,7 @@
 import { workerData } from 'node:worker_threads';
-import { createKernelImports } from './kernel-imports.js';
+import { createKernelImports, type KernelExports } from './wasm-instance.js';
 import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerData } from './team.js';
-import type { KernelExports } from './wasm-exports.js';
 
 /** Thread of a team. It joins every call of the leader until it is idle for `idleMs` or is dismissed. */
 const { memory, module, set, cells, idleMs } = workerData as FollowerData; // created by `createTeam` only

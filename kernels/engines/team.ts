@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { Arena } from './arena.js';
+import type { Arena, KernelExports } from './wasm-instance.js';
 import type { NativeSet } from './native-kernels.js';
-import type { KernelExports } from './wasm-exports.js';
 
 /** Start data of an additional thread: the memory, the compiled kernels, and the cells for its commands. */
 export interface FollowerData {

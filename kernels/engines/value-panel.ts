@@ -1,6 +1,6 @@
 import { allocatePages } from '../memory/large-pages.js';
-import type { HoldingValue } from '../sums/holding-values.js';
-import { createKernelImports } from './kernel-imports.js';
+import type { HoldingValue } from '../sums/sums.js';
+import { createKernelImports } from './wasm-instance.js';
 import { compileKernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;

@@ -1,24 +1,35 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
 import { computeDualBound, type TradeRanges } from './dual-bound.js';
-import { applyTrades } from './after-trades.js';
 import {
+  applyTrades,
+  type Candidate,
+  chooseLots,
+  computePricesAt,
+  createCandidate,
+  createTrades,
+  findTopPrices,
+} from './trade-figures.js';
+import {
+  type Branch,
+  type BranchCut,
+  type BranchProof,
   createRootRanges,
   divideRanges,
   evaluateRegion,
   isFixed,
   writeProof,
-  type Branch,
-  type BranchCut,
-  type BranchProof,
 } from './branch-proof.js';
-import { chooseLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
-import { listRelaxedRows, type Multipliers } from './relaxation.js';
-import { BUYS_ONLY, BOTH_DIRECTIONS, relaxTrades, sortSales, SELLS_ONLY } from './relaxed-trades.js';
-import { computeLotSize } from './permitted-moves.js';
-import { roundTrades } from './round-trades.js';
-import { createCandidate, computePricesAt, findTopPrices, type Candidate } from './candidate.js';
-import { createTrades } from './trade-figures.js';
+import {
+  BOTH_DIRECTIONS,
+  BUYS_ONLY,
+  listRelaxedRows,
+  type Multipliers,
+  relaxTrades,
+  SELLS_ONLY,
+  sortSales,
+} from './relaxation.js';
+import { computeLotSize, roundTrades } from './round-trades.js';
 
 /** Gap at which a branch is closed. */
 const GAP_TOLERANCE = 1e-12;

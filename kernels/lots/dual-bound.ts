@@ -1,6 +1,5 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { listRelaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
-import { BUYS_ONLY, sortSales, SELLS_ONLY } from './relaxed-trades.js';
+import { BUYS_ONLY, listRelaxedRows, type Multipliers, type RelaxedRow, SELLS_ONLY, sortSales } from './relaxation.js';
 
 /** Restrictions of a branch: lower and upper limits on the signed trade of each security. */
 export interface TradeRanges {

@@ -1,19 +1,30 @@
 import { computeFactorExposures, type AccountProgram, type TaxSide } from './account-program.js';
-import { applyTrades, type SettledTrades } from './after-trades.js';
-import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, type Candidate } from './candidate.js';
+import {
+  applyTrades,
+  type Candidate,
+  computePricesAt,
+  createCandidate,
+  createTrades,
+  findTopPrices,
+  interpolateTowards,
+  type SettledTrades,
+  VIOLATION_MAX,
+} from './trade-figures.js';
 import { computeDualBound, minimiseSecurity, computePrices } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
 import { solveByPrices } from './price-newton.js';
 import {
+  BOTH_DIRECTIONS,
+  type GainPrices,
+  type IntermediateSolution,
   listRelaxedRows,
   type Multipliers,
-  type StartingSolution,
-  type IntermediateSolution,
   type RelaxedRow,
+  type RelaxedTrades,
+  relaxTrades,
+  type StartingSolution,
 } from './relaxation.js';
-import { BOTH_DIRECTIONS, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
-import { VIOLATION_MAX, createTrades } from './trade-figures.js';
 
 /** Maximum number of rounds that decide the lots at the margin. */
 const ROUNDS_MAX = 5;

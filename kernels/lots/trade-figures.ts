@@ -1,7 +1,60 @@
-import { computeFactorExposures, computeTax, computeTaxExcess, type AccountProgram } from './account-program.js';
-import { sortSales } from './relaxed-trades.js';
-import { HARD_PENALTY } from './interior-state.js';
-import type { GainPrices } from './relaxed-trades.js';
+import {
+  type AccountProgram,
+  computeFactorExposures,
+  computeTax,
+  computeTaxExcess,
+  type TaxSide,
+} from './account-program.js';
+import { HARD_PENALTY } from './interior-point.js';
+import { type GainPrices, listRelaxedRows, type Multipliers, sortSales } from './relaxation.js';
+
+/** Trades that are already decided, and the trades that each security may still make. */
+export interface SettledTrades {
+  /** Signed net trades, [n]. */
+  readonly net: Float64Array;
+  /** Gains realised by the sales. */
+  readonly short: number;
+  readonly long: number;
+  /** Lots of security i that may still be sold are first[i] to end[i] - 1, [n]. */
+  readonly first: Int32Array;
+  readonly end: Int32Array;
+  readonly buyLimit: Float64Array;
+}
+
+/** Applies decided trades to an account. Returns the reduced account and the trading costs. */
+export function applyTrades(
+  program: AccountProgram,
+  { net, short, long, first, end, buyLimit }: SettledTrades,
+): { readonly reduced: AccountProgram; readonly spent: number } {
+  const { n, lotSize, lotShort, lotLong, costRate } = program;
+  const lotStart = new Int32Array(n + 1);
+  const remainingLots: number[] = [];
+  let cost = 0;
+  for (let i = 0; i < n; i++) {
+    cost += Math.abs(net[i]!) * costRate[i]!;
+    for (let l = first[i]!; l < end[i]!; l++) remainingLots.push(l);
+    lotStart[i + 1] = remainingLots.length;
+  }
+  const pick = (values: Float64Array): Float64Array => {
+    const selectedValues = new Float64Array(remainingLots.length);
+    for (let position = 0; position < remainingLots.length; position++)
+      selectedValues[position] = values[remainingLots[position]!]!;
+    return selectedValues;
+  };
+  const reducedProgram: AccountProgram = {
+    ...program,
+    heldWeights: program.heldWeights.map((weight, i) => weight + net[i]!),
+    buyLimit,
+    lotStart,
+    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * cost })),
+    fixedShort: program.fixedShort + short,
+    fixedLong: program.fixedLong + long,
+    lotSize: pick(lotSize),
+    lotShort: pick(lotShort),
+    lotLong: pick(lotLong),
+  };
+  return { reduced: reducedProgram, spent: cost };
+}
 
 /** Purchases by security and sales by lot. */
 export interface AccountTrades {
@@ -96,4 +149,127 @@ export function createTrades(program: AccountProgram, net: Float64Array, prices:
     }
   }
   return { bought: purchases, sold: sales };
+}
+
+/** Permitted trades with their figures. */
+export interface Candidate {
+  readonly trades: AccountTrades;
+  readonly figures: TradeFigures;
+  readonly merit: number;
+}
+
+export function createCandidate(program: AccountProgram, trades: AccountTrades): Candidate {
+  const figures = computeFigures(program, trades);
+  return { trades, figures, merit: computeMerit(figures) };
+}
+
+/** Returns the highest prices that the pieces of a side put on gains. */
+export function findTopPrices({ pieces }: TaxSide, weight: number): GainPrices {
+  return {
+    short: weight * Math.max(...pieces.map(({ short }) => short)),
+    long: weight * Math.max(...pieces.map(({ long }) => long)),
+  };
+}
+
+/**
+ * Returns the prices of gains implied by multipliers.
+ * @cost one pass over the rows
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
+ */
+export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
+  const sums = { short: 0, long: 0 };
+  listRelaxedRows(program, side).forEach((row, j) => {
+    sums.short += rows[j]! * row.short;
+    sums.long += rows[j]! * row.long;
+  });
+  return sums;
+}
+
+/**
+ * Relative weight of the highest prices in the prices that order sales. Among lots of equal price, the lot with the
+ * lowest gain is therefore sold first.
+ */
+const TIE_WEIGHT = 1e-6;
+
+export const interpolateTowards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
+  short: short + TIE_WEIGHT * top.short,
+  long: long + TIE_WEIGHT * top.long,
+});
+
+/** Maximum number of combinations of lots that are tried for given net trades. */
+const COMBINATIONS_MAX = 20_000;
+
+/** One way to sell an amount of a security: lots in whole shares or in full. */
+interface LotChoice {
+  readonly lots: readonly (readonly [number, number])[];
+  readonly short: number;
+  readonly long: number;
+}
+
+/**
+ * Finds the lots with the lowest tax for net trades in whole shares by trying all combinations.
+ * @returns undefined if there are more than `COMBINATIONS_MAX` combinations
+ */
+export function chooseLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
+  const choices: LotChoice[][] = [];
+  let combinations = 1;
+  for (let i = 0; i < program.n; i++) {
+    if (!(net[i]! < -1e-12)) continue;
+    const lotChoices = listChoices(program, i, -net[i]!);
+    combinations *= lotChoices.length;
+    if (combinations > COMBINATIONS_MAX) return undefined;
+    choices.push(lotChoices);
+  }
+  let bestChoice: { merit: number; trades: AccountTrades } | undefined;
+  const purchases = net.map((trade) => Math.max(0, trade));
+  const isUntaxed =
+    program.rows.every(({ short, long }) => short === 0 && long === 0) &&
+    program.sides.every(({ limits = [] }) => limits.length === 0);
+  let leastTax = Infinity;
+  const takenChoices: LotChoice[] = [];
+  const visit = (depth: number, short: number, long: number): void => {
+    if (depth < choices.length) {
+      for (const choice of choices[depth]!) {
+        takenChoices[depth] = choice;
+        visit(depth + 1, short + choice.short, long + choice.long);
+      }
+      return;
+    }
+    const tax = computeTax(program.sides, short, long);
+    if (isUntaxed && tax >= leastTax) return;
+    leastTax = tax;
+    const sales = new Float64Array(program.lotSize.length);
+    for (const { lots } of takenChoices) for (const [l, amount] of lots) sales[l] = amount;
+    const trades = { bought: purchases, sold: sales };
+    const merit = computeMerit(computeFigures(program, trades));
+    if (bestChoice === undefined || merit < bestChoice.merit) bestChoice = { merit, trades };
+  };
+  visit(0, program.fixedShort, program.fixedLong);
+  return bestChoice?.trades;
+}
+
+function listChoices(program: AccountProgram, i: number, amount: number): LotChoice[] {
+  const { lotStart, lotSize, lotShort, lotLong, unit, isOrdered } = program;
+  const step = unit[i]!;
+  const lotChoices: LotChoice[] = [];
+  const addChoices = (l: number, left: number, lots: readonly (readonly [number, number])[]): void => {
+    if (lotChoices.length > COMBINATIONS_MAX) return;
+    if (!(left > 1e-12)) {
+      let [short, long] = [0, 0];
+      for (const [at, sold] of lots) {
+        short += sold * lotShort[at]!;
+        long += sold * lotLong[at]!;
+      }
+      lotChoices.push({ lots, short, long });
+      return;
+    }
+    if (l === lotStart[i + 1]) return;
+    const saleMax = Math.min(left, lotSize[l]!);
+    if (isOrdered[i] === 1 || !(step > 0)) return addChoices(l + 1, left - saleMax, [...lots, [l, saleMax]]);
+    for (let count = 0; count * step < saleMax - 1e-12; count++)
+      addChoices(l + 1, left - count * step, count === 0 ? lots : [...lots, [l, count * step]]);
+    addChoices(l + 1, left - saleMax, [...lots, [l, saleMax]]);
+  };
+  addChoices(lotStart[i]!, amount, []);
+  return lotChoices;
 }

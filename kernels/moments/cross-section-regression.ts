@@ -1,4 +1,4 @@
-import { factoriseSemidefinite } from '../algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '../algebra/linear-systems.js';
 import { assert } from '../assert.js';
 
 /** Regressions on one design matrix, each for another cross-section of values. */

@@ -1,9 +1,15 @@
-import { mirrorUpper } from '../algebra/mirror-upper.js';
+import { mirrorUpper } from '../algebra/products.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { demean } from './demean.js';
-import { computeLedoitWolfIntensity, measureTargetDistances, type Distances } from './ledoit-wolf.js';
-import { createTarget, type ShrinkageTarget, type Target } from './shrinkage-target.js';
+import { demean } from './sample-covariance.js';
+import {
+  computeLedoitWolfIntensity,
+  createTarget,
+  type Distances,
+  measureTargetDistances,
+  type ShrinkageTarget,
+  type Target,
+} from './shrinkage.js';
 
 /** Engine operations for products with a covariance that is never formed, and for its estimation. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;

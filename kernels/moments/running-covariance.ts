@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { computeDecay } from './half-life-weights.js';
+import { computeDecay } from './sample-covariance.js';
 
 /** Engine operations for running moments. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;

@@ -1,6 +1,5 @@
-import { measureInfeasibility, isHard, type Certificate } from './program/certificate.js';
-import { computeNormLength } from './program/norms.js';
-import { sumKinks, type Kink, type Norm, type Point, type Program } from './program/program.js';
+import { type Certificate, isHard, measureInfeasibility } from './program/optimality.js';
+import { computeNormLength, type Kink, type Norm, type Point, type Program, sumKinks } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
 export interface FeasibilityResult {

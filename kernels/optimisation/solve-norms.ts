@@ -1,11 +1,9 @@
 import { raiseToPower } from '../power.js';
-import { IDLE, UPPER } from './active-set/active-state.js';
+import { IDLE, UPPER } from './program/active-state.js';
 import type { PathStart } from './path/follow-path.js';
-import { multiplyMetric, addMetrics, type Metric } from './program/metric.js';
-import { measureInfeasibility, isHard } from './program/certificate.js';
-import { computeMeanSquare, computeNormLength } from './program/norms.js';
-import type { Norm, Program } from './program/program.js';
-import type { ProgramResult } from './program-answer.js';
+import { addMetrics, type Metric, multiplyMetric } from './program/metric.js';
+import { isHard, measureInfeasibility, type ProgramResult } from './program/optimality.js';
+import { computeMeanSquare, computeNormLength, type Norm, type Program } from './program/program.js';
 
 /**
  * Maximum number of price evaluations in the search for the price at which a norm equals its radius; four to eight are

@@ -1,32 +1,169 @@
-import { runActiveSet, type ActiveSetOptions } from './active-set/active-set.js';
-import {
-  createColdState,
-  copyIterate,
-  copyState,
-  matchesProgram,
-  createIterate,
-  UPPER,
-  type ActiveState,
-} from './active-set/active-state.js';
-import { listStartingStates } from './active-set/starting-states.js';
-import type { Curvatures } from './active-set/equality-system.js';
+import { type ActiveSetOptions, listStartingStates, runActiveSet } from './active-set/active-set.js';
+import type { Curvatures } from './active-set/equality-problem.js';
 import type { DenseAlgebra } from './factors/algebra.js';
 import { createCurvature } from './factors/curvature.js';
-import { removeFixedVariables } from './presolve/fixed-variables.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
-import { startFromCentre, isFlat, solveInside, solveScaled } from './start-from-centre.js';
-import { isFolded } from './interior-point/folded-rows.js';
+import { type InteriorRun, isFolded } from './interior-point/work.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
-import { startEmpty, isSteep } from './path/empty-start.js';
-import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
-import { createElasticProgram } from './presolve/elastic-program.js';
-import { isRuledOut } from './presolve/ruled-out.js';
-import { selectBetter, createSolution, polish, ROUTES_CORNER } from './polish.js';
-import { solveCorner } from './simplex/corner.js';
+import { followPath, isSteep, type PathLimits, type PathStart, startEmpty } from './path/follow-path.js';
+import { createElasticProgram, equilibrate, isRuledOut, removeFixedVariables } from './presolve.js';
+import {
+  type ActiveState,
+  copyIterate,
+  copyState,
+  createColdState,
+  createIterate,
+  type Iterate,
+  matchesProgram,
+  UPPER,
+} from './program/active-state.js';
+import {
+  checkKkt,
+  isOptimal,
+  type KktReport,
+  measurePrimalViolation,
+  type ProgramResult,
+} from './program/optimality.js';
+import { assertProgram, isIndifferent, type Point, type Program } from './program/program.js';
+import { solveCorner } from './simplex.js';
 import { solveWithNorms } from './solve-norms.js';
-import { measurePrimalViolation } from './program/kkt.js';
-import { assertProgram, isIndifferent, type Program } from './program/program.js';
-import type { ProgramResult } from './program-answer.js';
+
+/** Maximum numbers of active-set iterations of three successive polishes. One to three iterations are usual. */
+const POLISH_ITERATIONS = [40, 1, 0];
+
+/** Solution to polish, with the number of iterations spent so far. */
+export interface UnpolishedSolution {
+  readonly state: ActiveState;
+  readonly iterate: Iterate;
+  readonly spent: number;
+}
+
+/** Routes reported for a polished solution and for an unchanged one. */
+export type Routes = readonly [ProgramResult['route'], ProgramResult['route']];
+const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
+const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
+
+/**
+ * Polishes a solution, first with an active set that may change, then with a fixed one, then leaves it unchanged.
+ * Returns the first optimal solution, otherwise the solution nearest to an optimum.
+ */
+function polish(
+  program: Program,
+  curvatures: Curvatures,
+  { state, iterate, spent }: UnpolishedSolution,
+  [after, without]: Routes,
+): ProgramResult {
+  let bestResult: ProgramResult | undefined;
+  for (const iterationsMax of POLISH_ITERATIONS) {
+    const point = copyIterate(iterate);
+    const activeState = copyState(state);
+    const steps =
+      iterationsMax === 0
+        ? 0
+        : runActiveSet(program, curvatures, activeState, point, { iterationsMax, nearby: true }).iterations;
+    const result = createSolution(program, activeState, point, spent + steps, iterationsMax === 0 ? without : after);
+    if (result.status === 'solved') return result;
+    if (bestResult === undefined || findLargestResidual(result.kkt) < findLargestResidual(bestResult.kkt))
+      bestResult = result;
+  }
+  return bestResult!;
+}
+
+/** Returns the solution nearer to an optimum. */
+function selectBetter(programResult: ProgramResult, otherProgramResult: ProgramResult): ProgramResult {
+  return findLargestResidual(programResult.kkt) < findLargestResidual(otherProgramResult.kkt)
+    ? programResult
+    : otherProgramResult;
+}
+
+const findLargestResidual = ({ primal, stationarity, multipliers }: KktReport) =>
+  Math.max(primal, stationarity, multipliers);
+
+/** Checks a point against the optimality conditions and returns it as an answer. @cost n^2 + m n */
+function createSolution(
+  program: Program,
+  state: ActiveState,
+  point: Point,
+  iterations: number,
+  route: ProgramResult['route'],
+): ProgramResult {
+  const kkt = checkKkt(program, point);
+  return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
+}
+
+interface InsideOptions {
+  /** Number of iterations spent before. */
+  readonly before: number;
+  readonly run: InteriorRun;
+  /** Program that replaces the original one in the interior-point method. */
+  readonly elastic?: Program;
+}
+
+/**
+ * Solves a program by the interior-point method and polishes the result.
+ *
+ * @cost  10 to 20 factorisations of all variables, and one to three of the free variables.
+ */
+function solveInside(
+  program: Program,
+  curvatures: Curvatures,
+  { before, run, elastic = program }: InsideOptions,
+): { answer: ProgramResult; isConverged: boolean } {
+  const inner = createIterate(program);
+  const state = createColdState(program);
+  const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
+  const isConverged = outcome.status === 'optimal';
+  if (isIndifferent(program)) {
+    const startSolution = createSolution(
+      program,
+      createColdState(program),
+      { ...createIterate(program), x: inner.x },
+      before + outcome.iterations,
+      'interior-point-unpolished',
+    );
+    if (startSolution.status === 'solved') return { answer: startSolution, isConverged };
+  }
+  const spent = before + outcome.iterations;
+  const result = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer: result, isConverged };
+}
+
+/**
+ * Solves a program from inside the bounds around the centre. Continues to the last digits if the optimum is within
+ * tolerance but not exact.
+ */
+function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramResult {
+  const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
+  // The optimum is within the tolerance of the run but not exact: the remaining forces are small.
+  if (!isConverged || answer.status !== 'failed') return answer;
+  return selectBetter(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
+}
+
+/** Solves a program from a distant start in scaled units; undefined if a norm requires the original units. */
+function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramResult | undefined {
+  const scaledForm = equilibrate(program);
+  if (scaledForm === null) return undefined;
+  const { state, point, iterations, route } = solveInside(scaledForm.program, curvatures, {
+    before,
+    run: 'far',
+  }).answer;
+  return createSolution(program, state, scaledForm.toOriginal(point), iterations, route);
+}
+
+/** Minimum fraction of variables without variance in a flat program. */
+const FLAT_SHARE = 0.5;
+
+/**
+ * Returns true if most variables have no curvature, and the program has no kinks, norms or rows with a penalty. Block
+ * pivoting then has no factor, and the centre is unrelated to the optimum.
+ */
+function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
+  if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;
+  if (rows.penalty.some((penalty) => Number.isFinite(penalty))) return false;
+  let flatCount = 0;
+  for (let i = 0; i < n; i++) if (metric.matrix[i * n + i] === 0) flatCount++;
+  return flatCount > FLAT_SHARE * n;
+}
 
 /** Solver with reusable arrays, for callers that solve a sequence of programs. */
 export interface Solver {

@@ -1,5 +1,5 @@
 import { assert, KernelFault } from '../assert.js';
-import { computeNormalQuantile } from './normal-quantile.js';
+import { computeNormalQuantile } from './normal-distribution.js';
 
 /** Key of a stream of random numbers. Equal keys give equal numbers on every machine, in any order of use. */
 export interface RandomKey {

@@ -1,5 +1,4 @@
-import { factorCholesky } from '../algebra/cholesky.js';
-import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
+import { factorCholesky, solveLower, solveLowerTransposed } from '../algebra/linear-systems.js';
 import { assert } from '../assert.js';
 
 /** Maximum number of pair steps per asset before the search switches to the exact solve. */

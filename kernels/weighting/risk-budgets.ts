@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { DenseAlgebra } from '../optimisation/factors/algebra.js';
 import { createCurvature } from '../optimisation/factors/curvature.js';
-import { computeMetricDiagonal, multiplyMetric, type Metric } from '../optimisation/program/metric.js';
+import { computeMetricDiagonal, type Metric, multiplyMetric } from '../optimisation/program/metric.js';
 
 /** Maximum number of Newton steps; five to seven are usual. */
 const NEWTON_MAX = 50;

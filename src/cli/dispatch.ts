@@ -1,9 +1,244 @@
-import { suggestName } from '#base/text/nearest-name.js';
-import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
-import type { Completion, Completions } from './completion.js';
-import { formatJobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
-import { JOB_COMMANDS } from './job-commands/table.js';
-import { VIEW_COMMANDS } from './view-commands/table.js';
+import { maskUrlPasswords, removeUrlPassword } from '#base/addresses.js';
+import { suggestName } from '#base/nearest-name.js';
+import { account, batch } from './commands/accounts.js';
+import {
+  actions as indexActions,
+  attribution,
+  compare,
+  events,
+  factorRisk,
+  levels,
+  limits,
+  performance,
+  rebalancePack,
+  rebalances,
+  rolling,
+  runs,
+  termStructure,
+  totalRisk,
+  view,
+  weights,
+} from './commands/analytics.js';
+import type { Completion, Completions } from './commands/completion.js';
+import {
+  activate,
+  jobKinds,
+  jobs,
+  pauseKind,
+  putWatchlist,
+  refresh,
+  renders,
+  repair,
+  resumeKind,
+  retryJobs,
+  stores,
+  watchlists,
+} from './commands/data.js';
+import {
+  dataDifference,
+  dataVersions,
+  deleteDocument,
+  documentDifference,
+  listVersionsCommand,
+  removeIndex,
+  restoreDocument,
+  runDifference,
+} from './commands/documents.js';
+import {
+  approvals,
+  approve,
+  comment,
+  methodologyChanges,
+  procedures,
+  publishedErrors,
+  putProcedure,
+  reject,
+  showApproval,
+  showProcedure,
+  statement,
+  withdraw,
+} from './commands/governance.js';
+import { importMarket, inspectData } from './commands/import.js';
+import {
+  amend,
+  create,
+  diff,
+  explain as explainIndex,
+  list,
+  methodology,
+  plugins,
+  preview,
+  put,
+  putPlugin,
+  putStrategy,
+  restore,
+  show,
+  strategies,
+  templates,
+  versions,
+} from './commands/indices.js';
+import { formatJobCommandHelp, type JobCommand, runJobCommand } from './commands/job-command.js';
+import {
+  actions,
+  closures,
+  confirmAction,
+  deskAction,
+  deskActions,
+  fields,
+  names,
+  overridePrice,
+  overrides,
+  prices,
+  recordClosures,
+  reference,
+  rejectAction,
+  reopenAction,
+  series,
+  showClosures,
+  withdrawOverride,
+} from './commands/market.js';
+import {
+  backfillSchedule,
+  clients,
+  deliveries,
+  judgements,
+  publish,
+  publishedKeys,
+  putClient,
+  putSchedule,
+  rotateKey,
+  runSchedule,
+  schedules,
+  scheduleStatus,
+  showClient,
+  showSchedule,
+  skipSchedule,
+  waiveSchedule,
+} from './commands/publication.js';
+import { importRisk, risk, validateRisk } from './commands/risk-models.js';
+import { backtest, backtests, optimise, report, rerun, study, sweep } from './commands/runs.js';
+
+/** Commands that submit work to the service and follow it, by name. Each has its own type of result. */
+const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  import: importMarket,
+  inspect: inspectData,
+  backtest,
+  backtests,
+  rerun,
+  sweep,
+  batch,
+  account,
+  optimise,
+  study,
+  risk,
+  'import-risk': importRisk,
+  'validate-risk': validateRisk,
+  report,
+};
+
+/**
+ * Commands that show or change one resource of the service, by name. A name of two words belongs to a family of
+ * commands.
+ */
+const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  stores,
+  activate,
+  refresh,
+  repair,
+  jobs,
+  'jobs retry': retryJobs,
+  'jobs kinds': jobKinds,
+  'jobs pause': pauseKind,
+  'jobs resume': resumeKind,
+  renders,
+  'index list': list,
+  'index templates': templates,
+  'index new': create,
+  'index show': show,
+  'index put': put,
+  'index amend': amend,
+  'index diff': diff,
+  'index versions': versions,
+  'index restore': restore,
+  'index delete': removeIndex,
+  'index preview': preview,
+  'index explain': explainIndex,
+  'index methodology': methodology,
+  'index statement': statement,
+  'index changes': methodologyChanges,
+  versions: listVersionsCommand,
+  'document diff': documentDifference,
+  'document restore': restoreDocument,
+  'document delete': deleteDocument,
+  runs,
+  'run diff': runDifference,
+  levels,
+  weights,
+  rebalances,
+  attribution,
+  rolling,
+  performance,
+  view,
+  'watchlist list': watchlists,
+  'watchlist put': putWatchlist,
+  'plugin list': plugins,
+  'plugin put': putPlugin,
+  compare,
+  limits,
+  'factor-risk': factorRisk,
+  'total-risk': totalRisk,
+  'term-structure': termStructure,
+  events,
+  actions: indexActions,
+  'rebalance-pack': rebalancePack,
+  'data names': names,
+  'data prices': prices,
+  'data reference': reference,
+  'data actions': actions,
+  'data series': series,
+  'data fields': fields,
+  'data versions': dataVersions,
+  'data diff': dataDifference,
+  'strategy list': strategies,
+  'strategy put': putStrategy,
+  'schedule list': schedules,
+  'schedule put': putSchedule,
+  'schedule show': showSchedule,
+  'schedule status': scheduleStatus,
+  'schedule run': runSchedule,
+  'schedule skip': skipSchedule,
+  'schedule waive': waiveSchedule,
+  'schedule backfill': backfillSchedule,
+  'schedule judgements': judgements,
+  'client list': clients,
+  'client show': showClient,
+  'client put': putClient,
+  'client deliveries': deliveries,
+  'action list': deskActions,
+  'action show': deskAction,
+  'action confirm': confirmAction,
+  'action reject': rejectAction,
+  'action reopen': reopenAction,
+  'approval list': approvals,
+  'approval show': showApproval,
+  'approval approve': approve,
+  'approval reject': reject,
+  'approval withdraw': withdraw,
+  'approval comment': comment,
+  publish,
+  'override list': overrides,
+  'override put': overridePrice,
+  'override withdraw': withdrawOverride,
+  'closure list': closures,
+  'closure show': showClosures,
+  'closure put': recordClosures,
+  'procedure list': procedures,
+  'procedure show': showProcedure,
+  'procedure put': putProcedure,
+  'publication errors': publishedErrors,
+  'publication keys': publishedKeys,
+  'publication rotate': rotateKey,
+};
 
 /** Command with its summary and its code. The code is loaded when the command runs. */
 interface Command {
@@ -19,123 +254,123 @@ const SERVICE_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = { ...JOB
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: {
     summary: 'Run the service until it is stopped.',
-    run: async (argv, environment) => (await import('./serve.js')).serve(argv, environment),
+    run: async (argv, environment) => (await import('./commands/serve.js')).serve(argv, environment),
   },
   worker: {
     summary: 'Run heavy jobs for the services of a database until it is stopped.',
-    run: async (argv, environment) => (await import('./serve.js')).runWorker(argv, environment),
+    run: async (argv, environment) => (await import('./commands/serve.js')).runWorker(argv, environment),
   },
   config: {
     summary: 'Show every setting, its value and the source of that value.',
-    run: async (argv, environment) => (await import('./config.js')).printConfig(argv, environment),
+    run: async (argv, environment) => (await import('./settings/settings.js')).printConfig(argv, environment),
   },
   keys: {
     summary: 'Create, list and revoke API keys.',
-    help: async () => (await import('./keys.js')).KEYS_HELP,
-    run: async (argv, environment) => (await import('./keys.js')).runKeys(argv, environment),
+    help: async () => (await import('./commands/keys.js')).KEYS_HELP,
+    run: async (argv, environment) => (await import('./commands/keys.js')).runKeys(argv, environment),
   },
   backup: {
     summary: 'Copy a home, even while a service runs on it.',
-    help: async () => (await import('./backup.js')).BACKUP_HELP,
-    run: async (argv, environment) => (await import('./backup.js')).backUp(argv, environment),
+    help: async () => (await import('./commands/home.js')).BACKUP_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).backUp(argv, environment),
   },
   restore: {
     summary: 'Replace a home by a backup.',
-    help: async () => (await import('./restore.js')).RESTORE_HELP,
-    run: async (argv, environment) => (await import('./restore.js')).restore(argv, environment),
+    help: async () => (await import('./commands/home.js')).RESTORE_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).restore(argv, environment),
   },
   verify: {
     summary: 'Verify the checksums of a home or a backup.',
-    help: async () => (await import('./verify.js')).VERIFY_HELP,
-    run: async (argv, environment) => (await import('./verify.js')).verify(argv, environment),
+    help: async () => (await import('./commands/home.js')).VERIFY_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).verify(argv, environment),
   },
   'verify-published': {
     summary: 'Verify the hash chain and the signatures of a published log.',
-    help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
-    run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
+    help: async () => (await import('./commands/logs.js')).VERIFY_PUBLISHED_HELP,
+    run: async (argv) => (await import('./commands/logs.js')).verifyPublished(argv),
   },
   'verify-batch': {
     summary: 'Verify the results of a batch of accounts without the solver.',
-    help: async () => (await import('./verify-batch.js')).VERIFY_BATCH_HELP,
-    run: async (argv) => (await import('./verify-batch.js')).verifyBatch(argv),
+    help: async () => (await import('./commands/verify-batch.js')).VERIFY_BATCH_HELP,
+    run: async (argv) => (await import('./commands/verify-batch.js')).verifyBatch(argv),
   },
   'verify-bundle': {
     summary: 'Recompute the published closes of a bundle from its inputs.',
-    help: async () => (await import('./verify-bundle.js')).VERIFY_BUNDLE_HELP,
-    run: async (argv) => (await import('./verify-bundle.js')).verifyBundle(argv),
+    help: async () => (await import('./commands/verify-bundle.js')).VERIFY_BUNDLE_HELP,
+    run: async (argv) => (await import('./commands/verify-bundle.js')).verifyBundle(argv),
   },
   audit: {
     summary: 'Export or check the audit log; list the data warnings of a data store.',
-    help: async () => (await import('./audit.js')).AUDIT_HELP,
-    run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
+    help: async () => (await import('./commands/logs.js')).AUDIT_HELP,
+    run: async (argv, environment) => (await import('./commands/logs.js')).audit(argv, environment),
   },
   published: {
     summary: 'Write the published log of an index for verify-published.',
-    help: async () => (await import('./published.js')).PUBLISHED_HELP,
-    run: async (argv, environment) => (await import('./published.js')).publish(argv, environment),
+    help: async () => (await import('./commands/logs.js')).PUBLISHED_HELP,
+    run: async (argv, environment) => (await import('./commands/logs.js')).publish(argv, environment),
   },
   bundle: {
     summary: 'Write all inputs of the published closes of an index for verify-bundle.',
-    help: async () => (await import('./bundle.js')).BUNDLE_HELP,
-    run: async (argv, environment) => (await import('./bundle.js')).runBundle(argv, environment),
+    help: async () => (await import('./commands/logs.js')).BUNDLE_HELP,
+    run: async (argv, environment) => (await import('./commands/logs.js')).runBundle(argv, environment),
   },
   migrate: {
     summary: 'Create the tables of a database, or migrate them to this version.',
-    help: async () => (await import('./migrate.js')).MIGRATE_HELP,
-    run: async (argv, environment) => (await import('./migrate.js')).migrate(argv, environment),
+    help: async () => (await import('./commands/database.js')).MIGRATE_HELP,
+    run: async (argv, environment) => (await import('./commands/database.js')).migrate(argv, environment),
   },
   nodes: {
     summary: 'List the processes that use a database.',
-    help: async () => (await import('./nodes.js')).NODES_HELP,
-    run: async (argv, environment) => (await import('./nodes.js')).runNodes(argv, environment),
+    help: async () => (await import('./commands/database.js')).NODES_HELP,
+    run: async (argv, environment) => (await import('./commands/database.js')).runNodes(argv, environment),
   },
   copy: {
     summary: 'Copy the documents of a home into a database, or back.',
-    help: async () => (await import('./copy.js')).COPY_HELP,
-    run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
+    help: async () => (await import('./commands/home.js')).COPY_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).copy(argv, environment),
   },
   adopt: {
     summary: 'Set which database owns a results storage.',
-    help: async () => (await import('./adopt.js')).ADOPT_HELP,
-    run: async (argv, environment) => (await import('./adopt.js')).adopt(argv, environment),
+    help: async () => (await import('./commands/home.js')).ADOPT_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).adopt(argv, environment),
   },
   doctor: {
     summary: 'Check if a service can run on this machine and home.',
-    help: async () => (await import('./doctor.js')).DOCTOR_HELP,
-    run: async (argv, environment) => (await import('./doctor.js')).runDoctor(argv, environment),
+    help: async () => (await import('./commands/doctor.js')).DOCTOR_HELP,
+    run: async (argv, environment) => (await import('./commands/doctor.js')).runDoctor(argv, environment),
   },
   calendars: {
     summary: 'List the exchange calendars, or compare them with a reference.',
-    help: async () => (await import('./calendars.js')).CALENDARS_HELP,
-    run: async (argv) => (await import('./calendars.js')).runCalendars(argv),
+    help: async () => (await import('./commands/calendars.js')).CALENDARS_HELP,
+    run: async (argv) => (await import('./commands/calendars.js')).runCalendars(argv),
   },
   export: {
     summary: 'Write a table of a run as a file: CSV, Excel, Parquet, Arrow or JSON.',
-    help: async () => (await import('./export.js')).EXPORT_HELP,
-    run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
+    help: async () => (await import('./commands/export.js')).EXPORT_HELP,
+    run: async (argv, environment) => (await import('./commands/export.js')).exportTable(argv, environment),
   },
   sql: {
     summary: 'Query runs, prices and reference data by SQL, once or in a shell.',
-    help: async () => (await import('./sql.js')).SQL_HELP,
-    run: async (argv, environment) => (await import('./sql.js')).runSql(argv, environment),
+    help: async () => (await import('./commands/sql.js')).SQL_HELP,
+    run: async (argv, environment) => (await import('./commands/sql.js')).runSql(argv, environment),
   },
   mcp: {
     summary: 'Serve the tools of a service to an agent over standard input and output.',
-    help: async () => (await import('./mcp.js')).MCP_HELP,
-    run: async (argv, environment) => (await import('./mcp.js')).runMcp(argv, environment),
+    help: async () => (await import('./commands/mcp.js')).MCP_HELP,
+    run: async (argv, environment) => (await import('./commands/mcp.js')).runMcp(argv, environment),
   },
   completion: {
     summary: 'Print a script that makes bash, zsh or fish complete commands, flags and values.',
-    help: async () => (await import('./completion.js')).COMPLETION_HELP,
+    help: async () => (await import('./commands/completion.js')).COMPLETION_HELP,
     run: async (argv, environment) =>
       argv[0] === 'ids'
-        ? (await import('./completion-ids.js')).runCompletionIds(argv.slice(1), environment)
-        : (await import('./completion.js')).runCompletion(argv, await listCompletions()),
+        ? (await import('./commands/stored-ids.js')).runCompletionIds(argv.slice(1), environment)
+        : (await import('./commands/completion.js')).runCompletion(argv, await listCompletions()),
   },
   demo: {
     summary: 'Demonstrate the main tasks on a generated market, and continue to serve it.',
-    help: async () => (await import('./demo.js')).DEMO_HELP,
-    run: async (argv, environment) => (await import('./demo.js')).runDemo(argv, environment),
+    help: async () => (await import('./commands/demo.js')).DEMO_HELP,
+    run: async (argv, environment) => (await import('./commands/demo.js')).runDemo(argv, environment),
   },
   bench: {
     summary: 'Measure the speed of this machine or of a running service.',
@@ -150,7 +385,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
         help: () => Promise.resolve(formatJobCommandHelp(name, command)),
         run: async (argv, environment) =>
           name === 'batch' && argv[0] === 'template'
-            ? (await import('./batch-template.js')).runBatchTemplate(argv.slice(1))
+            ? (await import('./commands/batch-template.js')).runBatchTemplate(argv.slice(1))
             : runJobCommand(name, command, argv, environment),
       },
     ]),
@@ -218,11 +453,11 @@ function exitOnClosedPipe(name: string): void {
  */
 async function explain(failure: unknown): Promise<number> {
   const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
-  const { UsageError } = await import('./usage-error.js');
+  const { UsageError } = await import('./usage.js');
   if (failure instanceof StartRefusal) return printFailure(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return printFailure(EXIT_USAGE, failure.message);
   // The database or object store was unavailable during the start. The supervisor should try again.
-  const { isUnavailable } = await import('#domain/refusals/refusal.js');
+  const { isUnavailable } = await import('#domain/base/refusals.js');
   if (isUnavailable(failure)) return printFailure(EXIT_TEMPORARY, failure.message);
   return printFailure(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
@@ -231,10 +466,10 @@ async function explain(failure: unknown): Promise<number> {
 async function listCompletions(): Promise<Completions> {
   const [{ deriveCompletionFromHelp, deriveCompletion }, { listSettingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
     await Promise.all([
-      import('./completion.js'),
-      import('./settings.js'),
-      import('./export.js'),
-      import('./audit.js'),
+      import('./commands/completion.js'),
+      import('./settings/settings.js'),
+      import('./commands/export.js'),
+      import('./commands/logs.js'),
     ]);
   const commonFlags = ['url', 'home', 'data-roots', 'out', 'json'] as const;
   const completions: Completions = {
@@ -265,7 +500,7 @@ function formatHelp(names: readonly string[]): string {
 
 async function formatCommandHelp(name: string, { summary, help }: Command): Promise<string> {
   if (help !== undefined) return help();
-  const { formatSettingsHelp } = await import('./settings.js');
+  const { formatSettingsHelp } = await import('./settings/settings.js');
   return `divisor ${name}: ${summary}\n\nSettings. A flag has priority over the environment variable, and both have priority over the default:\n\n${formatSettingsHelp()}`;
 }
 

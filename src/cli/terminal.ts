@@ -1,3 +1,11 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { AnyJob } from '#clients/typescript/divisor.js';
+import { UsageError } from './usage.js';
+
 /** Output of the command line. It has aligned tables and, on a terminal, a progress line that is redrawn. */
 
 export interface Screen {
@@ -119,4 +127,162 @@ export function formatDuration(seconds: number): string {
   const minutes = Math.floor(wholeSeconds / 60);
   if (minutes < 60) return `${minutes} min ${String(wholeSeconds % 60).padStart(2, '0')} s`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+}
+
+/** Output that shows the progress of a job. */
+export interface JobScreen {
+  /** True if a program reads the output. The output is then one JSON object per line. */
+  readonly asJson: boolean;
+  status(job: AnyJob): void;
+  /** Shows that the command waits, until the response arrives. */
+  waiting<T>(answer: Promise<T>): Promise<T>;
+  line(record: object): void;
+  /** Reports success. If `outPath` is given, it is the file with the result. */
+  done(outPath: string | undefined): void;
+  /** Removes the progress line of work that produced no result. */
+  abandon(): void;
+}
+
+/** Interval in ms between updates of the elapsed time on a terminal. */
+const TICK_MS = 1000;
+
+/** Interval in ms between lines with the elapsed time on a pipe. */
+const PIPE_TICK_MS = 10_000;
+
+/** Output format that the flags select. */
+export interface OutputFormat {
+  readonly json: boolean;
+  /** True for CSV. The table is then the only output. */
+  readonly csv: boolean;
+}
+
+/** Creates a screen. On a terminal, it redraws one line. For a program, it prints every change once. */
+export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
+  const screen = openScreen(process.stdout);
+  const isJson = json || csv || !screen.isTerminal;
+  const writeLine = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
+  if (isJson)
+    return {
+      asJson: isJson,
+      status: csv ? () => {} : createChangeFilter(writeLine),
+      waiting: reportWaiting(name),
+      line: writeLine,
+      done: () => {},
+      abandon: () => {},
+    };
+  const { progress, waited, done, abandon } = startStep(screen, name);
+  return {
+    asJson: isJson,
+    status: (job) => progress(job.progress, job.message),
+    async waiting(answer) {
+      const timer = setInterval(waited, TICK_MS);
+      try {
+        return await answer;
+      } finally {
+        clearInterval(timer);
+      }
+    },
+    line: writeLine,
+    done: (outPath) => done(outPath === undefined ? 'done' : `written to ${outPath}`),
+    abandon,
+  };
+}
+
+/** On a pipe, reports at intervals that the response has not arrived yet. Writes to standard error. */
+const reportWaiting =
+  (name: string): JobScreen['waiting'] =>
+  async (answer) => {
+    const startMs = Date.now();
+    const reportElapsedTime = () => {
+      const seconds = Math.round((Date.now() - startMs) / 1000);
+      process.stderr.write(`divisor ${name}: still waiting for the response after ${seconds} s\n`);
+    };
+    const timer = setInterval(reportElapsedTime, PIPE_TICK_MS);
+    try {
+      return await answer;
+    } finally {
+      clearInterval(timer);
+    }
+  };
+
+function createChangeFilter(line: (record: object) => void): (job: AnyJob) => void {
+  let lastLine = '';
+  return ({ job_id, status, progress, message }) => {
+    const record = { event: 'status', job_id, status, progress, message };
+    const text = JSON.stringify(record);
+    if (text !== lastLine) line(record);
+    lastLine = text;
+  };
+}
+
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+export type StopSignal = keyof typeof SIGNAL_NUMBERS;
+
+/**
+ * Time in ms within which a second signal counts as the same request. npm and npx pass on the Ctrl-C that the terminal
+ * has already sent to the command. A person who presses twice takes longer.
+ */
+const SAME_REQUEST_MS = 1_000;
+
+/**
+ * Calls `onRequest` at the first of the signals. If another signal arrives after {@link SAME_REQUEST_MS}, the process
+ * ends at once with 128 + its number.
+ * @param now monotonic clock in milliseconds
+ * @returns a function that stops listening
+ */
+export function onStopRequest(
+  signals: readonly StopSignal[],
+  onRequest: (signal: StopSignal) => void,
+  now: () => number = () => performance.now(),
+): () => void {
+  let firstRequestMs: number | undefined;
+  const listen = (signal: StopSignal) => {
+    if (firstRequestMs === undefined) {
+      firstRequestMs = now();
+      onRequest(signal);
+    } else if (now() - firstRequestMs > SAME_REQUEST_MS) {
+      process.exit(128 + SIGNAL_NUMBERS[signal]);
+    }
+  };
+  for (const signal of signals) process.on(signal, listen);
+  return () => {
+    for (const signal of signals) process.off(signal, listen);
+  };
+}
+
+/**
+ * Writes a file as a whole: first under a temporary name of this process, then renamed. A reader always sees the
+ * previous file or the complete new file, even if several processes write or one crashes.
+ * @returns number of bytes
+ * @throws UsageError if the folder is absent or cannot be written
+ */
+export async function writeWhole(
+  path: string,
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<number> {
+  const part = `${path}.${process.pid}.part`;
+  const file = createWriteStream(part);
+  try {
+    await pipeline(Readable.from(bytes), file);
+    await rename(part, path);
+  } catch (failure) {
+    await rm(part, { force: true }).catch(() => {}); // the failure of the write is reported, not that of the cleanup
+    throw explainUnwritable(path, failure) ?? failure;
+  }
+  return file.bytesWritten;
+}
+
+/** Reasons why a new file cannot be created in a folder, by system error code. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'is not a folder',
+  EACCES: 'cannot be written by this user',
+  EROFS: 'is on a read-only disk',
+};
+
+function explainUnwritable(path: string, failure: unknown): UsageError | undefined {
+  const code = failure instanceof Error && 'code' in failure ? String(failure.code) : '';
+  const reason = REASONS[code];
+  return reason === undefined ? undefined : new UsageError(`${path} cannot be written: ${dirname(path)} ${reason}`);
 }

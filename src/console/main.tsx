@@ -1,11 +1,9 @@
 import { render } from 'preact';
 import { Shell } from './shell/shell.js';
-import { replaceInvalidLanguage } from './state/language.js';
+import { replaceInvalidLanguage, startPrinting, startTheme } from './state/appearance.js';
 import { startLive } from './state/live.js';
 import { followLinks } from './state/location.js';
-import { watchPrincipal } from './state/principal.js';
-import { startPrinting } from './state/printing.js';
-import { startTheme } from './state/theme.js';
+import { watchPrincipal } from './state/service.js';
 import './style/tokens.css';
 import './style/base.css';
 import './style/print.css';

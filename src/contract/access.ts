@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { VERSIONED_KINDS } from '#domain/documents/version-document.js';
-import { Id } from '#domain/schema/shape.js';
-import { defineRoutes } from './route.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { VERSIONED_KINDS } from '#domain/definition/versions.js';
+import { defineRoutes, SCOPES } from './route.js';
 
 const SHARED_MAX = 100;
 /** Maximum length of `sub:` followed by the subject of a token. */
@@ -77,5 +76,25 @@ export const accessRoutes = defineRoutes({
     body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
     success: { status: 200, description: 'The access list as stored.', schema: DocumentAccess },
     errors: missingNames,
+  },
+});
+
+export const PrincipalView = defineObject(() => ({
+  key_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
+  scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
+})).meta({ id: 'PrincipalView' });
+
+export const principalRoutes = defineRoutes({
+  getPrincipal: {
+    method: 'GET',
+    path: '/principal',
+    scope: 'read',
+    tag: 'service',
+    summary: 'Returns the caller and the permissions of its key.',
+    success: { status: 200, description: 'The key.', schema: PrincipalView },
+    errors: [],
   },
 });

@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
+import { AssetIdentifier, defineObject, IsoDate } from '#domain/base/schema.js';
 import {
   ActionDecision,
   ActionSource,
   ActionTerms,
   AffectedIndex,
-  DeskActionEffect,
   DESK_STATES,
-} from '#domain/corporate-actions/action-desk.js';
-import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
-import { createCommentSchema } from './comment.js';
+  DeskActionEffect,
+} from '#domain/definition/action-desk.js';
+import { createCommentSchema } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const LISTED_MAX = 1000;

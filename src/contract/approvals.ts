@@ -1,13 +1,7 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import {
-  Approval,
-  APPROVAL_ACTION_NAMES,
-  APPROVAL_ACTIONS,
-  APPROVAL_STATES,
-} from '#domain/approvals/approval-document.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
-import { createCommentSchema } from './comment.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { Approval, APPROVAL_ACTION_NAMES, APPROVAL_ACTIONS, APPROVAL_STATES } from '#domain/definition/approvals.js';
+import { createCommentSchema } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const LISTED_MAX = 500;

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { ClientBody, ClientDocument } from '#domain/delivery/client-document.js';
-import { DeliveryRecord } from '#domain/delivery/delivery-record.js';
-import { TARGET_CATALOGUE } from '#domain/delivery/target-catalogue.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
-import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { ClientBody, ClientDocument, DeliveryRecord, TARGET_CATALOGUE } from '#domain/definition/delivery.js';
+import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const RECORDS_LISTED_MAX = 260;

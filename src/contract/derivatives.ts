@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { defineRoutes } from './route.js';
 
 const defineRate = (help: string) =>

@@ -1,15 +1,54 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { Judgement } from '#domain/daily-plans/judgement-document.js';
-import { Amendment } from '#domain/documents/amendment.js';
-import { APPROVAL_ACTION_NAMES } from '#domain/approvals/approval-document.js';
-import { PriceOverride } from '#domain/documents/price-override.js';
-import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/documents/procedure-document.js';
-import { PublishedError } from '#domain/documents/published-error.js';
-import { VERSION_ACTIONS } from '#domain/documents/version-document.js';
-import { Id } from '#domain/schema/shape.js';
-import { listingQuery, purgeQuery, skippedFields } from './common.js';
-import { defineRoutes } from './route.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { isMoment, MOMENT } from '#domain/base/time.js';
+import { APPROVAL_ACTION_NAMES } from '#domain/definition/approvals.js';
+import { AUDIT_KINDS, AuditEntry, AuditHead, AuditSeal } from '#domain/definition/audit-log.js';
+import { Judgement } from '#domain/definition/daily-plan-checks.js';
+import { PriceOverride } from '#domain/definition/datasets.js';
+import { Amendment } from '#domain/definition/index-document.js';
+import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/definition/procedures.js';
+import { PublicKey, PublishedError } from '#domain/definition/publication.js';
+import { VERSION_ACTIONS } from '#domain/definition/versions.js';
+import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
+import { defineRoutes, LOG_MEDIA } from './route.js';
+
+export const AuditLog = defineObject(() => ({
+  head: AuditHead.meta({ description: 'Position and hash of the last entry. Record them outside the service.' }),
+  seals: z.array(AuditSeal).meta({
+    description: 'Signatures of the log after `after`. Each request for the log signs it up to its end.',
+  }),
+  keys: z.array(PublicKey).meta({ description: 'Keys of the signatures, oldest first.' }),
+  ...skippedFields,
+  entries: z.array(AuditEntry).meta({ description: 'Entries, in the order of the log.' }),
+})).meta({ id: 'AuditLog' });
+
+const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
+const momentText = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
+
+export const auditRoutes = defineRoutes({
+  getAudit: {
+    method: 'GET',
+    path: '/audit',
+    scope: 'audit',
+    tag: 'publication',
+    summary: 'Lists every write of a document and every publication, with author, time, request and version.',
+    description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, the response has one entry per line. A whole log ends with its signatures, as objects with the member seal.`,
+    query: defineObject(() => ({
+      start: momentText.optional().meta({ description: 'Only entries at or after this day or time.' }),
+      end: momentText.optional().meta({ description: 'Only entries at or before this day or time.' }),
+      kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
+      id: z.string().min(1).max(200).optional().meta({
+        description:
+          'Id of a document. Entries that belong to the document, such as published closes of an index, are included.',
+      }),
+      author: z.string().min(1).max(200).optional().meta({ description: 'Author of the write.' }),
+      after: z.int().min(0).default(0).meta({ description: 'Only entries with a higher number.' }),
+      limit: z.int().min(1).max(100_000).optional().meta({ description: 'Maximum number of entries. Default: all.' }),
+    })),
+    success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },
+    errors: ['INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
+  },
+});
 
 export const Procedure = defineObject(() => ({
   ...ProcedureDocument.shape,

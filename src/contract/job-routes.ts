@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { JOB_KINDS } from '#domain/jobs/job-kinds.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { BacktestJobStatus } from './analytics/run.js';
+import { defineObject } from '#domain/base/schema.js';
+import { JOB_KINDS } from '#domain/outputs/jobs.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { BacktestJobStatus } from './analytics/record.js';
 import {
   JOB_STATUS_NAMES,
   JobCollection,
@@ -16,7 +16,7 @@ import { OptimisationJobStatus } from './optimise.js';
 import { RenderJobStatus } from './reports.js';
 import { RiskModelJobStatus } from './risk-models.js';
 import { defineRoutes } from './route.js';
-import { SyncJobStatus } from './stores/refresh.js';
+import { SyncJobStatus } from './stores.js';
 
 const JobKindList = defineObject(() => ({
   kinds: z.array(JobKindState).meta({ description: 'Kinds of jobs, in a fixed order.' }),

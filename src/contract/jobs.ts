@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
-import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { ErrorDetail, skippedFields } from './common.js';
+import { defineObject } from '#domain/base/schema.js';
+import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { ErrorDetail, skippedFields } from './payloads.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;

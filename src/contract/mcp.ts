@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
+import { defineObject } from '#domain/base/schema.js';
 import { defineRoutes, type Route } from './route.js';
 
 /** Groups of tools that a client can select. Agents choose better among few tools. */

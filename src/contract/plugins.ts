@@ -1,15 +1,8 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import {
-  PluginDocument,
-  PluginInput,
-  PluginMember,
-  PluginParameter,
-  PluginValue,
-} from '#domain/documents/plugin-document.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
-import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { PluginDocument, PluginInput, PluginMember, PluginParameter, PluginValue } from '#domain/definition/plugins.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Finding, listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const { kind, source } = PluginDocument.shape;

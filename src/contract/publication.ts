@@ -1,12 +1,9 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
-import { ErrorPolicy, PublishedError } from '#domain/documents/published-error.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
-import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
-import { skippedFields } from './common.js';
-import { defineRoutes } from './route.js';
-import { RunKey, StaleState, runQuery } from './run-state.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { ErrorPolicy, PublicationEntry, PublicKey, PublishedError } from '#domain/definition/publication.js';
+import { BUNDLE_MEDIA, defineRoutes, LOG_MEDIA } from './route.js';
+import { skippedFields } from './payloads.js';
+import { RunKey, runQuery, StaleState } from './run.js';
 
 /** Maximum length of the reason for a restatement: about one paragraph, in characters. */
 const REASON_LENGTH_MAX = 2000;

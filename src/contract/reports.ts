@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { createBuiltInTemplate } from '#domain/reports/built-in.js';
-import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { Id } from '#domain/schema/shape.js';
-import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { createBuiltInTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
+import { Finding, listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
-import { RunKey } from './run-state.js';
+import { RunKey } from './run.js';
 
 /**
  * Maximum number of indices in a report. A desk's watchlist has about this size. With two pages per index, the report

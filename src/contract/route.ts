@@ -1,6 +1,9 @@
-import type { z } from 'zod';
-import type { ErrorCode } from '#domain/refusals/refusal.js';
-import type { RunViewTerms } from '#domain/run-views/terms.js';
+import { z } from 'zod';
+import type { ErrorCode } from '#domain/base/refusals.js';
+import { Id } from '#domain/base/schema.js';
+import type { RunViewTerms } from '#domain/definition/runs.js';
+import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
 
 /** Scopes that API keys can have. Routes with the scope `open` need no key. */
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admin'] as const;
@@ -109,4 +112,118 @@ export interface Success {
 /** Returns a table of routes by operation id. Its literal types are preserved. */
 export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
   return table;
+}
+
+/** Default media type of all routes. */
+export const JSON_TYPE = 'application/json';
+
+/** Media types of tables as files. */
+export const FILE_MEDIA: readonly string[] = Object.values(EXPORT_FORMATS)
+  .map(({ media }) => media as string)
+  .filter((media) => media !== JSON_TYPE);
+
+/** Media type of a log with one JSON object per line. */
+export const LOG_MEDIA = 'application/x-ndjson';
+
+/**
+ * Media type of a calendar file.
+ * @source RFC 5545
+ */
+export const CALENDAR_MEDIA = 'text/calendar';
+
+/** Media types of a guide page as HTML and as Markdown. */
+export const PAGE_MEDIA = 'text/html';
+export const MARKDOWN_MEDIA = 'text/markdown';
+
+/**
+ * Media types by their name in the query parameter `format`. Browsers and spreadsheets use it, because they cannot send
+ * an Accept header.
+ */
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
+  [LOG_MEDIA]: 'ndjson',
+  [CALENDAR_MEDIA]: 'ics',
+  [PAGE_MEDIA]: 'html',
+  [MARKDOWN_MEDIA]: 'md',
+};
+
+/** Returns the media types of a route's responses, JSON first. Returns none if the handler chooses the media type. */
+export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
+  return schema === undefined ? media : [JSON_TYPE, ...media];
+}
+
+/**
+ * Returns the media types of a route by their name in `format`. Returns none if the route has only one media type, or
+ * if it declares `format` itself.
+ */
+export function getFormats(route: Route): ReadonlyMap<string, string> {
+  const offeredTypes = listMediaTypes(route);
+  if (offeredTypes.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
+  return new Map(offeredTypes.map((media) => [getFormatName(media), media]));
+}
+
+/** Returns the query parameter that selects the format. */
+function createFormatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
+  const [first, ...others] = formats.keys();
+  return z
+    .enum([first!, ...others])
+    .optional()
+    .meta({ description: 'Format of the response. It replaces `Accept`.' });
+}
+
+function getFormatName(media: string): string {
+  const name = FORMAT_NAMES[media];
+  if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
+  return name;
+}
+
+/** Media type of the bundle of a published index. */
+export const BUNDLE_MEDIA = 'application/x-tar';
+
+const callback = z
+  .url({ error: 'must be an http or https URL, for example https://desk.example/ended' })
+  .max(2000)
+  .optional()
+  .meta({
+    description:
+      'URL that is notified when a job of this request ends. It must be an http or https URL on a host that the operator allows.',
+  });
+
+const storeId = Id.optional().meta({
+  description:
+    'Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.',
+});
+
+/** Errors of a route whose request names a data store. */
+export const STORE_ERRORS = [
+  'STORE_NOT_FOUND',
+  'STORE_LOADING',
+  'DOCUMENT_UNREADABLE',
+  'NOT_SUPPORTED',
+] as const satisfies readonly ErrorCode[];
+
+const priority = z.enum(JOB_PRIORITIES).optional().meta({
+  description:
+    'Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.',
+});
+
+/** Returns true for a route that starts jobs. Such a route accepts a callback and a priority. */
+export function startsJobs({ success, startsJobs: isStarting = false }: Route): boolean {
+  return success.status === 202 || isStarting;
+}
+
+/**
+ * Returns the query schema of a route. It includes the common parameters of routes that start jobs, use a data store,
+ * or respond in several formats.
+ */
+export function defineQuery(route: Route): z.ZodObject | undefined {
+  const formats = getFormats(route);
+  const commonFields = {
+    ...(startsJobs(route) ? { callback, priority } : {}),
+    ...(route.onStore === 'query' ? { store_id: storeId } : {}),
+    ...(formats.size === 0 ? {} : { format: createFormatQuery(formats) }),
+  };
+  return Object.keys(commonFields).length === 0
+    ? route.query
+    : (route.query ?? z.strictObject({})).extend(commonFields);
 }

@@ -1,14 +1,17 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { CHECK_CATALOGUE, CHECK_NAMES } from '#domain/daily-plans/check-catalogue.js';
-import { ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
-import { Judgement } from '#domain/daily-plans/judgement-document.js';
-import { ScheduleBody, ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
-import { STEP_CATALOGUE, STEP_TYPES } from '#domain/daily-plans/step-catalogue.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Id, IsoDate } from '#domain/schema/shape.js';
+import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { CHECK_CATALOGUE, CHECK_NAMES, Judgement } from '#domain/definition/daily-plan-checks.js';
+import {
+  ScheduleBody,
+  ScheduleDay,
+  ScheduleDaySummary,
+  ScheduleDocument,
+  STEP_CATALOGUE,
+  STEP_TYPES,
+} from '#domain/outputs/daily-plans.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { Deliveries } from './clients.js';
-import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 /** Maximum length of the reason for a decision: about one paragraph, in characters. */

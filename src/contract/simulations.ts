@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { SIMULATION_METHODS, SimulationRequest } from '#domain/simulation/simulation.js';
-import { Id } from '#domain/schema/shape.js';
-import { TableFrame } from './common.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { SIMULATION_METHODS, SimulationRequest } from '#domain/analytics/simulation.js';
+import { TableFrame } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
-import { runQuery } from './run-state.js';
+import { runQuery } from './run.js';
 
 export const Distribution = defineObject(() => ({
   mean: z.number(),

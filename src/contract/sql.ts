@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { SQL_VIEWS } from '#domain/sql/views.js';
+import { defineObject } from '#domain/base/schema.js';
+import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { defineRoutes } from './route.js';
 
 /** Formats of a query result. The first format is the default. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { Id } from '#domain/schema/shape.js';
-import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './common.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { StrategyDocument } from '#domain/definition/strategies.js';
+import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 export const SavedStrategy = defineObject(() => ({

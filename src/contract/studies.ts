@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Id } from '#domain/schema/shape.js';
-import { ErrorDetail } from './common.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { ErrorDetail } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { OptimisationRunRequest } from './optimise.js';
 import { defineRoutes } from './route.js';

@@ -1,16 +1,14 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { OVERFITTING_RATINGS } from '#domain/sweeps/overfitting-rating.js';
-import { FOLD_RANKINGS, RANKING_NAMES } from '#domain/sweeps/rankings.js';
-import { SweepRequest } from '#domain/sweeps/sweep-request.js';
-import { Id } from '#domain/schema/shape.js';
-import { BacktestMetrics } from './analytics/metrics.js';
-import { ErrorDetail } from './common.js';
+import { defineObject, Id } from '#domain/base/schema.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { OVERFITTING_RATINGS } from '#domain/studies/overfitting.js';
+import { FOLD_RANKINGS, RANKING_NAMES, SweepRequest } from '#domain/studies/sweep.js';
+import { BacktestMetrics } from './analytics/record.js';
+import { ErrorDetail } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { Distribution } from './simulations.js';
 import { defineRoutes } from './route.js';
-import { asKnownErrors } from './stores/data-versions.js';
+import { asKnownErrors } from './stores.js';
 
 const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { AssetIdentifier, Id } from '#domain/schema/shape.js';
-import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { AssetIdentifier, defineObject, Id } from '#domain/base/schema.js';
+import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 /** Maximum number of securities in a watchlist. */

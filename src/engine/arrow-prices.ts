@@ -1,7 +1,6 @@
 import { DataType, tableFromIPC, type Table, type Vector } from 'apache-arrow';
-import type { ContentRows } from '#market/sources/content-rows.js';
-import { Instant, type Cell } from '#market/formats/cells.js';
-import { assertTimeZone, createDayReader, isUtc } from '#market/formats/time-zones.js';
+import type { ContentRows } from '#market/read/content-rows.js';
+import { assertTimeZone, type Cell, createDayReader, Instant, isUtc } from '#market/formats/cells.js';
 import type { Problems } from '#market/tables/problems.js';
 
 /**

@@ -1,23 +1,37 @@
 import { createHash } from 'node:crypto';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import { toPlannedModel, listUsedModels, type PlannedModel } from '#domain/documents/used-models.js';
+import {
+  type BacktestPlan,
+  listUsedModels,
+  type PlannedModel,
+  toPlannedModel,
+} from '#domain/definition/backtest-plan.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/definition/index-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { compareText, type Finding } from '#domain/refusals/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { packModel } from '#domain/risk/imported/pack-model.js';
-import { readModelBody } from '#domain/risk/imported/read-model-body.js';
-import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
-import { openStoredModel } from '#domain/risk/open-stored-model.js';
-import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
-import { RiskModelRequest, toServedDiagnostics } from '#domain/risk/risk-model-document.js';
-import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
-import { assertHasDates, assertOrder } from '#domain/schema/assert-order.js';
-import { checkShape } from '#domain/schema/shape.js';
+import { compareText, type Finding } from '#domain/base/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { packModel } from '#domain/risk/imported-models.js';
+import { readModelBody } from '#domain/risk/model-tables.js';
+import {
+  listSettingsRead,
+  type RiskMeasureModel,
+  RiskModelRequest,
+  toServedDiagnostics,
+} from '#domain/risk/risk-models.js';
+import {
+  computeVolatilities,
+  openPackedMatrix,
+  openStoredModel,
+  packUpper,
+  type StoredModel,
+  type StoredModels,
+  unpackRow,
+} from '#domain/risk/stored-models.js';
+import { assertHasDates, assertOrder } from '#domain/base/requested-dates.js';
+import { checkShape } from '#domain/base/schema.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { createProblems } from '#market/tables/problems.js';
-import { prepareEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
+import { type EstimateUniverse, prepareEstimate } from '#views/risk-estimate.js';
 import type * as Api from './api.js';
 
 /** Terms of an index that risk estimates use. */

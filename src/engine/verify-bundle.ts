@@ -1,27 +1,100 @@
-import { decodeUtf8 } from '#base/text/utf8.js';
 import { createHash } from 'node:crypto';
+import { decodeUtf8 } from '#base/bytes.js';
+import { compareText } from '#domain/base/findings.js';
+import type { DatedMarkets } from '#domain/books/composer.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import {
   BUNDLE_FILES,
   BundleCalendar,
+  BundledVersions,
+  type BundleFile,
   BundleKeys,
   BundleManifest,
+  createModelFileName,
+  KNOWN_FILE,
   MANIFEST_FILE,
-  type BundleFile,
-} from '#domain/documents/bundle-document.js';
-import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
+  type PublicationEntry,
+  type PublicKey,
+} from '#domain/definition/publication.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { computeFileBytes } from '#domain/risk/estimation.js';
+import { openPackedMatrix, openStoredModel, type StoredModels } from '#domain/risk/stored-models.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { createLogCheck } from '#store/publication/log-check.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
-import { findDifferingKeys, computeInputDigests } from '#views/bundle/input-digests.js';
-import { decodeSlice } from '#views/bundle/market-slice.js';
-import { findDifferingCloses, recomputeCloses } from '#views/bundle/recompute.js';
+import { createDatedMarkets, unpackChange } from '#market/content/versions.js';
+import { computeStatementHash, createLogCheck } from '#store/history/log-check.js';
+import { computeInputDigests, decodeSlice, findDifferingKeys } from '#views/bundle/inputs.js';
 import { readTar } from '#views/bundle/tar.js';
+import { findDifferingCloses, recomputeCloses } from '#views/closes.js';
 import type * as Api from './api.js';
-import { openPlanInputs } from './bundle-inputs.js';
 import { readPackageVersion } from './version.js';
+
+type Files = ReadonlyMap<string, Uint8Array>;
+
+/** Inputs of a plan other than the market and its calendars. */
+export interface PlanInputs {
+  readonly models: StoredModels;
+  readonly known: DatedMarkets | undefined;
+}
+
+/**
+ * Opens the stored risk models and earlier contents of a bundle. Loads the sandbox if the plan has plug-ins.
+ * @throws Error if a file is missing or differs from the hash in the plan
+ */
+async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
+  if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
+  return { models: openModels(plan, files), known: selectKnownMarkets(plan, market, files) };
+}
+
+function getFile(files: Files, name: string): Uint8Array {
+  const bytes = files.get(name);
+  if (bytes === undefined) throw new Error(`the file ${name} is missing`);
+  return bytes;
+}
+
+function openModels({ models: plannedModels = {} }: BacktestPlan, files: Files): StoredModels {
+  const ids = Object.keys(plannedModels).toSorted(compareText);
+  const models = new Map(
+    ids.map((id, place) => {
+      const { asset_ids: names, observed_end: observedEnd, covariance, dates } = plannedModels[id]!;
+      const bytes = getFile(files, createModelFileName(place)).slice();
+      if (!listHashes(bytes, names.length).includes(covariance))
+        throw new Error(`${createModelFileName(place)} is not the covariance of the risk model ${id}`);
+      const numbers = new Float64Array(bytes.buffer);
+      const readMatrix = () => openPackedMatrix(numbers, names.length);
+      return [id, openStoredModel(id, { names, observedEnd, dates, matrix: readMatrix, numbers: () => numbers })];
+    }),
+  );
+  return (id) => {
+    const model = models.get(id);
+    if (model === undefined) throw new Error(`the plan has no risk model ${id}`);
+    return model;
+  };
+}
+
+/**
+ * Returns the two valid hashes of a matrix. One applies if the matrix is stored in one file, the other if it is stored
+ * in one file per part.
+ */
+function listHashes(bytes: Uint8Array, assetCount: number): string[] {
+  let offset = 0;
+  const files = computeFileBytes(assetCount).map((length) => bytes.subarray(offset, (offset += length)));
+  return [computeInputsSha256(bytes), computeInputsSha256(files.map(computeInputsSha256).join(''))];
+}
+
+const computeInputsSha256 = (content: Uint8Array | string): string =>
+  createHash('sha256').update(content).digest('hex');
+
+function selectKnownMarkets({ request }: BacktestPlan, market: MarketData, files: Files): DatedMarkets | undefined {
+  if (request.as_known === undefined) return undefined;
+  const text = decodeUtf8(getFile(files, KNOWN_FILE));
+  const { known_on: knownOn, earlier } = BundledVersions.parse(JSON.parse(text));
+  return createDatedMarkets(market, {
+    knownOn,
+    earlier: earlier.map(({ known_on: on, file }) => ({ knownOn: on, change: unpackChange(getFile(files, file)) })),
+  });
+}
 
 /** Returns true if a key signed the 32 bytes of a hash. Returns null if this platform cannot verify signatures. */
 export type SignatureCheck = (
@@ -86,8 +159,6 @@ const computeSha256 = (bytes: Uint8Array): string => createHash('sha256').update
 
 /** Files for which the manifest also lists a digest per security and per date. */
 const INPUTS: ReadonlySet<string> = new Set(['market.arrow', 'tables.json'] satisfies BundleFile[]);
-
-type Files = ReadonlyMap<string, Uint8Array>;
 
 function openBundle(
   bytes: Uint8Array,

@@ -1,24 +1,376 @@
-import { setTimeout as delayByClock } from 'node:timers/promises';
 import { getPath } from 'hono/utils/url';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isIP, type Server, type Socket } from 'node:net';
+import { setTimeout as delayByClock } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import {
+  createTrace,
+  endSpan,
+  isTracing,
+  readEpochMs,
+  runWithinSpan,
+  type SpanContext,
+} from '#base/tracing/tracing.js';
 import type { Route } from '#contract/route.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { ResponseHeaders, type Headers as HeadersByName } from './answer-headers.js';
-import { refuseCallbacks, type AssertCallback } from './callbacks.js';
-import type { Authenticate } from './authentication.js';
-import { runInRequest, NO_PRINCIPAL, openCall, type RequestCall } from './call.js';
-import type { AuditNotes } from '#services/history/audit-notes.js';
-import type { IsAddressOf } from '#services/operations/address-ranges.js';
-import { createDeadlines, type Deadlines } from './deadlines.js';
-import { createFailedKeys } from './failed-keys.js';
-import { getNetwork } from './client-addresses.js';
-import { createKeyRates, type KeyRates } from './key-rates.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { ERRORS, Refusal } from '#domain/base/refusals.js';
+import type { AuditNotes } from '#services/governance/audit.js';
+import type { IsAddressOf } from '#services/keys/keys.js';
+import {
+  createErrorAnswer,
+  createSuccessAnswer,
+  type Headers as HeadersByName,
+  ResponseHeaders,
+  type ResponseParts,
+  toResponse,
+} from './answers.js';
+import { type Authenticate, createFailedKeys, createKeyRates, type KeyRates } from './authentication.js';
 import type { Handlers, Principal, Reply } from './handler.js';
-import { createPaths, type FoundPath } from './paths.js';
-import type { Operation, OperationOptions } from './pipeline.js';
-import { createRequestLog, type CompletedRequest } from './request-log.js';
-import { createErrorAnswer, toResponse, createSuccessAnswer, type ResponseParts } from './reply.js';
-import { formatTraceResponse } from './trace-context.js';
+import {
+  type AssertCallback,
+  createPaths,
+  type Exchange,
+  type FoundPath,
+  ignoreParams,
+  type Operation,
+  type OperationOptions,
+  refuseCallbacks,
+} from './pipeline.js';
+
+/**
+ * Returns the address of a client. This is the address of the connection. Behind trusted proxies, it is the last
+ * address in `X-Forwarded-For` that is not a trusted proxy.
+ */
+export function resolveClientAddress(
+  peer: string | undefined,
+  forwardedFor: string | null,
+  isTrustedProxy: IsAddressOf,
+): string | undefined {
+  if (peer === undefined || forwardedFor === null || !isTrustedProxy(peer)) return peer;
+  let client = peer;
+  for (const hop of forwardedFor.split(',').toReversed()) {
+    const address = hop.trim();
+    if (isIP(address) === 0) return client; // earlier entries are untrusted
+    client = address;
+    if (!isTrustedProxy(address)) return client;
+  }
+  return client;
+}
+
+/** Closes connections if an address or a network has too many. Connections of trusted proxies are not limited. */
+export function limitConnections(
+  server: Pick<Server, 'on'>,
+  isTrustedProxy: IsAddressOf,
+  maxConnections: number = LIMITS.MAX_ADDRESS_CONNECTIONS,
+): void {
+  const openCounts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const peer = socket.remoteAddress;
+    if (peer === undefined || isTrustedProxy(peer)) return;
+    const address = getNetwork(peer);
+    const count = (openCounts.get(address) ?? 0) + 1;
+    if (count > maxConnections) {
+      socket.destroy();
+      return;
+    }
+    openCounts.set(address, count);
+    socket.once('close', () => {
+      const remainingCount = openCounts.get(address)! - 1;
+      if (remainingCount === 0) openCounts.delete(address);
+      else openCounts.set(address, remainingCount);
+    });
+  });
+}
+
+/**
+ * Number of groups in an IPv6 address, and number of groups in the prefix of its network. One client usually has a
+ * whole network.
+ */
+const GROUPS = 8;
+const NETWORK_GROUPS = 4;
+
+/**
+ * Returns the key by which connections and wrong keys are counted: the IPv4 address, or the 64-bit network of an IPv6
+ * address.
+ */
+export function getNetwork(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);
+  if (canonical.startsWith('::ffff:')) return canonical; // an IPv4 address in IPv6 form
+  const [head = [], tail = []] = canonical.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const groups = [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => '0'), ...tail];
+  return `${groups.slice(0, NETWORK_GROUPS).join(':')}::/64`;
+}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,128}$/;
+
+/** Returns the request id of the client if it is short and visible ASCII; otherwise a new id. */
+export function chooseRequestId(sent: string | null): string {
+  return sent !== null && VISIBLE_ASCII.test(sent) ? sent : randomUUID();
+}
+
+/** Trace context of a request. */
+interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** Span of the client as 16 hexadecimal digits; null if the trace starts in this service. */
+  readonly parentId: string | null;
+  /** Span of this service. */
+  readonly spanId: string;
+  /** Trace flags: two hexadecimal digits from the client. */
+  readonly flags: string;
+}
+
+/** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ALL_ZEROS = /^0+$/;
+
+/**
+ * Returns the trace context of a request with a new span of this service. The trace comes from the header
+ * `traceparent`. An invalid header is ignored: a request must not fail because another program sent a wrong header.
+ * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
+ */
+export function parseTraceContext(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
+  if (header === null) return null;
+  const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
+  const isValid =
+    version !== '' &&
+    version !== 'ff' &&
+    !(version === '00' && rest !== undefined) &&
+    !ALL_ZEROS.test(traceId) &&
+    !ALL_ZEROS.test(parentId);
+  return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
+}
+
+/**
+ * Formats the header `traceresponse`. It contains the span of the response.
+ * @source W3C Trace Context Level 2, section 3.4 (draft)
+ */
+export function formatTraceResponse({ traceId, spanId, flags }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${flags}`;
+}
+
+function createSpanId(): string {
+  for (;;) {
+    const id = randomBytes(8).toString('hex');
+    if (!ALL_ZEROS.test(id)) return id;
+  }
+}
+
+const NO_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set() };
+
+function readSearch(url: string): string {
+  const queryStart = url.indexOf('?');
+  return queryStart === -1 ? '' : url.slice(queryStart + 1);
+}
+
+/** One request in the pipeline. */
+interface RequestCall extends Exchange {
+  readonly trace: TraceContext | null;
+  readonly path: string;
+  /** Operation of the request; undefined if the path does not exist or does not support the method. */
+  readonly operation: Operation | undefined;
+  /** True if the route needs no key. */
+  readonly isOpen: boolean;
+  principal: Principal;
+  readonly startedMs: number;
+}
+
+function openCall(
+  { request, path, address, isClientAllowed }: Pick<RequestCall, 'request' | 'path' | 'address' | 'isClientAllowed'>,
+  foundPath: FoundPath | undefined,
+  isTrustedProxy: IsAddressOf,
+): RequestCall {
+  const { headers } = request;
+  const operations = foundPath?.operations;
+  const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
+  const trace = parseTraceContext(headers.get('traceparent')) ?? startTrace();
+  return {
+    request,
+    search: readSearch(request.url),
+    param: foundPath?.param ?? ignoreParams,
+    address: () => resolveClientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
+    requestId: chooseRequestId(headers.get('x-request-id')),
+    trace,
+    traceId: trace === null ? null : trace.traceId,
+    traceParent: trace === null ? null : formatJobParent(trace),
+    path,
+    operation,
+    isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
+    principal: NO_PRINCIPAL,
+    isClientAllowed,
+    startedMs: performance.now(),
+  };
+}
+
+/** Starts a new trace if the request does not belong to one. */
+function startTrace(): TraceContext | null {
+  const newTrace = createTrace();
+  return newTrace && { ...newTrace, parentId: null, flags: newTrace.isSampled ? '01' : '00' };
+}
+
+/**
+ * Returns the parent span for the jobs of a request: the span of this service if it is recorded, otherwise the span of
+ * the client.
+ */
+const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
+  `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
+
+const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
+  traceId,
+  spanId,
+  isSampled: (Number.parseInt(flags, 16) & 1) === 1,
+});
+
+/** Runs the work of a request in its span. */
+const runInRequest = <T>({ trace }: RequestCall, work: () => T): T =>
+  trace === null || !isTracing() ? work() : runWithinSpan(createContext(trace), work);
+
+/** Reports the span of an answered request. */
+function endRequest({ trace, request, operation, path, startedMs, requestId }: RequestCall, status: number): void {
+  if (trace === null || !isTracing()) return;
+  const endMs = readEpochMs();
+  const route = operation?.route.path;
+  endSpan({
+    context: createContext(trace),
+    parentId: trace.parentId,
+    name: `${request.method} ${route ?? 'unknown'}`,
+    kind: 'server',
+    startMs: endMs - (performance.now() - startedMs),
+    endMs,
+    attributes: {
+      'http.request.method': request.method,
+      'http.route': route,
+      'url.path': path,
+      'http.response.status_code': status,
+      'divisor.operation': operation?.id,
+      'divisor.request_id': requestId,
+    },
+    error: status >= 500 ? String(status) : undefined,
+  });
+}
+
+/** Returns the trace fields of a log line. */
+function getSpan(trace: TraceContext | null): object {
+  return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
+}
+
+/** Limit of the duration of requests. */
+interface Deadlines {
+  /** Resolves with the result of the work. @throws Refusal OVERLOADED if the work has not ended by the deadline */
+  within<T>(work: Promise<T>): Promise<T>;
+}
+
+/** Interval in ms of the timer that checks all requests. One timer for all costs less than one timer per request. */
+const LOOK_MS = 1000;
+
+export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {
+  /** Pending requests in the order of their deadlines. */
+  const pendingRequests = new Map<object, { readonly untilMs: number; readonly refuse: (late: Refusal) => void }>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function refuseLateRequests(): void {
+    const now = performance.now();
+    for (const [key, { untilMs, refuse }] of pendingRequests) {
+      if (untilMs > now) break;
+      pendingRequests.delete(key);
+      refuse(new Refusal('OVERLOADED', `The request was not answered within ${seconds} seconds.`));
+    }
+    if (pendingRequests.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    within(work) {
+      const key = {};
+      if (timer === undefined) timer = setInterval(refuseLateRequests, LOOK_MS).unref();
+      return new Promise((resolve, reject) => {
+        pendingRequests.set(key, { untilMs: performance.now() + seconds * 1000, refuse: reject });
+        work.finally(() => pendingRequests.delete(key)).then(resolve, reject);
+      });
+    },
+  };
+}
+
+/** Data about a request that was answered. The log and the metrics use it. */
+export interface CompletedRequest {
+  /** Undefined if no route was found. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  /** Id of the key that sent the request; null without a key. */
+  readonly keyId: string | null;
+}
+
+/** Log lines and observations of requests. */
+export interface RequestLog {
+  /** Writes one log line and counts one response in the metrics. Returns the response. */
+  record(call: RequestCall, response: ResponseParts): ResponseParts;
+  /**
+   * Converts a failure to a refusal. A defect becomes INTERNAL. A code that only jobs use becomes INTERNAL as well,
+   * because no route declares it.
+   */
+  createRefusal(call: RequestCall, failure: unknown): Refusal;
+}
+
+const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const listLoggedLevels = (log: Logger) =>
+  Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
+    (typeof LEVELS)[number],
+    boolean
+  >; // the entries cover each of the levels
+
+function createRequestLog(log: Logger, observe?: (answer: CompletedRequest) => void): RequestLog {
+  // The fields of the error are not in `redact`. Keys and passwords in their values are still removed.
+  const requestLog = log.child({}, { redact: [] });
+  const isLogged = listLoggedLevels(log);
+  return { record, createRefusal };
+
+  function record(call: RequestCall, response: ResponseParts): ResponseParts {
+    const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
+    const { status } = response;
+    endRequest(call, status);
+    const { method } = request;
+    const ms = performance.now() - startedMs;
+    const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
+    if (isLogged[level]) {
+      requestLog[level](
+        {
+          request_id: requestId,
+          ...getSpan(trace),
+          method,
+          path,
+          operation: operation?.id,
+          status,
+          ms: Math.round(ms * 100) / 100,
+          key: principal.keyId,
+        },
+        'request',
+      );
+    }
+    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000, keyId: principal.keyId });
+    return response;
+  }
+
+  function createRefusal({ request, requestId, trace }: RequestCall, failure: unknown): Refusal {
+    if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
+      const { code, cause } = failure;
+      // An outage affects every request. One line without a stack is enough.
+      const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
+      if (cause !== undefined)
+        log.warn({ request_id: requestId, ...getSpan(trace), code, err }, 'refusal with a cause');
+      return failure;
+    }
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client disconnected before the response.');
+    log.error(
+      { request_id: requestId, ...getSpan(trace), method: request.method, url: request.url, err: failure },
+      'defect',
+    );
+    return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });
+  }
+}
 
 export interface AppDependencies<T extends Record<string, Route>> {
   readonly api: T;

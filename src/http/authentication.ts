@@ -1,8 +1,9 @@
 import { SCOPES } from '#contract/route.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Keys } from '#services/operations/keys.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Keys } from '#services/keys/keys.js';
 import type { Principal } from './handler.js';
-import { readCookie, isRepeated, toPrincipal, type Sessions } from './oidc/sessions.js';
+import { isRepeated, readCookie, type Sessions, toPrincipal } from './oidc/sign-in.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
 
 /** Parts of a request that identify its sender. */
@@ -130,4 +131,91 @@ const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
 /** Returns true if a host name or an address always means this machine. */
 export function isLoopbackName(name: string): boolean {
   return LOOPBACK.test(name);
+}
+
+/**
+ * Counter of refused keys by address. It limits how fast keys can be guessed and how much work a misconfigured client
+ * causes.
+ */
+export interface FailedKeys {
+  /**
+   * Records a refused key.
+   * @returns milliseconds by which the response must be delayed: 0 for the first refusals of a minute, so that a client
+   * can find its mistake
+   */
+  note(address: string): number;
+}
+
+/** Maximum number of refusals per minute without a delay. */
+const PROMPT_REFUSALS_MAX = 20;
+const WINDOW_MS = 60_000;
+/**
+ * Delay in ms of a response to a refused key. It limits one connection to two guesses per second. The response to a
+ * valid key is never delayed.
+ */
+const DELAY_MS = 500;
+/** Maximum number of addresses that are remembered. The oldest ones are dropped. */
+const ADDRESSES_MAX = 10_000;
+
+/** @param monotonicMs a monotonic clock */
+export function createFailedKeys(monotonicMs: () => number): FailedKeys {
+  const windows = new Map<string, { count: number; readonly endMs: number }>();
+  return {
+    note(address) {
+      const now = monotonicMs();
+      let window = windows.get(address);
+      if (window === undefined || now >= window.endMs) {
+        windows.delete(address);
+        window = { count: 0, endMs: now + WINDOW_MS };
+        windows.set(address, window);
+        if (windows.size > ADDRESSES_MAX) windows.delete(windows.keys().next().value!);
+      }
+      window.count++;
+      return window.count > PROMPT_REFUSALS_MAX ? DELAY_MS : 0;
+    },
+  };
+}
+
+/** Rate limits of keys. Each key has a token bucket with a maximum size and a refill rate. */
+export interface KeyRates {
+  /** Counts one request of a key. @throws Refusal RATE_LIMITED if the bucket is empty */
+  take(keyId: string): void;
+}
+
+export interface RateOptions {
+  /** Monotonic clock in milliseconds. */
+  readonly monotonicMs: () => number;
+  readonly perSecond?: number;
+  readonly burst?: number;
+}
+
+export function createKeyRates({
+  monotonicMs,
+  perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
+  burst = LIMITS.MAX_KEY_REQUEST_BURST,
+}: RateOptions): KeyRates {
+  /**
+   * One bucket per key. The map cannot grow beyond the number of keys, because only authenticated keys get a bucket.
+   */
+  const buckets = new Map<string, { left: number; atMs: number }>();
+  return {
+    take(keyId) {
+      const now = monotonicMs();
+      const bucket = buckets.get(keyId);
+      if (bucket === undefined) {
+        buckets.set(keyId, { left: burst - 1, atMs: now });
+        return;
+      }
+      bucket.left = Math.min(burst, bucket.left + ((now - bucket.atMs) * perSecond) / 1000);
+      bucket.atMs = now;
+      if (bucket.left < 1) {
+        throw new Refusal(
+          'RATE_LIMITED',
+          `The key exceeded its limit of ${burst} requests at once and ${perSecond} per second afterwards.`,
+          { requests_per_second: perSecond, burst },
+        );
+      }
+      bucket.left--;
+    },
+  };
 }

@@ -1,8 +1,23 @@
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import type { Origin } from '#jobs/origin.js';
-import type { Precondition } from '#services/shared/preconditions.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Authorship, Subject } from '#domain/definition/versions.js';
+import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
+import type { Origin } from '#jobs/port/queue.js';
+import type { Precondition } from '#services/shared/documents.js';
+import type { RequestedRun } from '#services/shared/run-documents.js';
+import type { PurgedDocument, Versions } from '#services/shared/versions.js';
+
+/** Returns the export format of a media type. */
+export function parseExportFormat(media: string): ExportFormat {
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
+}
+
+/** Returns the `Content-Type` of a format; text formats name their encoding. */
+export function getContentType(format: ExportFormat): string {
+  const { media } = EXPORT_FORMATS[format];
+  return format === 'csv' || format === 'json' ? `${media}; charset=utf-8` : media;
+}
 
 /** Authenticated client. It has a key, or it is a client on this machine that needs no key and has all scopes. */
 export interface Principal {
@@ -102,3 +117,45 @@ export type Handler<R extends Route> = (request: RouteRequest<R>) => Reply | Pro
 
 /** One handler per route of a table. */
 export type Handlers<T extends Record<string, Route>> = { readonly [K in keyof T]: Handler<T[K]> };
+
+/** Part of a request that deletes a versioned document. */
+interface RemovalRequest {
+  readonly query: { readonly purge: boolean };
+  readonly principal: Principal;
+  authorship(): Authorship;
+}
+
+/** Deletions of versioned documents, with or without `purge`. */
+export interface Removals {
+  /**
+   * Returns the authorship for a deletion. If the document was already deleted, returns the versions that were purged.
+   * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
+   */
+  of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;
+}
+
+export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
+  return {
+    async of({ query, principal, authorship }, subject) {
+      if (!query.purge) return authorship();
+      const scopes = [...principal.scopes];
+      if (!scopes.includes('admin'))
+        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge requires.', {
+          needed: 'admin',
+          scopes,
+        });
+      return (await versions.purgeDeleted(subject, authorship())) ?? { ...authorship(), purges: true };
+    },
+  };
+}
+
+/** Parameters that identify a run. */
+export interface RunParameters {
+  readonly params: { readonly index_id: string };
+  readonly query: { readonly run_id?: string | undefined };
+}
+
+/** Reads the run that a request names. */
+export function readRunParameters({ params, query }: RunParameters): RequestedRun {
+  return { subject: params.index_id, id: query.run_id };
+}

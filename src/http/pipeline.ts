@@ -1,24 +1,137 @@
+import { TrieRouter } from 'hono/router/trie-router';
+import { tryDecodeURIComponent } from 'hono/utils/url';
 import { callOnce } from '#base/once.js';
-import { defineQuery, startsJobs } from '#contract/common-query.js';
-import { getFormats, listMediaTypes } from '#contract/media-formats.js';
-import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
-import type { JobPriority } from '#domain/jobs/priority.js';
-import { checkFinite } from '#domain/schema/finite.js';
-import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import type { ParsedJson } from '#domain/json/parse-json.js';
-import { checkShape } from '#domain/schema/shape.js';
-import { isDatasetLoading } from '#domain/market/dataset-loading.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { isSameReach, type Reach } from '#domain/documents/reach.js';
-import { currentReach, withinReach } from '#services/operations/access.js';
-import type { Precondition } from '#services/shared/preconditions.js';
+import {
+  type Body,
+  defineQuery,
+  getFormats,
+  isReading,
+  listMediaTypes,
+  type Route,
+  type Scope,
+  startsJobs,
+} from '#contract/route.js';
+import { compareText } from '#domain/base/findings.js';
+import type { ParsedJson } from '#domain/base/json.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { checkFinite, checkShape } from '#domain/base/schema.js';
+import { isDatasetLoading } from '#domain/definition/datasets.js';
+import { isSameReach, isWithin, mayRead, NAMED_DOCUMENTS, type Reach } from '#domain/definition/reach.js';
+import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
+import { isBuiltIn } from '#domain/outputs/report-templates.js';
+import { currentReach, outside, refusePrefixes, withinReach } from '#services/keys/access.js';
+import type { Precondition } from '#services/shared/documents.js';
 import type { Authenticate } from './authentication.js';
-import type { AssertCallback } from './callbacks.js';
-import { readBody, openUpload } from './body.js';
-import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { selectMedia } from './negotiate.js';
-import { assertReach } from './route-access.js';
-import { createQueryReader, type QueryReader } from './query.js';
+import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
+import { createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
+
+/** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
+export type AssertCallback = (url: string) => void;
+
+/** Refuses all callbacks, for an application without them. */
+export const refuseCallbacks: AssertCallback = (url) => {
+  throw refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'CALLBACK_NOT_ALLOWED',
+      path: 'callback',
+      message: 'Callbacks are not configured on this service (--callback-hosts, DIVISOR_CALLBACK_SECRET).',
+      value: url,
+    },
+  ]);
+};
+
+/** Parameters whose documents the guarded store checks. Their ids are random or come from a job. */
+const RESOLVED_PARAMETERS: ReadonlySet<string> = new Set([
+  'run_id',
+  'render_id',
+  'job_id',
+  'sweep_id',
+  'batch_id',
+  'rerun_id',
+  'study_id',
+  'kind',
+  'document_id',
+  'approval_id',
+]);
+
+/** Parameters that do not name a document. Data and documentation are available to every client. */
+const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
+  'identifier',
+  'date',
+  'table',
+  'version',
+  'page',
+  'picture',
+  'file_name',
+  'methodology_id',
+]);
+
+/**
+ * Operations that clients with prefixes may call although no parameter names a document. They return shared data and
+ * catalogues, or documents that the guarded store limits to those of the client. All other operations, including new
+ * ones, are refused to such clients.
+ */
+const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
+  `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
+  listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
+  getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
+  priceFutures priceTrs
+  listJobs listJobKinds followJobs retryJobs listEvents getAudit
+  listIndices createIndex validateIndex previewDocument sketchLevel whatIf evaluateDatapoint
+  startBacktests listBacktests compareRuns listSummaries runSql
+  listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
+  listRiskModels startSweep startRerun startBatch startStudy renderReport listRenders listTemplates
+  listStrategies createStrategy validateStrategy
+  listPlugins previewPlugin
+  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
+  listProcedures listBatches getGovernance`.split(/\s+/),
+);
+
+/** Returns true if clients with prefixes may call an operation. */
+export function knowsPrefixes(id: string, { path }: Route): boolean {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  if (
+    names.some((name) => !(name in NAMED_DOCUMENTS) && !RESOLVED_PARAMETERS.has(name) && !SHARED_OPERATIONS.has(name))
+  )
+    return false;
+  return (
+    UNRESTRICTED_OPERATIONS.has(id) ||
+    names.some((name) => name in NAMED_DOCUMENTS || RESOLVED_PARAMETERS.has(name) || SHARED_OPERATIONS.has(name))
+  );
+}
+
+/**
+ * Refuses a request for documents that a client with prefixes may not use. The client must be allowed to read the
+ * documents in path and query. If the operation writes or runs, the client must own them.
+ * @throws Refusal FORBIDDEN_ID, or the refusal of an absent document
+ */
+function assertReach(
+  { id, route }: { readonly id: string; readonly route: Route },
+  getPathId: (name: string) => string | undefined,
+  query: () => Readonly<Record<string, unknown>>,
+  reach: Reach,
+): void {
+  if (!knowsPrefixes(id, route)) throw refusePrefixes(reach.prefixes);
+  const assertReadable = (kind: string, subject: string): void => {
+    if (!mayRead(reach, kind, subject)) throw outside(reach, kind, subject);
+  };
+  const assertNamed = (kind: string, subject: string | undefined): void => {
+    if (subject === undefined || (kind === 'template' && isBuiltIn(subject))) return;
+    if (route.scope === 'read') assertReadable(kind, subject);
+    else if (!isWithin(reach, subject)) throw outside(reach, kind, subject);
+  };
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, getPathId(name));
+  assertNamed(getPathId('kind') ?? '', getPathId('document_id'));
+  const queryValues = query(); // the query is checked after the path, as in all routes
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
+    const subject = queryValues[name];
+    if (typeof subject !== 'string') continue;
+    if (kind === 'store' && route.onStore === 'query') assertReadable(kind, subject);
+    else assertNamed(kind, subject);
+  }
+}
 
 /** HTTP request to an operation, before any check. */
 export interface Exchange {
@@ -67,7 +180,7 @@ export interface OperationOptions {
  * the body, ids and query. The handler then finds the resource and parses the body. Errors in the body are reported
  * only after that.
  */
-export function createOperation(
+function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
@@ -345,4 +458,95 @@ function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';
   return header.split(',').flatMap((name) => /^"([^"]*)"$/.exec(name.trim())?.[1] ?? []);
+}
+
+export interface PathOperations {
+  readonly byMethod: ReadonlyMap<string, Operation>;
+  readonly allowed: readonly string[];
+  /** True if all methods of the path can be called without a key. */
+  readonly isOpen: boolean;
+}
+
+/** Path that matches a request. */
+export interface FoundPath {
+  readonly operations: PathOperations;
+  /** Returns a path parameter by name, percent-decoded. */
+  readonly param: (name: string) => string | undefined;
+}
+
+/**
+ * Finds the operations of a path in a request. Each path is registered once and selects its method itself. A wrong
+ * method therefore gives another error than an unknown path. Fixed words have priority over parameters.
+ */
+export function createPaths<T extends Record<string, Route>>(
+  api: T,
+  handlers: Handlers<T>,
+  options: OperationOptions,
+): (path: string) => FoundPath | undefined {
+  // The router is built at once. If the first request built it, that request would be delayed.
+  const router = new TrieRouter<PathOperations>();
+  const fixedPaths = new Map<string, FoundPath>();
+  for (const [path, operations] of groupByPath(api, handlers, options)) {
+    router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
+    if (!/[{*]/.test(path)) fixedPaths.set(path, { operations, param: ignoreParams });
+  }
+  return (path) => {
+    const foundPath = fixedPaths.get(path);
+    if (foundPath !== undefined) return foundPath;
+    const [found] = router.match(METHOD, path)[0];
+    if (found === undefined) return undefined;
+    const [operations, params] = found;
+    return {
+      operations,
+      param(name) {
+        const encodedValue = params[name];
+        return typeof encodedValue === 'string' ? tryDecodeURIComponent(encodedValue) : undefined;
+      },
+    };
+  };
+}
+
+/** Method of all entries. The router does not select by method. */
+const METHOD = 'ALL';
+
+export const ignoreParams = (): undefined => undefined;
+
+/** Groups operations by path, fixed words first. */
+function groupByPath<T extends Record<string, Route>>(
+  api: T,
+  handlers: Handlers<T>,
+  options: OperationOptions,
+): [string, PathOperations][] {
+  const paths = new Map<string, Map<string, Operation>>();
+  for (const [id, route] of Object.entries(api)) {
+    const methods = paths.get(route.path) ?? new Map<string, Operation>();
+    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
+    // The types of the table pair each route with its handler. The pipeline passes exactly the values that the schemas
+    // of the route have parsed.
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
+    paths.set(route.path, methods);
+  }
+  return [...paths]
+    .map(([path, byMethod]) => ({ path, byMethod, rank: formatSegmentOrder(path) }))
+    .toSorted((a, b) => compareText(a.rank, b.rank))
+    .map(({ path, byMethod }) => [path, createPathOperations(byMethod)]);
+}
+
+function createPathOperations(byMethod: Map<string, Operation>): PathOperations {
+  const allowedMethods = [...byMethod.keys()]
+    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    .toSorted();
+  return {
+    byMethod,
+    allowed: allowedMethods,
+    isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open'),
+  };
+}
+
+/** Returns a text that sorts paths by their segments: first fixed words, then parameters, then wildcards. */
+function formatSegmentOrder(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
+    .join('');
 }

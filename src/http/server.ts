@@ -2,13 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { App } from './app.js';
-import { UPLOAD_MS } from './body.js';
-import { limitConnections } from './client-addresses.js';
-import type { IsAddressOf } from '#services/operations/address-ranges.js';
-import { formatRawErrorResponse } from './reply.js';
-import { KEEP_ALIVE_MS } from './send-answer.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type App, limitConnections } from './app.js';
+import { UPLOAD_MS } from './request.js';
+import type { IsAddressOf } from '#services/keys/keys.js';
+import { formatRawErrorResponse, KEEP_ALIVE_MS } from './answers.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
 /** Time limit in ms for the headers of a request. A client that needs longer probably wants to block the socket. */

@@ -1,11 +1,225 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
-import { reportObjectRequests } from '#base/tracing/object-requests.js';
-import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
-import { askToStop, createControlCells, readProgress, readThread } from './control-cells.js';
-import { createLaneRest, type LaneRest } from './lane-rest.js';
-import { openLaneThreads, type LaneThreads } from './lane-threads.js';
-import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
+import { setFlagsFromString } from 'node:v8';
+import { Piscina } from 'piscina';
+import { openSpan, type OpenSpan, reportObjectRequests, reportTiming } from '#base/tracing/tracing.js';
+import { Refusal } from '#domain/base/refusals.js';
+import {
+  type Lane,
+  type TaskProgress,
+  type TaskRun,
+  TaskStopped,
+  type ThreadLoss,
+  type ThreadPool,
+  WorkerLost,
+} from './port/compute-pool.js';
+import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome, ThreadData } from './tasks/messages.js';
+
+/** Size of a message in bytes: 200 characters of any script. */
+const MESSAGE_BYTES = 800;
+/**
+ * Maximum number of attempts to read a message. A limit is necessary, because the version stays odd if a writer dies
+ * while it writes.
+ */
+const READ_TRIES = 3;
+
+/** Creates the cells of a task in separate shared memory. */
+function createControlCells(): ControlCells {
+  const sharedBuffer = new SharedArrayBuffer(24 + MESSAGE_BYTES);
+  return {
+    fraction: new Float64Array(sharedBuffer, 0, 1),
+    cancelled: new Int32Array(sharedBuffer, 8, 1),
+    thread: new Int32Array(sharedBuffer, 12, 1),
+    messageState: new Int32Array(sharedBuffer, 16, 2),
+    message: new Uint8Array(sharedBuffer, 24, MESSAGE_BYTES),
+  };
+}
+
+/** Requests cancellation: the task stops at its next report of progress. */
+function askToStop(cells: ControlCells): void {
+  Atomics.store(cells.cancelled, 0, 1);
+}
+
+/** Returns the id of the thread that runs the task; 0 before the task starts. */
+function readThread(cells: ControlCells): number {
+  return Atomics.load(cells.thread, 0);
+}
+
+/**
+ * Returns the last reported fraction and message. The message is undefined while it is being written, and before the
+ * first report.
+ */
+function readProgress(cells: ControlCells): TaskProgress {
+  const fraction = cells.fraction[0]!;
+  for (let tries = 0; tries < READ_TRIES; tries++) {
+    const version = Atomics.load(cells.messageState, 0);
+    if (version === 0) break;
+    const text = new TextDecoder().decode(cells.message.slice(0, Atomics.load(cells.messageState, 1)));
+    if (version % 2 === 0 && Atomics.load(cells.messageState, 0) === version) return { fraction, message: text };
+  }
+  return { fraction, message: undefined };
+}
+
+/** Lets the threads of one lane (light or heavy tasks) free memory after a time without tasks. */
+interface LaneRest {
+  /** Records the start of a task. */
+  begin(): void;
+  /** Records that the last running or waiting task has ended. */
+  end(): void;
+  close(): void;
+}
+
+/** @param rest called once after each pause of at least `restMs` */
+function createLaneRest(restMs: number, rest: () => void): LaneRest {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => clearTimeout(timer);
+  return {
+    begin: stop,
+    end() {
+      stop();
+      timer = setTimeout(rest, restMs).unref();
+    },
+    close: stop,
+  };
+}
+
+/**
+ * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests and to light
+ * tasks.
+ */
+const NICENESS: Record<Lane, number> = { heavy: 19, light: 5 };
+/** Idle time after which a thread ends. It is long enough to keep the thread between the requests of a person. */
+const IDLE_MS = 300_000;
+/**
+ * Maximum number of kept thread groups with equal options. A service that was restarted a few times needs this many.
+ */
+const KEPT_LANES_MAX = 3;
+/**
+ * Growth of a heap before V8 marks it, in percent of its live data, up to the limit of the thread. By default, V8 marks
+ * the heap of a warm thread once per job (25 MB alive, 12 MB of garbage per backtest).
+ */
+const HEAP_HEADROOM_PERCENT = 300;
+const TASK_ENTRY = new URL('../../workers/main.js', import.meta.url);
+const THREAD_ENTRY = new URL('./thread-entry.cjs', import.meta.url);
+
+export interface LaneThreadsOptions {
+  readonly lane: Lane;
+  readonly threads: number;
+  readonly numerics: string;
+  /** True if a thread starts before the first task. */
+  readonly startsAhead: boolean;
+  readonly heapMegabytes: number;
+  /** Module of the threads' entry function. Default: the program's module. */
+  readonly entry?: URL | undefined;
+  readonly onFault: (fault: Error) => void;
+}
+
+/** Threads of a lane. */
+interface LaneThreads {
+  readonly piscina: Piscina<TaskMessage, TaskOutcome>;
+  /** Number of running tasks, as an array of one element that the threads share. */
+  readonly running: Int32Array;
+  /** Thread that receives the next task if it is idle. */
+  readonly preferred: { thread: number };
+  close(): Promise<void>;
+}
+
+type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
+
+/**
+ * Thread groups by their options. Some groups wait for the next pool; the others belong to pools that have closed
+ * since.
+ */
+interface ReusableLanes {
+  readonly handedOn: Map<string, Threads[]>;
+  readonly left: Map<string, Threads[]>;
+}
+
+let keptLanes: ReusableLanes | undefined;
+
+/**
+ * Keeps the idle threads of closing pools, with their loaded and compiled code. The next call passes them to pools with
+ * the same options. This is for a process that opens one service after another, such as tests. Between two calls, no
+ * pool receives the threads of another.
+ */
+export function keepThreads(): void {
+  const { handedOn, left } = keptLanes ?? {
+    handedOn: new Map<string, Threads[]>(),
+    left: new Map<string, Threads[]>(),
+  };
+  for (const [key, threads] of left) handedOn.set(key, [...(handedOn.get(key) ?? []), ...threads]);
+  keptLanes = { handedOn, left: new Map() };
+}
+
+/** Starts the threads for light or heavy tasks, or reuses threads of a closed pool. */
+export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
+  const { lane, threads, numerics, heapMegabytes, entry, onFault } = options;
+  const key = JSON.stringify([lane, threads, numerics, heapMegabytes]);
+  const { piscina, running, preferred } =
+    (entry === undefined ? keptLanes?.handedOn.get(key)?.pop() : undefined) ?? start(options);
+  piscina.removeAllListeners('error').on('error', onFault);
+  return {
+    piscina,
+    running,
+    preferred,
+    async close() {
+      const leftThreads = keptLanes?.left.get(key) ?? [];
+      const waitingCount = leftThreads.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
+      if (keptLanes === undefined || entry !== undefined || running[0] !== 0 || waitingCount >= KEPT_LANES_MAX)
+        await piscina.destroy();
+      else keptLanes.left.set(key, [...leftThreads, { piscina, running, preferred }]);
+    },
+  };
+}
+
+function start(options: LaneThreadsOptions): Threads {
+  const { lane, threads, numerics, startsAhead, heapMegabytes, entry } = options;
+  const runningCell = new Int32Array(new SharedArrayBuffer(4));
+  const preferredThread = { thread: 0 };
+  setFlagsFromString(`--heap-growing-percent=${HEAP_HEADROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
+  const piscina = new Piscina<TaskMessage, TaskOutcome>({
+    filename: THREAD_ENTRY.href,
+    minThreads: startsAhead ? 1 : 0,
+    maxThreads: threads,
+    concurrentTasksPerWorker: 1, // Ending a thread must end only one task.
+    idleTimeout: IDLE_MS,
+    niceIncrement: NICENESS[lane],
+    workerData: {
+      entry: (entry ?? TASK_ENTRY).href,
+      numerics,
+      threads: lane === 'heavy' ? threads : 1,
+      running: runningCell,
+    } satisfies ThreadData & { readonly entry: string },
+    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+    recordTiming: false,
+    loadBalancer: createIdleBalancer(preferredThread, (thread) => startedThreads.has(thread)),
+  });
+  const startedThreads = listStartedThreads(piscina);
+  return { piscina, running: runningCell, preferred: preferredThread };
+}
+
+/** Returns the threads that have loaded their entry module. The events of the pool update this set. */
+function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
+  const startedThreads = new Set(piscina.threads.map(({ threadId }) => threadId));
+  piscina.on('workerCreate', ({ id }: { readonly id: number }) => startedThreads.add(id)); // a thread that has started
+  piscina.on('workerDestroy', () => {
+    const liveThreadIds = new Set(piscina.threads.map(({ threadId }) => threadId));
+    for (const id of startedThreads) if (!liveThreadIds.has(id)) startedThreads.delete(id);
+  });
+  return startedThreads;
+}
+
+type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
+
+/**
+ * Creates a balancer that chooses the preferred thread if it is idle, otherwise any idle thread. Piscina also offers
+ * threads that are still starting, and offers them first. A task given to such a thread would wait while another thread
+ * is idle.
+ */
+export function createIdleBalancer(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
+  return (_, workers) => {
+    const idleWorkers = workers.filter(({ id, currentUsage }) => currentUsage === 0 && hasStarted(id));
+    return idleWorkers.find(({ id }) => id === preferred.thread) ?? idleWorkers[0] ?? null;
+  };
+}
 
 export interface PoolOptions {
   /** Number of threads of the heavy lane: one per core. */

@@ -1,24 +1,41 @@
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { MarketIdentity } from '#domain/market/market-identity.js';
-import type { ArtifactHealth } from '#store/access/artifact-health.js';
-import type { ArtifactDestination } from '#store/port.js';
-import { createCheckedFiles } from './checked-files.js';
-import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
-import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput, WarmUpInput } from './tasks.js';
-import type { CheckedFiles, HashedFile, EarlierContentFiles } from './tasks/files.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
+import { type ComputePool, type TaskRun, TaskStopped, type ThreadPool, WorkerLost } from './port/compute-pool.js';
 import type {
   ArtifactReference,
-  HashedReference,
   EarlierContentReferences,
+  HashedReference,
   ModelReference,
   ModelReferences,
   OrderOf,
+  PortableTaskName,
   RenderedRunOrder,
   RiskUniverseOrder,
   StoredRunReferences,
-} from './tasks/references.js';
+  TaskInput,
+  TaskName,
+  TaskOutput,
+  ThreadInput,
+  WarmUpInput,
+} from './tasks/catalogue.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
+import type { CheckedFiles, EarlierContentFiles, HashedFile } from './tasks/messages.js';
 import type { OverviewFile, ResumableRun } from './tasks/runs.js';
+
+/**
+ * Size in bytes of a process's record of files. It has 32,768 entries of 16 bytes: three entries for each of 10,000
+ * runs.
+ */
+export const CHECKED_FILES_BYTES = 512 * 1024;
+
+/**
+ * Creates an empty record of the files that a process writes or hashes. Returns undefined if other machines write to
+ * the same location: their changes to a file may become visible late.
+ */
+export function createCheckedFiles(destination: ArtifactDestination): CheckedFiles | undefined {
+  if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
+  return new BigUint64Array(new SharedArrayBuffer(CHECKED_FILES_BYTES));
+}
 
 /** Resources of a node that task orders refer to by name. A task order is the input of a task in JSON. */
 export interface TaskResources {

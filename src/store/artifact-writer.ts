@@ -1,6 +1,6 @@
-import { createFolderWriter } from './files/folder-writer.js';
-import { createGauge, watchFreeSpace } from './files/free-space.js';
-import { guardFolder } from './access/folder-guard.js';
+import { createFolderWriter } from './artifacts/folder-writer.js';
+import { createGauge, watchFreeSpace } from './artifacts/free-space.js';
+import { guardFolder } from './artifacts/folder-calls.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
 /** Opens a writer of artifacts for a destination, in any thread or process with access to it. */
@@ -14,7 +14,7 @@ export function openArtifactWriter(destination: ArtifactDestination): ArtifactWr
   return {
     async write(contents, options) {
       // loaded on demand
-      const { openObjectWriter } = await import('./s3/object-writer.js');
+      const { openObjectWriter } = await import('./s3/object-cache.js');
       return (await openObjectWriter(destination)).write(contents, options);
     },
   };

@@ -1,29 +1,24 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import type { ArtifactLocation } from './ownership/artifact-location.js';
-import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
-import { openArtifacts } from './files/artifact-store.js';
-import type { BackgroundHash } from './files/passing-hash.js';
-import { createGauge, watchFreeSpace, type FreeSpace } from './files/free-space.js';
-import type { LowWaterMark } from './access/low-water-mark.js';
+import type { ArtifactStore, DocumentEngine, DocumentStore, LowWaterMark } from './port.js';
+import { type BackgroundHash, openArtifacts } from './artifacts/folder-store.js';
+import { createGauge, type FreeSpace, watchFreeSpace } from './artifacts/free-space.js';
 import {
   adoptDocuments,
   createVersionedStore,
   createVersionedTransaction,
   type VersionLimits,
 } from './history/versioned-store.js';
-import { eraseSupersededSecrets } from './history/superseded-secrets.js';
+import { eraseSupersededSecrets } from './history/history.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
-import type { DatabaseIdentity } from './access/store-id.js';
-import { assertStore, claimStore, type StoreClaim } from './ownership/claim-store.js';
-import { createFolderCalls } from './access/folder-calls.js';
-import { watchStore } from './ownership/watch-store.js';
-import { createOwnedArtifacts, mayRemoveOrphans } from './ownership/owned-artifacts.js';
-import { noOwnership, openOwnership } from './ownership/store-ownership.js';
-import { watchArtifacts } from './ownership/watched-artifacts.js';
+import { createFolderCalls, type DatabaseIdentity } from './artifacts/folder-calls.js';
+import { assertStore, claimStore, type StoreClaim } from './ownership/claim.js';
+import { watchArtifacts, watchStore } from './ownership/watch.js';
+import { createOwnedArtifacts, mayRemoveOrphans, noOwnership, openOwnership } from './ownership/ownership.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /**

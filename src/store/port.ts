@@ -1,13 +1,176 @@
-import type { ArtifactHealth } from './access/artifact-health.js';
-import type { DatedArtifact, ReferencedAmong, SweepOptions } from './artifact-terms.js';
-import type { ProducedBytes } from '#base/memory/produced-bytes.js';
-import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import type { DOCUMENT_KINDS } from './document-kinds.js';
-import type { EarlyArtifact } from './early-artifact.js';
-import type { NewFile } from './access/new-file.js';
-import type { S3Access } from './access/s3-access.js';
-import type { LowWaterMark } from './access/low-water-mark.js';
+import type { FileHandle } from 'node:fs/promises';
+import type { ProducedBytes } from '#base/bytes.js';
+import type { CommitEvent, CommitEventType } from '#domain/definition/commit-events.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { DOCUMENT_KINDS } from './document-identity.js';
+
+/**
+ * State of an artifact store that may become unavailable. Each check has a time limit, and requests do not wait for
+ * checks.
+ */
+export interface ArtifactHealth {
+  /** Returns the reason why artifacts are unavailable, as a sentence; undefined if they are available. */
+  fault(): string | undefined;
+  /**
+   * Explains a failed operation on artifacts. If the store is unavailable, missing bytes are not lost.
+   * @returns Refusal STORE_UNAVAILABLE if the store is unavailable, otherwise the failure
+   */
+  explain(thrown: unknown): Promise<unknown>;
+}
+
+/** Keys that sign requests to an object store. */
+export interface Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Session token of temporary keys. */
+  readonly sessionToken?: string | undefined;
+  /** Expiry in milliseconds since 1970; undefined if it is unknown. */
+  readonly expiresAt?: number | undefined;
+}
+
+/**
+ * Source of the keys of a bucket, as plain data. A thread receives it together with its destination and obtains the
+ * keys itself.
+ */
+export type KeySource = FixedKeys | QueriedKeySource;
+
+/** Fixed keys from the environment. */
+export interface FixedKeys extends Keys {
+  readonly kind: 'given';
+}
+
+/** Sources that are queried for keys; the keys may change while a process runs. */
+export type QueriedKeySource =
+  | {
+      readonly kind: 'profile';
+      readonly profile: string;
+      readonly credentialsFile: string;
+      readonly configFile: string;
+    }
+  | {
+      readonly kind: 'web-identity';
+      /** File with the identity token, which an external program renews. */
+      readonly tokenFile: string;
+      readonly roleArn: string;
+      readonly sessionName: string;
+      /** Endpoint of the token service. */
+      readonly endpoint: string;
+    }
+  | {
+      readonly kind: 'container';
+      readonly url: string;
+      readonly token?: string | undefined;
+      readonly tokenFile?: string | undefined;
+    }
+  | {
+      readonly kind: 'machine';
+      /** Endpoint of the instance metadata service. */
+      readonly endpoint: string;
+    };
+
+/** Minimum free space of a volume. LMDB corrupts its heap on a full disk, so writes are stopped well before. */
+export interface LowWaterMark {
+  /** Minimum free bytes. Default: 256 MiB. */
+  readonly bytes?: number;
+  /** Minimum free share of the volume; the smaller of the two marks applies. Default: 0.05. */
+  readonly fraction?: number;
+}
+
+/** New file of an artifact, completely written to disk. */
+export interface NewFile {
+  /** Open handle of the file. */
+  readonly file: FileHandle;
+  /** Name of the artifact. The file does not have this name yet. */
+  readonly name: string;
+  readonly bytes: number;
+  /** SHA-256 of the bytes, hex. */
+  readonly sha256: string;
+}
+
+/** Address and credentials of a bucket, as plain data. A thread receives it together with its destination. */
+export interface S3Access {
+  /** Origin of the service, without a trailing slash. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Prefix of every key; empty or with a trailing slash. */
+  readonly prefix: string;
+  readonly keys: KeySource;
+}
+
+interface SweepOptions {
+  /** Minimum age of files that are deleted. Attempts that wrote younger files may still run. */
+  readonly olderThanMs?: number;
+  /** Time after which files are deleted from the trash of a shared store. Default: at once. */
+  readonly trashMs?: number;
+  /** Pause after each page of names. Use it for a sweep on a database with other load. Default: none. */
+  readonly pauseMs?: number;
+  /** Returns false if the sweep must stop. */
+  readonly isWanted?: () => boolean;
+}
+
+/** Function that returns some of the given names, at most `SWEEP_PAGE`: those that documents refer to. */
+type ReferencedAmong = (names: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** Number of names per page of a sweep. The names of a page are in memory and in one query of the documents. */
+export const SWEEP_PAGE = 1000;
+
+/** Artifact of a document, with the latest possible time of its content, ms since 1970. */
+export interface DatedArtifact {
+  readonly ref: { readonly name: string; readonly bytes: number; readonly sha256: string };
+  readonly madeAt: number;
+}
+
+/** Listeners for events of commits. */
+export interface CommitListeners {
+  add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
+  /** Calls the listeners of each event in order. */
+  call(events: readonly CommitEvent[]): void;
+}
+
+/**
+ * Creates the listeners of commits.
+ * @param onFailure receives the error of a listener, whose state may no longer agree with the documents
+ */
+export function createCommitListeners(onFailure: (cause: unknown) => void): CommitListeners {
+  const listeners = new Map<CommitEventType, Set<(event: never) => void>>();
+
+  return {
+    add(type, listener) {
+      const typeListeners = listeners.get(type) ?? new Set();
+      listeners.set(type, typeListeners.add(listener));
+      return () => void typeListeners.delete(listener);
+    },
+    call(events) {
+      for (const event of events) {
+        for (const listener of listeners.get(event.type) ?? []) {
+          try {
+            listener(event as never); // registered for events of this type
+          } catch (thrown) {
+            onFailure(thrown);
+          }
+        }
+      }
+    },
+  };
+}
+
+/** Small artifact whose bytes are complete before all work is done. Call either `end` or `drop`, once. */
+export interface EarlyArtifact {
+  /**
+   * Starts to write and hash the bytes. Called once.
+   * @returns false if there are too many bytes for an early write
+   * @cost one pass of SHA-256, a copy to the page cache of the operating system
+   */
+  begin(bytes: Uint8Array): boolean;
+  /**
+   * Completes the file under its final name. `settle` of the store then makes the name durable. A failure leaves no
+   * file.
+   */
+  end(): Promise<{ readonly bytes: number; readonly sha256: string }>;
+  /** Deletes the draft of the file. */
+  drop(): Promise<void>;
+}
 
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -339,4 +502,29 @@ export interface ArtifactStore {
    * @returns the number of discarded files
    */
   sweep(referenced: ReferencedAmong, options?: SweepOptions): Promise<number>;
+}
+
+/** Result of a read, with only the members that readers of the body need. */
+type ParsedDocument = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
+
+/** Reads the body of a stored document. @returns undefined if the document is missing, unreadable or invalid */
+export function readStored<T>(parsedDocument: ParsedDocument, read: BodyReader<T>): T | undefined {
+  return parsedDocument === undefined || 'unreadable' in parsedDocument
+    ? undefined
+    : read(parsedDocument.body, parsedDocument.id);
+}
+
+/** Validates the body of a stored document with a schema. @returns undefined as `readStored` does */
+export function parseStored<T>(
+  parsedDocument: ParsedDocument,
+  schema: { safeParse(body: unknown): { readonly data?: T } },
+): T | undefined {
+  return readStored(parsedDocument, (body) => schema.safeParse(body).data);
+}
+
+/** Returns the reason why a stored document is unreadable. Returns undefined for a readable or absent document. */
+export function findCause(parsedDocument: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
+  if (parsedDocument === undefined) return undefined;
+  if ('unreadable' in parsedDocument) return parsedDocument.unreadable;
+  return read(parsedDocument.body, parsedDocument.id) === undefined ? 'invalid' : undefined;
 }

@@ -1,4 +1,4 @@
-import { formatDay, type Day } from '#domain/time/days.js';
+import { type Day, formatDay } from '#domain/base/time.js';
 
 /** An all-day entry of a calendar file. */
 export interface CalendarEntry {

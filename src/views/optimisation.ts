@@ -1,20 +1,22 @@
-import type { ExceededLimit } from '#contract/exceeded-limit.js';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { ExceededLimit, PreviewResponse } from '#contract/indices/previews.js';
+import type { OptimisationRunResult } from '#contract/optimise.js';
 import type { StudyFigures } from '#contract/studies.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
-import { readObjectiveType } from '#domain/documents/optimisation-spec.js';
-import { compareText, type Finding } from '#domain/refusals/findings.js';
-import type { WeightFigures } from '#domain/optimisation/outcome.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import {
+  listSettingsRead,
+  RiskEstimator,
+  type RiskMeasureModel,
+  type RiskModelChoice,
+} from '#domain/risk/risk-models.js';
+import { readObjectiveType } from '#domain/definition/optimisation.js';
+import { compareText, type Finding } from '#domain/base/findings.js';
+import { listExceededSides, type RowSide, type WeightFigures } from '#domain/optimisation/report.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
-import { findRelaxation } from '#domain/optimisation/relaxation/relaxed-findings.js';
-import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.js';
-import { listExceededSides, type RowSide } from '#domain/optimisation/report.js';
-import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
+import { findRelaxation } from '#domain/optimisation/derived-index.js';
+import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
+import { computeTrackingVariance } from '#domain/optimisation/problem.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
-import { findCompositionDate } from '#domain/schedule/date-in-force.js';
-import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
+import { findCompositionDate } from '#domain/definition/schedule.js';
 
 /** Response with findings of the domain. The API returns the findings unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };

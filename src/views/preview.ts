@@ -1,22 +1,88 @@
-import type { IndexExplanation } from '#contract/indices/explanation.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { OverlayPreview } from '#domain/books/preview-overlay.js';
-import { computeRuleHeadroom } from '#domain/compliance/breach-watch.js';
-import type { LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/time/days.js';
-import { listSources } from '#domain/documents/index-document.js';
-import { compareText, type Finding } from '#domain/refusals/findings.js';
+import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices/previews.js';
+import { measureConcentration } from '#domain/analytics/concentration.js';
+import { compareText, type Finding, sortFindings } from '#domain/base/findings.js';
+import { checkAsOf } from '#domain/base/requested-dates.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import { type OverlayPreview, previewOverlay, previewOverlayOnFirstSession } from '#domain/books/composer.js';
+import { type Composer, findRuleText } from '#domain/books/compositions.js';
+import type { ConstituentChange } from '#domain/books/constituent-changes.js';
+import { hasMemberChanges } from '#domain/books/member-changes.js';
+import { listSwapsDecidedOn, type NamedSwap } from '#domain/books/pending-changes.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { ExplainedDatapoint, Explanation } from '#domain/decide/explanation.js';
 import {
-  isDerivedExplanation,
+  previewRules,
+  type ResolvedPreview,
+  type RulePreview,
+  type WeightChange,
+  type WeightDifference,
+} from '#domain/decide/preview.js';
+import { checkLookAhead } from '#domain/definition/backtest-plan.js';
+import { computeRuleHeadroom, type LimitRuleName } from '#domain/definition/compliance.js';
+import {
+  type IndexDocument,
+  isDerivedDocument,
+  isOverlayDocument,
+  listSources,
+} from '#domain/definition/index-document.js';
+import type { RebalanceCause } from '#domain/definition/index-schedule.js';
+import { reportAssumptions } from '#domain/definition/index-validation.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import {
   type DerivedExplanation,
+  isDerivedExplanation,
   type SecurityExplanation,
   type SecuritySolve,
-} from '#domain/optimisation/explain.js';
-import type { Explanation } from '#domain/rules/explain.js';
-import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
-import { toConstituentChange } from './constituent-change.js';
-import { toExplainedDatapoint } from './explained-datapoint.js';
-import { toReplacements } from './replacements.js';
+} from '#domain/optimisation/explanation.js';
+import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { toDerivedPreview } from './optimisation.js';
+
+/** Converts the entry or exit of a security to the format of the API. */
+function toConstituentChange(change: ConstituentChange | null): IndexExplanation['entered'] {
+  if (change === null) return null;
+  const { date, event, exDay, related, ratio, weight, price, currency, lastBar, orderedOn } = change;
+  const toDayOrNull = (day: Day | null): string | null => (day === null ? null : formatDay(day));
+  return {
+    date: formatDay(date),
+    event,
+    ex_date: toDayOrNull(exDay),
+    related,
+    ratio,
+    weight,
+    price,
+    currency,
+    last_bar: toDayOrNull(lastBar),
+    ordered_on: toDayOrNull(orderedOn),
+  };
+}
+
+/**
+ * Converts a datapoint of an explanation to the format of the API. If its value is missing, the result contains the
+ * date from which a value can be known.
+ */
+function toExplainedDatapoint({
+  path,
+  field,
+  value,
+  read: { knownFrom, ...read },
+}: ExplainedDatapoint): IndexExplanation['datapoints'][number] {
+  return { path, field, value, ...read, known_from: value === null ? knownFrom : null };
+}
+
+/** Converts changes of constituents between reviews to the format of the API. */
+export function toReplacements(swaps: readonly NamedSwap[]): IndexExplanation['replacements'] {
+  return swaps.map(({ date, rule, entered, left, decision, ranked, rank, leftRank }) => ({
+    date: formatDay(date),
+    rule,
+    entered,
+    left,
+    decision_date: formatDay(decision),
+    ranked_on: ranked === null ? null : formatDay(ranked),
+    rank,
+    left_rank: leftRank,
+  }));
+}
 
 /** Response with findings of the domain. The API returns the findings unchanged. */
 export type WithFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -33,7 +99,7 @@ interface PreviewedIndex {
 }
 
 /** Converts the preview of a rule-driven index to its form in the API. */
-export function toPreviewResponse(
+function toPreviewResponse(
   { resolved }: RulePreview,
   { indexId, asOf, rule }: PreviewedIndex,
 ): WithFindings<PreviewResponse> {
@@ -80,7 +146,7 @@ export function toPreviewResponse(
  * Converts the preview of an overlay to its form in the API.
  * @param asOf date YYYY-MM-DD; null for the first session, which is then reported
  */
-export function toOverlayPreview(
+function toOverlayPreview(
   { document, sm, session, columns, weights, exposure }: OverlayPreview,
   asOf: string | null,
 ): WithFindings<PreviewResponse> {
@@ -112,7 +178,7 @@ export function toOverlayPreview(
 }
 
 /** Returns how far decided weights are from a breach of the rule that triggers a rebalance. */
-export function computeDecidedLimits(
+function computeDecidedLimits(
   { sm, session, decision }: ResolvedPreview,
   rule: LimitRuleName,
 ): PreviewResponse['limits'] {
@@ -339,4 +405,151 @@ function toNameSolve({
     solved_weight: solved,
     scale,
   };
+}
+
+export interface PreviewQuestion {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  /** Index and all documents that it refers to. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly indexId: string;
+  /** Date YYYY-MM-DD; null for the base date, or for the first rebalance of a derived index. */
+  readonly asOf: string | null;
+  readonly engine: Engine;
+  composerUntil(until: Day): Composer;
+  /**
+   * Returns the first day (YYYY-MM-DD) on which decisions may use a stored risk model. Returns undefined if the model
+   * is unknown.
+   */
+  findObservedEnd(modelId: string): string | undefined;
+}
+
+/**
+ * Returns the composition of an index on a day, as a PreviewResponse.
+ * @throws Refusal as for the preview of the kind of index
+ */
+export function answerPreview(question: PreviewQuestion) {
+  const { market, calendars, documents, indexId, asOf: requestedDate, composerUntil } = question;
+  const day = parseValidDay(requestedDate ?? documents[indexId]!.base_date); // `documents` contains the index itself
+  const composer = composerUntil(day);
+  const document = composer.document(indexId);
+  const answer = createPreviewResponse(question, composer, day);
+  const dateFindings = requestedDate === null ? [] : checkAsOf(requestedDate, market.dates);
+  const assumptions = reportAssumptions({
+    document,
+    treatment: composer.treatment(indexId),
+    market,
+    indexOf: (id) => documents[id],
+  });
+  const lookAheadFindings = checkLookAhead(document, {
+    calendar: calendars.get(document.calendar)!, // the index was composed with this calendar
+    firstDay: market.dates[0] ?? null,
+    observedEndOf: question.findObservedEnd,
+  });
+  return {
+    ...answer,
+    findings: sortFindings([...dateFindings, ...assumptions, ...lookAheadFindings, ...answer.findings]),
+  };
+}
+
+function createPreviewResponse(
+  { documents, indexId, asOf: requestedDate, engine, composerUntil }: PreviewQuestion,
+  composer: Composer,
+  day: Day,
+) {
+  const document = composer.document(indexId);
+  if (isOverlayDocument(document))
+    return toOverlayPreview(
+      requestedDate === null
+        ? previewOverlayOnFirstSession({ composerUntil, document })
+        : previewOverlay(composer, document, day),
+      requestedDate,
+    );
+  if (isDerivedDocument(document))
+    return toDerivedPreview(
+      requestedDate === null
+        ? previewFirst({ composerUntil, indexId, engine })
+        : previewDerived(composer, indexId, { asOf: day, engine }),
+      { indexId, asOf: requestedDate },
+    );
+  const preview = previewRules(composer, indexId, day);
+  const answer = toPreviewResponse(preview, {
+    indexId,
+    asOf: requestedDate ?? documents[indexId]!.base_date,
+    rule: findRuleText(composer, indexId, day),
+  });
+  const { resolved } = preview;
+  if (resolved === null || !hasMemberChanges(composer, indexId)) return answer;
+  return { ...answer, replacements: toReplacements(listSwapsDecidedOn(composer, indexId, resolved.session)) };
+}
+
+export interface ComparedPreview {
+  readonly indexId: string;
+  readonly preview: RulePreview;
+  /** Rule that triggers a rebalance when it is breached; null if there is none. */
+  readonly rule: LimitRuleName | null;
+  /** Cause of a rebalance that is decided on the day; null if there is none. */
+  readonly cause: RebalanceCause | null;
+}
+
+export interface ComparedPreviews {
+  readonly asOf: string;
+  readonly before: ComparedPreview;
+  readonly after: ComparedPreview;
+  readonly difference: WeightChange;
+  readonly findings: readonly Finding[];
+}
+
+/** Converts the effects of a changed definition to their form in the API. */
+export function toWhatIfResponse({
+  asOf,
+  before,
+  after,
+  difference,
+  findings,
+}: ComparedPreviews): WithFindings<WhatIfResponse> {
+  const resolvedDate = after.preview.resolved ?? before.preview.resolved;
+  return {
+    as_of: asOf,
+    resolved_date: resolvedDate === null ? null : formatDay(resolvedDate.sm.sessions[resolvedDate.session]!),
+    before: toSide(before),
+    after: toSide(after),
+    added: difference.added.map(toChange),
+    removed: difference.removed.map(toChange),
+    changed: difference.changed.map(toChange),
+    turnover: difference.turnover,
+    findings,
+  };
+}
+
+function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfResponse['before'] {
+  const decision = preview.resolved?.decision;
+  if (decision?.kind !== 'decided')
+    return {
+      index_id: indexId,
+      constituents: 0,
+      largest: 0,
+      effective_assets: 0,
+      gross_constituents: 0,
+      cap: null,
+      cap_redistributed: 0,
+      cause,
+    };
+  const { weights, cap, redistributed } = decision;
+  const { constituents, largest, effective_assets, gross_constituents } = measureConcentration(weights);
+  return {
+    index_id: indexId,
+    constituents,
+    largest,
+    effective_assets,
+    gross_constituents,
+    cap,
+    cap_redistributed: redistributed,
+    cause,
+    ...(rule === null ? {} : { limits: computeDecidedLimits(preview.resolved!, rule) }),
+  };
+}
+
+function toChange({ identifier, before, after }: WeightDifference): WhatIfResponse['added'][number] {
+  return { identifier, before, after, change: after - before };
 }

@@ -1,26 +1,39 @@
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
-import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
-import type { TreatmentSpec } from '#domain/documents/index-document.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { narrowMarket } from '#domain/market/narrow-market.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { type Calendars, createDaysCalendar } from '#domain/calendars/calendar.js';
+import type { CrossSections } from '#domain/datapoints/cross-section.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { addSpinOffValue } from '#domain/market/action-effects.js';
+import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { estimateOverRange } from '#domain/risk/requested-range.js';
-import { computeDailyReturns } from '#domain/risk/daily-returns.js';
-import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
-import { isFactorEstimator } from '#domain/risk/factor-model.js';
-import { findReturnSpan, createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
-import type { Estimator, StoredDiagnostics, RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
+import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';
+import { isFactorEstimator } from '#domain/risk/model-terms.js';
+import {
+  computeDailyReturns,
+  createReturnSource,
+  findReturnSpan,
+  type ReturnSource,
+} from '#domain/risk/return-panel.js';
+import type { Estimator, RiskModelRequest, StoredDiagnostics } from '#domain/risk/risk-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import { createFactorModelPayload } from './factor-model-view.js';
-import { createDatapoints } from './index-datapoints.js';
+import { createFactorModelPayload } from './factor-model.js';
+
+/**
+ * Returns the datapoints of a market with the settings of an index. If `terms` is null, they are for securities outside
+ * of an index.
+ */
+export function createDatapoints(
+  market: SessionMarket,
+  terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,
+): CrossSections {
+  return createIndexCrossSections({ market, ...(terms ?? { treatment: TreatmentSpec.parse({}), currency: '' }) });
+}
 
 /** Securities of an estimate. They also determine the sessions and the currency of the returns. */
 export type EstimateUniverse =

@@ -1,10 +1,9 @@
-import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
-import { listUnchangedWeights } from './count-changes.js';
+import { TRANSFER_WIDTH } from '#domain/backtest/run-file/blocks.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { openPanelRows, type PanelRows } from './panel-rows.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { listUnchangedWeights, openPanelRows, type PanelRows } from './run-columns.js';
 
 /** Requested window as dates YYYY-MM-DD. An end that was not given is null. */
 export interface RequestedWindow {
@@ -230,4 +229,16 @@ function correctGrowth(
 /** Marks the securities with a weight. */
 function markHoldings(isNew: Uint8Array, weights: Float64Array): void {
   for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) isNew[i] = 1;
+}
+
+/**
+ * Returns the positions of the dates in a window; `to` is exclusive. If the window contains no date, the span is empty.
+ */
+export function createSpan(
+  days: Int32Array,
+  { start, end }: RequestedWindow,
+): { readonly from: number; readonly to: number } {
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
+  return { from, to: Math.max(from, to) };
 }

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/measure.js';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { DECLARED, findUnknownVariable, listVariables } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

@@ -1,11 +1,16 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
-import { readAuditBatches, computeAuditHash, readAuditHead, formatEntryId } from '#store/audit/log.js';
-import { signAuditLog } from '#store/audit/seals.js';
+import type { AuditEntry, AuditSeal } from '#domain/definition/audit-log.js';
+import {
+  computeAuditHash,
+  formatEntryId,
+  readAuditBatches,
+  readAuditHead,
+  signAuditLog,
+} from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { createSigningKey } from '#store/publication/signing.js';
+import { createSigningKey } from '#store/history/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';

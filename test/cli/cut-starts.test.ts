@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isUnavailable } from '#domain/refusals/refusal.js';
-import { start, stop } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
-import { keepThreads } from '#jobs/lane-threads.js';
+import { isUnavailable } from '#domain/base/refusals.js';
+import { start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
+import { keepThreads } from '#jobs/pool.js';
 import { StartRefusal } from '#store/start-refusal.js';
 import { openCuttingProxy, type CuttingProxy } from '../postgresql/cutting-proxy.js';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../postgresql/shared-postgresql.js';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findNewestChange } from '#cli/documentation-files.js';
+import { findNewestChange } from '#cli/compose/package-files.js';
 
 test('a folder has the change time of its newest file at any depth; an absent one has none', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-newest-'));

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createJobScreen } from '#cli/job-screen.js';
-import { shortenStore } from '#cli/job-commands/import.js';
+import { createJobScreen } from '#cli/terminal.js';
+import { shortenStore } from '#cli/commands/import.js';
 
 afterEach(() => {
   vi.useRealTimers();

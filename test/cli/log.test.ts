@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createLog } from '#cli/log.js';
+import { createLog } from '#cli/commands/serve.js';
 import { waitFor } from '../waiting.js';
 
 test('the log contains no key, password or secret anywhere in a line', async () => {

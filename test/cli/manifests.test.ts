@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { SETTINGS } from '#cli/settings.js';
+import { SETTINGS } from '#cli/settings/settings.js';
 import { EXIT_TEMPORARY } from '#store/start-refusal.js';
 import { runHere } from './process.js';
 

@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import { afterEach, expect, test } from 'vitest';
-import { describePanels } from '#cli/compose/market-checks.js';
+import { describePanels } from '#cli/compose/health.js';
 import { canPage, limitMemory } from '#kernels/memory/paged-memory.js';
-import type { ServedMarket } from '#market/serving/markets.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
 
 const restorers: (() => void)[] = [];
 afterEach(() => restorers.splice(0).forEach((take) => take()));

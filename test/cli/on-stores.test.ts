@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { addStoreOfCall } from '#cli/compose/on-stores.js';
-import type { JobSystem } from '#jobs/job-system.js';
-import { onMarket } from '#market/serving/call-market.js';
-import type { ServedMarket } from '#market/serving/markets.js';
+import { addStoreOfCall } from '#cli/compose/market.js';
+import type { JobSystem } from '#jobs/port/job-kind.js';
+import { onMarket, type ServedMarket } from '#market/serve/served-markets.js';
 
 const market = (datasetId: string) => ({ identity: { datasetId } }) as ServedMarket;
 

@@ -2,8 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createDivisorClient, LateAnswerError } from '#clients/typescript/divisor.js';
-import { runWithService } from '#cli/connection.js';
-import { sendRequest } from '#cli/patient-fetch.js';
+import { runWithService, sendRequest } from '#cli/commands/connection.js';
 
 const closers: (() => void)[] = [];
 afterEach(() => closers.splice(0).forEach((close) => close()));

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createPracticeSettings, runPracticeJobs } from '#cli/practice.js';
+import { createPracticeSettings, runPracticeJobs } from '#cli/commands/serve.js';
 import { findMemoryLimit, limitMemory } from '#kernels/memory/paged-memory.js';
 
 test('practice jobs succeed, leave no file, and leave the memory limit of the process unchanged', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runPreparation } from '#cli/preparation.js';
+import { runPreparation } from '#cli/compose/compose.js';
 
 test('a failed step is logged with its name and cause, and later steps run, also those that a step lists', async () => {
   const calls: string[] = [];

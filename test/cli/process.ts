@@ -4,9 +4,9 @@ import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { vi } from 'vitest';
 import { dispatch } from '#cli/dispatch.js';
-import { start, stop } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
-import { keepThreads } from '#jobs/lane-threads.js';
+import { start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
+import { keepThreads } from '#jobs/pool.js';
 
 /**
  * Words that start the command of this package. The process optimises its code later than the process of a user would.

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { RefreshReport } from '#market/judge/refresh.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 

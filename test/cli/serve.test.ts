@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ErrorEnvelope } from '#contract/common.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { runToEnd, runHere, startService, startServiceHere, type ListeningProcess, type Run } from './process.js';
 

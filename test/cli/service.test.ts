@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { start, stop, type Running } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
-import { compareVersions, parseVersion } from '#base/text/version.js';
+import { type Running, start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
+import { compareVersions, parseVersion } from '#base/version.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
 
 /** Home of the whole service, which the tests call over HTTP. */

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { runCalendars } from '#cli/calendars.js';
-import { copy } from '#cli/copy.js';
-import { migrate } from '#cli/migrate.js';
-import { runNodes } from '#cli/nodes.js';
-import { readSettings, formatSettingsHelp, SETTINGS } from '#cli/settings.js';
-import { UsageError } from '#cli/usage-error.js';
-import { removePasswords } from '#cli/log.js';
+import { runCalendars } from '#cli/commands/calendars.js';
+import { copy } from '#cli/commands/home.js';
+import { migrate, runNodes } from '#cli/commands/database.js';
+import { formatSettingsHelp, readSettings, SETTINGS } from '#cli/settings/settings.js';
+import { UsageError } from '#cli/usage.js';
+import { removePasswords } from '#cli/commands/serve.js';
 import { StartRefusal } from '#store/start-refusal.js';
 import { runHere } from './process.js';
 

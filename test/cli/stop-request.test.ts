@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { onStopRequest } from '#cli/stop-request.js';
+import { onStopRequest } from '#cli/terminal.js';
 
 let ignoreRequest = () => {};
 afterEach(() => {

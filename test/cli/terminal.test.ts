@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDuration, startStep, formatTable, alignRight, type Screen } from '#cli/terminal.js';
+import { alignRight, formatDuration, formatTable, type Screen, startStep } from '#cli/terminal.js';
 
 /** Creates a simulated terminal and a clock. The terminal keeps the visible part of its last line. */
 function createTerminal(columns = 200) {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { solveOutcome, type SolvedResult } from '#domain/personal/solve-accounts.js';
+import { type SolvedResult, solveOutcome } from '#domain/personal/account-result.js';
 import { AS_OF, createLot, createSmallBatch } from '../domain/personal/small-batch.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
+import { EXPORT_NAMES } from '#domain/outputs/exports.js';
 import { IS_SOAK } from '../soak.js';
 import { hasModule, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 

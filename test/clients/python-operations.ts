@@ -1,5 +1,5 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { listOperations, listSuccesses, type JsonSchema, type Operation } from '#views/documentation/operation.js';
+import { type JsonSchema, listOperations, listSuccesses, type Operation } from '#views/documentation/reference.js';
 import { formatDocumentation, typeText, type TypeNaming } from './python-types.js';
 import { findOneLine, createShape } from './shapes.js';
 

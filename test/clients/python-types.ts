@@ -1,5 +1,5 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import type { JsonSchema } from '#views/documentation/operation.js';
+import type { JsonSchema } from '#views/documentation/reference.js';
 import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { CLIENTS, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 reportMissing('the Python client', { python3: isPythonHere });

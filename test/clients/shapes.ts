@@ -1,4 +1,4 @@
-import type { JsonSchema } from '#views/documentation/operation.js';
+import type { JsonSchema } from '#views/documentation/reference.js';
 
 /**
  * Description of a schema of the contract that does not depend on a language. The source of each client is generated

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { API } from '#contract/api.js';
 import { createOpenApiDocument } from '#contract/openapi.js';
-import { ERRORS } from '#domain/refusals/refusal.js';
+import { ERRORS } from '#domain/base/refusals.js';
 import { formatPythonAsync } from './python-async.js';
 import { formatPythonErrors } from './python-errors.js';
 import { formatPythonOperations } from './python-operations.js';

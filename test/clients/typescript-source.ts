@@ -1,13 +1,13 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import {
-  listOperations,
-  listSuccesses,
   type DocumentedResponse,
   type JsonSchema,
+  listOperations,
+  listSuccesses,
   type Media,
   type Operation,
   type Parameter,
-} from '#views/documentation/operation.js';
+} from '#views/documentation/reference.js';
 import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Approval, PublishedLog } from '#clients/typescript/divisor.js';
-import { issueKey } from '#services/operations/keys.js';
+import { issueKey } from '#services/keys/keys.js';
 import {
   createDefinition,
   createFamilyOn,

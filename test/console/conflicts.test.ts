@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listChangedFields, resolve, type Side } from '#console/words/conflicts.js';
+import { listChangedFields, resolve, type Side } from '#console/words/changes.js';
 import { formatPath, type JsonObject } from '#console/words/paths.js';
 
 const createTopN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });

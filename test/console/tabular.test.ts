@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCsvToTabs, formatCommaSeparated } from '#console/words/tabular.js';
+import { convertCsvToTabs, formatCommaSeparated } from '#console/words/tables.js';
 
 describe('a CSV file as spreadsheets paste it', () => {
   test.each([

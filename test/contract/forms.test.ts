@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { defineQuery } from '#contract/common-query.js';
-import type { Route } from '#contract/route.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintSet } from '#domain/documents/constraint-set.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { defineQuery, type Route } from '#contract/route.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { ConstraintSet } from '#domain/definition/constraint-sets.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { StrategyDocument } from '#domain/definition/strategies.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
 
 interface Form {
   readonly check?: string;

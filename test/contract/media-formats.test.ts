@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { defineQuery } from '#contract/common-query.js';
-import { getFormats, listMediaTypes } from '#contract/media-formats.js';
-import type { Route } from '#contract/route.js';
+import { defineQuery, getFormats, listMediaTypes, type Route } from '#contract/route.js';
 
 const formatRoutes = Object.entries<Route>(API).filter(([, route]) => listMediaTypes(route).length > 1);
 

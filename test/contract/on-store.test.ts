@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { defineQuery } from '#contract/common-query.js';
+import { defineQuery, type Route } from '#contract/route.js';
 import { listErrorCodes } from '#contract/openapi.js';
-import type { Route } from '#contract/route.js';
 
 const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
 

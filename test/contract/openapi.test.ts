@@ -2,9 +2,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { listErrorCodes, createOpenApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument, listErrorCodes, type OpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes, type Route } from '#contract/route.js';
-import { ERRORS } from '#domain/refusals/refusal.js';
+import { ERRORS } from '#domain/base/refusals.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
 import { getApiDocument } from './api-document.js';
 

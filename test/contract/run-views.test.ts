@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
-import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
-import { RUN_VIEWS } from '#workers/views/catalogue.js';
+import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/definition/runs.js';
+import { RUN_VIEWS } from '#workers/views/view-run.js';
 
 /** Parameters or body that each need reads. Every route with this need declares them. */
 const ARTIFACTS_READ: Partial<Record<RunViewNeed, readonly string[]>> = {

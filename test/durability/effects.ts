@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { compose, type Service } from '#cli/compose.js';
-import { readSettings } from '#cli/settings.js';
-import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { formatEntryId } from '#store/audit/log.js';
-import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
-import { keepThreads } from '#jobs/lane-threads.js';
-import type { JobStatus } from '#jobs/status.js';
+import { compose, type Service } from '#cli/compose/compose.js';
+import { readSettings } from '#cli/settings/settings.js';
+import type { AuditEntry } from '#domain/definition/audit-log.js';
+import { formatEntryId } from '#store/history/audit.js';
+import type { DataHistoryDocument, DataVersionDocument } from '#domain/definition/datasets.js';
+import { keepThreads } from '#jobs/pool.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { listHomeFolders } from '#store/home/home.js';
-import { findManagedStore, openDocumentsReader } from '#store/lmdb/stored-entries.js';
-import { verifyHome } from '#store/home/verify-home.js';
+import { findManagedStore, openDocumentsReader } from '#store/lmdb/documents-reader.js';
+import { verifyHome } from '#store/home/verify.js';
 
 export interface Answer {
   readonly status: number;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import type { DocumentStore } from '#store/port.js';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';

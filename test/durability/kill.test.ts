@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listHomeFolders } from '#store/home/home.js';
-import { verifyHome } from '#store/home/verify-home.js';
+import { verifyHome } from '#store/home/verify.js';
 import { seeded } from '../seeded.js';
 import { startService } from '../cli/process.js';
 import { createHistory, type History } from './history.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
 import { startService, type ListeningProcess } from '../cli/process.js';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../postgresql/shared-postgresql.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';

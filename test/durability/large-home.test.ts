@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import type { JobStatus } from '#jobs/status.js';
+import { LIMITS } from '#domain/base/limits.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { startService } from '../cli/process.js';

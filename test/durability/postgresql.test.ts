@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import type { DocumentStore, StoredDocument } from '#store/port.js';
 import { openDatabase, UnknownOutcomeError } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';

@@ -1,5 +1,5 @@
-import type { PublicKey } from '#domain/documents/publication-document.js';
-import { verifyLog } from '#store/publication/verify-log.js';
+import type { PublicKey } from '#domain/definition/publication.js';
+import { verifyLog } from '#store/history/signing.js';
 
 export interface PublisherAnswer {
   readonly status: number;

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
 import { openDesk, type Desk } from './year/desk.js';
 import {
   drawSecurity,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { BundleManifest } from '#domain/documents/bundle-document.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
-import { computeInputDigests } from '#views/bundle/input-digests.js';
-import { decodeSlice, encodeSlice } from '#views/bundle/market-slice.js';
+import type { BundleManifest } from '#domain/definition/publication.js';
+import { computeStatementHash } from '#store/history/log-check.js';
+import { computeInputDigests, decodeSlice, encodeSlice } from '#views/bundle/inputs.js';
 import { readTar, createTarParts } from '#views/bundle/tar.js';
 
 type Files = ReadonlyMap<string, Uint8Array>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type * as Api from '#engine/api.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { Finding } from '#domain/base/findings.js';
 import { openEngine } from '#engine/main.js';
 import { openLiveService, type LiveService } from '../real/live.js';
 import { createExampleMarket } from './example-market.js';

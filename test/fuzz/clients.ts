@@ -1,5 +1,5 @@
 import { SCOPES } from '#contract/route.js';
-import { issueKey, type IssuedKey } from '#services/operations/keys.js';
+import { type IssuedKey, issueKey } from '#services/keys/keys.js';
 import { startProvider } from '../http/oidc-provider.js';
 import { signIn } from '../security/signed-in.js';
 import { SPARE_IDS } from './request-arbitrary.js';

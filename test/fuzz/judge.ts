@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { API } from '#contract/api.js';
-import { ErrorEnvelope } from '#contract/common.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
 import type { Route } from '#contract/route.js';
-import { ERRORS } from '#domain/refusals/refusal.js';
+import { ERRORS } from '#domain/base/refusals.js';
 import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
 import { getApiDocument } from '../contract/api-document.js';

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { listOperations, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { listOperations, type Operation, type Parameter } from '#views/documentation/reference.js';
 import { HOSTILE_TEXTS, hostileValue, createNearlyValid, formatJsonValue } from './hostile.js';
 import { createSchemaArbitraries, type JsonSchema, type Vocabulary } from './schema-arbitrary.js';
 import type { WireRequest } from './wire.js';

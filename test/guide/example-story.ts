@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import {
   createExampleRequest,
-  listOperations,
   type ExampleRequest,
+  listOperations,
   type Operation,
-} from '#views/documentation/operation.js';
+} from '#views/documentation/reference.js';
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { getApiDocument } from '../contract/api-document.js';
 

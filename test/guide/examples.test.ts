@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createExampleRequest, listSuccesses } from '#views/documentation/operation.js';
-import type { AuditLog } from '#contract/audit.js';
+import { createExampleRequest, listSuccesses } from '#views/documentation/reference.js';
+import type { AuditLog } from '#contract/governance.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
 import type { LiveService } from '../real/live.js';

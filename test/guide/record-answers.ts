@@ -1,4 +1,4 @@
-import { LIMITS } from '#domain/refusals/limits.js';
+import { LIMITS } from '#domain/base/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createExampleRunner, OPERATIONS, STORY } from './example-story.js';
 

@@ -1,29 +1,24 @@
 import { readFileSync } from 'node:fs';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
 import { TOOLSETS } from '#contract/mcp.js';
-import { createTypeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { type CatalogueEntry, createTypeSpec, type ParameterSpec } from '#domain/definition/catalogue.js';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
-import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
-import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
-import { EXPORTS } from '#domain/exports/catalogue.js';
-import type { ExportTable } from '#domain/exports/export-table.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { FINDING_CODES } from '#domain/refusals/findings.js';
-import { LIMIT_SPECS } from '#domain/refusals/limits.js';
-import { ERRORS } from '#domain/refusals/refusal.js';
-import { OVERLAY_TYPES } from '#domain/overlays/catalogue.js';
-import { BLOCK_KINDS } from '#domain/reports/block-kinds.js';
-import { BAR_SOURCES } from '#domain/reports/blocks/bar-chart.js';
-import { CHART_LINES } from '#domain/reports/blocks/chart.js';
-import { STATS } from '#domain/reports/blocks/stat-grid.js';
-import { TABLE_SOURCES } from '#domain/reports/blocks/table.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { readMethodologies } from '#cli/methodology-files.js';
+import { FUNCTIONS } from '#domain/datapoints/functions.js';
+import { ROW_FUNCTIONS } from '#domain/datapoints/plugin-sandbox.js';
+import { EXPORTS } from '#domain/outputs/exports.js';
+import { EXPORT_FORMATS, type ExportTable } from '#domain/outputs/export-table.js';
+import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import { FINDING_CODES } from '#domain/base/findings.js';
+import { LIMIT_SPECS } from '#domain/base/limits.js';
+import { ERRORS } from '#domain/base/refusals.js';
+import { OVERLAY_TYPES } from '#domain/definition/overlays.js';
+import { BAR_SOURCES, BLOCK_KINDS, CHART_LINES, STATS, TABLE_SOURCES } from '#domain/outputs/report-templates.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { readMethodologies } from '#cli/compose/package-files.js';
 import { readEvidence } from '../methodologies/evidence.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { createMethodologyTemplates } from '#services/indices/templates.js';
 
 /** Tables of the guide by name, in Markdown. They are generated from the code. */
 const TABLES: Readonly<Record<string, () => string>> = {

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { ErrorEnvelope } from '#contract/common.js';
-import { SCOPES, type Route, type Scope } from '#contract/route.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
+import { type Route, type Scope, SCOPES } from '#contract/route.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 

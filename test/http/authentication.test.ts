@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { createAuthenticate, isLoopbackName } from '#http/authentication.js';
 
 const KEY = 'dvs_abcdefghijkl_secret';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { resolveClientAddress, getNetwork } from '#http/client-addresses.js';
-import { createAddressCheck, isAddressRange } from '#services/operations/address-ranges.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { getNetwork, resolveClientAddress } from '#http/app.js';
+import { createAddressCheck, isAddressRange } from '#services/keys/keys.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';
 

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { ResponseHeaders, JSON_TYPE } from '#http/answer-headers.js';
-import { compressResponse } from '#http/compress-answer.js';
+import { JSON_TYPE, ResponseHeaders } from '#http/answers.js';
+import { compressResponse } from '#http/request-listener.js';
 
 const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'accept-encoding': 'gzip, deflate, br' };
 const LONG_TEXT = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createApp } from '#http/app.js';
-import { CONSOLE_POLICY, createConsoleHandlers, consoleRoutes, type ConsoleFile } from '#http/routes/console.js';
+import { CONSOLE_POLICY, type ConsoleFile, consoleRoutes, createConsoleHandlers } from '#http/routes/console.js';
 
 const createConsoleFile = (text: string, type: string): ConsoleFile => {
   const bytes = new TextEncoder().encode(text);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { selectCoding } from '#http/content-coding.js';
+import { selectCoding } from '#http/answers.js';
 
 test.each([
   [undefined, null],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createDeadlines } from '#http/deadlines.js';
+import { createDeadlines } from '#http/app.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] }));
 afterEach(() => void vi.useRealTimers());

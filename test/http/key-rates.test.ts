@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKeyRates } from '#http/key-rates.js';
+import { createKeyRates } from '#http/authentication.js';
 import { createSample } from './sample-app.js';
 
 test('a key has a burst, then its rate, and does not use the rate of another key', () => {

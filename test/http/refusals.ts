@@ -1,4 +1,4 @@
-import { ErrorEnvelope } from '#contract/common.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
 
 export async function createRefusal(response: Promise<Response>): Promise<{
   status: number;

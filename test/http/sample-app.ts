@@ -1,12 +1,11 @@
 import { pino } from 'pino';
 import { z } from 'zod';
-import { SCOPES, defineRoutes, type Scope } from '#contract/route.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { Id } from '#domain/schema/shape.js';
-import { createApp, type App, type AppDependencies } from '#http/app.js';
-import type { CompletedRequest } from '#http/request-log.js';
+import { defineRoutes, type Scope, SCOPES } from '#contract/route.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { Id } from '#domain/base/schema.js';
+import { type App, type AppDependencies, type CompletedRequest, createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
-import { assertPrecondition } from '#services/shared/preconditions.js';
+import { assertPrecondition } from '#services/shared/documents.js';
 
 /** Small table of routes that covers every case of the request pipeline. */
 export const sampleRoutes = defineRoutes({

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { streamLogLines } from '#http/log-stream.js';
-import { sendStream } from '#http/send-stream.js';
+import { streamLogLines } from '#http/routes/governance.js';
+import { sendStream } from '#http/answers.js';
 
 let server: Server | undefined;
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ErrorEnvelope } from '#contract/common.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample, type Sample } from './sample-app.js';
 

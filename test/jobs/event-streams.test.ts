@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { ask, readEvents, openWorld } from './routes-world.js';
 import { waitFor } from '../waiting.js';
 

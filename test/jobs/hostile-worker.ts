@@ -1,11 +1,11 @@
 import { getHeapStatistics } from 'node:v8';
 import { threadId } from 'node:worker_threads';
-import type { TaskControl } from '#jobs/thread-messages.js';
-import { timeRequest } from '#base/tracing/object-requests.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import type { TaskControl } from '#jobs/tasks/messages.js';
+import { timeRequest } from '#base/tracing/tracing.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { createEntryPoint } from '#workers/entry-point.js';
 import { copyWithHash } from '#workers/output/hand-over.js';
-import { releaseMemory } from '#workers/rest.js';
+import { releaseMemory } from '#workers/warm-up.js';
 
 declare const WebAssembly: {
   instantiate(

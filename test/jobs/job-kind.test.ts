@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createJobKind, type Attempt } from '#jobs/job-kind.js';
+import { type Attempt, createJobKind } from '#jobs/port/job-kind.js';
 
 const doneOutcome = { result: { value: null } };
 const ranKinds: string[] = [];

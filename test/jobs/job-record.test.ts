@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readJobRecord } from '#jobs/job-record.js';
+import { readJobRecord } from '#jobs/port/record.js';
 
 const record = {
   job_id: 'backtest:A',

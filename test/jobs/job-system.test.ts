@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { WorkerLost } from '#jobs/compute-pool.js';
-import type { JobKind } from '#jobs/job-kind.js';
-import type { JobStatus } from '#jobs/status.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { WorkerLost } from '#jobs/port/compute-pool.js';
+import type { JobKind } from '#jobs/port/job-kind.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import {
   MiB,

@@ -1,11 +1,10 @@
 import { onTestFinished } from 'vitest';
-import { TaskStopped, type ComputePool } from '#jobs/compute-pool.js';
-import { createJobSystem } from '#jobs/create-job-system.js';
-import type { NodeLimits, JobSystem } from '#jobs/job-system.js';
-import type { JobKind, Submission } from '#jobs/job-kind.js';
-import { createLocalQueue } from '#jobs/local/local-queue.js';
-import type { QueueLimits } from '#jobs/queue.js';
-import { openHome, type Home } from '#store/home/home.js';
+import { type ComputePool, TaskStopped } from '#jobs/port/compute-pool.js';
+import { createJobSystem } from '#jobs/job-system.js';
+import type { JobKind, JobSystem, NodeLimits, Submission } from '#jobs/port/job-kind.js';
+import { createLocalQueue } from '#jobs/local/queue.js';
+import type { QueueLimits } from '#jobs/port/queue.js';
+import { type Home, openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { createTestClock, type TestClock } from './test-clock.js';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { keepThreads, createIdleBalancer, openLaneThreads } from '#jobs/lane-threads.js';
+import { createIdleBalancer, keepThreads, openLaneThreads } from '#jobs/pool.js';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,7 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { listAttempts } from '#jobs/attempts.js';
-import { advance, isTerminal, createLife, type JobLife, type LifeEvent } from '#jobs/life-cycle.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import { advance, createLife, isTerminal, type JobLife, type LifeEvent, listAttempts } from '#jobs/port/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
 

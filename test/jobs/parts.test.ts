@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { TaskStopped } from '#jobs/compute-pool.js';
-import type { OfferedParts, PartOutput, WrittenParts } from '#jobs/offered-parts.js';
-import { runParts, type PartsContext } from '#jobs/parts.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { TaskStopped } from '#jobs/port/compute-pool.js';
+import type { OfferedParts, PartOutput, WrittenParts } from '#jobs/port/queue.js';
+import { type PartsContext, runParts } from '#jobs/port/parts.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createPatientDocuments } from '#jobs/patient-documents.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createPatientDocuments } from '#jobs/job-system.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
-import { onObjectRequest } from '#base/tracing/object-requests.js';
-import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
+import { onObjectRequest } from '#base/tracing/tracing.js';
+import type { Lane, TaskRun, ThreadLoss, ThreadPool } from '#jobs/port/compute-pool.js';
 import { createPool, type PoolOptions } from '#jobs/pool.js';
-import type { TaskName } from '#jobs/tasks.js';
+import type { TaskName } from '#jobs/tasks/catalogue.js';
 
 /** Opens a pool with the tasks of the hostile worker. The types of the product do not include them. */
 function openHostilePool(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { RETRY_DEFAULTS } from '#domain/jobs/retry-policy.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Claim, JobQueue } from '#jobs/queue.js';
+import { RETRY_DEFAULTS } from '#domain/outputs/jobs.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Claim, JobQueue } from '#jobs/port/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { parsePolicies } from './retries-at-once.js';
 import { createJob, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { readDelivery } from '#jobs/callbacks.js';
-import type { NewJob } from '#jobs/queue.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { readDelivery } from '#jobs/port/callbacks.js';
+import type { NewJob } from '#jobs/port/queue.js';
 import { createJob, succeed, type Queues } from './queue-port-world.js';
 
 const createCallbackJob = (url: string): Partial<NewJob> => ({

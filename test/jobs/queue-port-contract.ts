@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { JobQueue, NewJob } from '#jobs/queue.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { JobQueue, NewJob } from '#jobs/port/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeOrder } from './queue-port-order.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { JobPriority } from '#domain/jobs/priority.js';
-import type { NewJob } from '#jobs/queue.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
+import type { NewJob } from '#jobs/port/queue.js';
 import { createOrigin, createJob, succeed, type Queues } from './queue-port-world.js';
 
 /** Tests pauses, and the order in which jobs start by priority. */

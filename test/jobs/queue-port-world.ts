@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest';
-import type { TaskProgress } from '#jobs/compute-pool.js';
-import type { PausedKinds } from '#jobs/paused-kinds.js';
-import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/queue.js';
+import type { TaskProgress } from '#jobs/port/compute-pool.js';
+import type { PausedKinds } from '#jobs/port/paused-kinds.js';
+import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/port/queue.js';
 import type { DocumentStore } from '#store/port.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 

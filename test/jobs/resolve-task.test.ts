@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { MarketIdentity } from '#domain/market/market-identity.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { ThreadPool } from '#jobs/compute-pool.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { ThreadPool } from '#jobs/port/compute-pool.js';
 import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';
-import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks.js';
+import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks/catalogue.js';
 
 const market: MarketIdentity = { datasetId: 'm', contentHash: 'c0ffee', adjustment: 'none', currency: null };
 const handle = { ...market, dates: new SharedArrayBuffer(4) } as MarketHandle;

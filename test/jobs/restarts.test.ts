@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { JobKind } from '#jobs/job-kind.js';
-import type { Origin } from '#jobs/origin.js';
+import type { JobKind } from '#jobs/port/job-kind.js';
+import type { Origin } from '#jobs/port/queue.js';
 import {
   backtest,
   closeWorld,

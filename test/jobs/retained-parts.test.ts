@@ -1,9 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '#jobs/clock.js';
-import { createRetainedPartsStore, type RetainedPartsStore } from '#jobs/retained-parts.js';
-import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import type { Claim, JobQueue, QueueLimits } from '#jobs/queue.js';
+import { systemClock } from '#jobs/port/clock.js';
+import {
+  type Claim,
+  createRetainedPartsStore,
+  type JobQueue,
+  type QueueLimits,
+  type RetainedPartsStore,
+} from '#jobs/port/queue.js';
+import { createLocalQueue } from '#jobs/local/queue.js';
+import { createPostgresQueue } from '#jobs/distributed/queue.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import type { DocumentEngine, DocumentTransaction } from '#store/port.js';

@@ -1,4 +1,4 @@
-import { parseRetryPolicies, type RetryPolicies } from '#domain/jobs/retry-policy.js';
+import { parseRetryPolicies, type RetryPolicies } from '#domain/outputs/jobs.js';
 
 /** Parses retry policies. The text must be valid. */
 export function parsePolicies(text: string): RetryPolicies {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { JOB_STATUS_NAMES, JobCollection, JobStatus } from '#contract/jobs.js';
 import type { App } from '#http/app.js';
-import { JOB_STATES } from '#jobs/status.js';
+import { JOB_STATES } from '#jobs/port/life-cycle.js';
 import { ask, openWorld, waitUntilEnd } from './routes-world.js';
 
 test('the wire format names exactly the states of the engine', () => {

@@ -1,9 +1,8 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createJobSystem } from '#jobs/create-job-system.js';
-import type { JobSystem } from '#jobs/job-system.js';
-import type { Completion, JobKind } from '#jobs/job-kind.js';
-import { isTerminal } from '#jobs/life-cycle.js';
-import { createLocalQueue } from '#jobs/local/local-queue.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createJobSystem } from '#jobs/job-system.js';
+import type { Completion, JobKind, JobSystem } from '#jobs/port/job-kind.js';
+import { isTerminal } from '#jobs/port/life-cycle.js';
+import { createLocalQueue } from '#jobs/local/queue.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createArtifacts, createClock, createPool, createStore, writeFile } from './simulation/ports.js';
 import { createWitness, type Witness } from './simulation/witness.js';

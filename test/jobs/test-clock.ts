@@ -1,4 +1,4 @@
-import type { Clock } from '#jobs/clock.js';
+import type { Clock } from '#jobs/port/clock.js';
 
 /** A clock that the test advances. */
 export interface TestClock {

@@ -1,15 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Finding } from '#domain/refusals/findings.js';
-import { computeContentHash } from '#market/content/content.js';
+import type { Finding } from '#domain/base/findings.js';
+import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '#market/mapping/mapped-content.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { createLocations } from '#market/sources/locations.js';
+import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readSource } from '#market/sources/read-source.js';
-import type { SourceResult } from '#market/sources/source-read.js';
+import { readSource } from '#market/read/read-source.js';
+import type { SourceResult } from '#market/read/source-read.js';
 
 /** Result of reading a folder: its content or its findings. */
 export interface FolderRead {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
+import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/definitions.js';
 import { runHere } from '../cli/process.js';
 import { openLiveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';

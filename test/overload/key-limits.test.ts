@@ -1,5 +1,5 @@
-import { LIMITS } from '#domain/refusals/limits.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import { LIMITS } from '#domain/base/limits.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIndexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';

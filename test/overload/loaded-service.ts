@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JobStatus } from '#jobs/status.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import { issueKey } from '#services/keys/keys.js';
 import { startService } from '../cli/process.js';
 
 /** A response, with the time in ms that it took. */

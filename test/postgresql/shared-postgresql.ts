@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { openDatabase, type Database } from '#store/postgres/database.js';
+import { type Database, openDatabase } from '#store/postgres/database.js';
 import { migrate } from '#store/postgres/migrate.js';
 import { hasPostgresql, startPostgresql } from './postgresql-server.js';
 

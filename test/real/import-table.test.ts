@@ -15,8 +15,8 @@ import {
 } from 'apache-arrow';
 import { Bool, DateDay, Dictionary, Int32, RecordBatch, TimestampMillisecond } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { TABLE_FORMATS } from '#domain/documents/import-request.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { TABLE_FORMATS } from '#domain/definition/datasets.js';
 import { writeParquet } from '#market/formats/write-parquet.js';
 import { openLiveService, type LiveService } from './live.js';
 

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { API } from '#contract/api.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import { createLog } from '#cli/log.js';
-import { start, stop } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
-import type { JobStatus } from '#jobs/status.js';
+import { createLog, start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createConformity } from '../http/conformity.js';
 
 export interface Answer<T> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createProblem } from '#domain/optimisation/problem.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { createObjective, solvers } from '../domain/optimisation/small-problems.js';
 import { hasRealSets, readWideTable } from '../market/real-sets.js';
 

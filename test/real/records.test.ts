@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { openLiveService, type LiveService } from './live.js';
 
 interface Series {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ReplayView } from '#contract/replays.js';
+import type { ReplayView } from '#contract/runs.js';
 import { openLiveService, type LiveService } from './live.js';
 
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { openLiveService, type LiveService } from './live.js';
 
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));

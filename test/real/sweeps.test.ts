@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SweepView } from '#contract/sweeps.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { openLiveService, type LiveService } from './live.js';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;

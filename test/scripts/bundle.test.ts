@@ -110,7 +110,9 @@ test('a command loads nothing that only a service or another command needs', () 
     'dist/workers/',
   ];
   const loadedFiles = [...listLoadedFiles('dist/src/cli/dispatch.js')];
-  expect(loadedFiles).toContain('dist/src/cli/view-commands/indices.js');
+  expect(loadedFiles).toContain('dist/src/cli/commands/indices.js');
   expect(loadedFiles.filter((module) => folders.some((room) => module.startsWith(room)))).toEqual([]);
-  expect([...listLoadedFiles('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
+  expect([...listLoadedFiles('dist/src/cli/commands/serve.js')]).toContain(
+    'dist/src/domain/definition/rule-pipeline.js',
+  );
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { protectText, removeProtection } from '#market/formats/formula-text.js';
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { openZip } from '#market/formats/zip-reader.js';
+import { protectText, removeProtection } from '#market/formats/text.js';
+import { writeWorkbook } from '#market/read/import-template.js';
+import { openZip } from '#market/formats/workbook.js';
 
 /** Strings that a spreadsheet would read as a formula and might execute. */
 const FORMULAS = [

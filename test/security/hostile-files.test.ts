@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
+import type { ErrorCode, ErrorDetail } from '#domain/base/refusals.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
 /** Media type of Parquet. The tests send files that are made to fill memory or disk. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { scanJson } from '#domain/json/json-scan.js';
-import { parseJson } from '#domain/json/parse-json.js';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { parseJson, scanJson } from '#domain/base/json.js';
+import { LIMITS } from '#domain/base/limits.js';
 
 const formatNested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 

@@ -1,9 +1,8 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClaimGrant, createPrincipal } from '#http/oidc/claims.js';
-import { createSessions } from '#http/oidc/sessions.js';
-import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
+import { createPrincipal, createTokens, isLocalIssuer, parseClaimGrant } from '#http/oidc/tokens.js';
+import { createSessions } from '#http/oidc/sign-in.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { readCookie, fetchWithoutRedirect, signIn } from './signed-in.js';

@@ -178,7 +178,7 @@ test('no regular expression is built from client input', () => {
   // Job kinds, names of XML attributes and thousands separators are fixed in the product.
   expect([...new Set(results.map((line) => line.replace(/:\d+ .*/, '')))]).toEqual([
     'src/contract/jobs.ts',
-    'src/market/formats/xml-tokens.ts',
-    'src/market/mapping/written-numbers.ts',
+    'src/market/formats/workbook.ts',
+    'src/market/mapping/written-values.ts',
   ]);
 });

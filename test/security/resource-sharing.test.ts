@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import { issueKey } from '#services/keys/keys.js';
 import { startService } from '../cli/process.js';
 import { listReaders } from '../market/process/reading-processes.js';
 

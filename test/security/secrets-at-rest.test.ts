@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { createSecretBox, changePassword } from '#store/secrets/secret-box.js';
-import { openSecrets } from '#cli/secrets.js';
+import { changePassword, createSecretBox } from '#store/secret-box.js';
+import { openSecrets } from '#cli/compose/storage.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runService } from '../services/running-service.js';
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { issueKey } from '#services/operations/keys.js';
+import { issueKey } from '#services/keys/keys.js';
 import { runToEnd, runHere, startService, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
@@ -124,7 +124,7 @@ test('commands show no secret except the key that they create, once', async () =
 });
 
 test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
-  const { createKeys } = await import('#services/operations/keys.js');
+  const { createKeys } = await import('#services/keys/keys.js');
   const keys = await createKeys({
     documents: { list: () => ({ documents: [] }), ids: () => [] } as never,
     environment: [givenKey.record],

@@ -1,5 +1,5 @@
-import { SCOPES, type Scope } from '#contract/route.js';
-import { issueKey } from '#services/operations/keys.js';
+import { type Scope, SCOPES } from '#contract/route.js';
+import { issueKey } from '#services/keys/keys.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Returns all items in the soak. Otherwise it returns one item, which depends on the position. */

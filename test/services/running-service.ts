@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { start, stop, type Running } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
-import { keepThreads } from '#jobs/lane-threads.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import type { JobStatus } from '#jobs/status.js';
+import { type Running, start, stop } from '#cli/commands/serve.js';
+import { readSettings } from '#cli/settings/settings.js';
+import { keepThreads } from '#jobs/pool.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 
 export interface Answer<T> {
   readonly status: number;

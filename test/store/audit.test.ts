@@ -1,14 +1,20 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
-import type { SigningKey } from '#domain/documents/publication-document.js';
-import { readAuditBatches, computeAuditHash, readAuditHead, formatEntryId } from '#store/audit/log.js';
-import { signAuditLog } from '#store/audit/seals.js';
-import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
+import type { AuditEntry, AuditSeal } from '#domain/definition/audit-log.js';
+import type { SigningKey } from '#domain/definition/publication.js';
+import {
+  computeAuditHash,
+  createAuditCheck,
+  formatEntryId,
+  readAuditBatches,
+  readAuditHead,
+  signAuditLog,
+  verifyAudit,
+} from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { createSigningKey, signHash } from '#store/publication/signing.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
+import { createSigningKey, signHash } from '#store/history/signing.js';
+import { computeStatementHash } from '#store/history/log-check.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { openTemporaryFolders } from './temporary-folder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createDocumentCache } from '#store/lmdb/document-cache.js';
+import { createDocumentCache } from '#store/lmdb/document-store.js';
 import type { StoredDocument } from '#store/port.js';
 
 const createDocument = (id: string, body: unknown = { id, list: [1] }): StoredDocument => ({

@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/base/json.js';
 import type { StoredDocument } from '#store/port.js';
 import { IS_SOAK } from '../soak.js';
 import { readBody, type Stores } from './document-store-world.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DOCUMENT_KINDS } from '#store/document-kinds.js';
+import { DOCUMENT_KINDS } from '#store/document-identity.js';
 import type { StoredEntry } from '#store/port.js';
 import type { Stores } from './document-store-world.js';
 

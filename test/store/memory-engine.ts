@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createCommitListeners } from '#store/commit-listeners.js';
-import { isDocumentId, parseNumber, getOwner } from '#store/document-id.js';
-import { listNames } from '#store/files/artifact-owners.js';
-import type {
-  DocumentEngine,
-  DocumentEngineOptions,
-  DocumentKind,
-  DocumentsReader,
-  StoredDocument,
+import type { CommitEvent } from '#domain/definition/commit-events.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { Refusal } from '#domain/base/refusals.js';
+import {
+  createCommitListeners,
+  type DocumentEngine,
+  type DocumentEngineOptions,
+  type DocumentKind,
+  type DocumentsReader,
+  type StoredDocument,
 } from '#store/port.js';
-import { formatTimestamp } from '#store/timestamp.js';
+import { formatTimestamp, getOwner, isDocumentId, parseNumber } from '#store/document-identity.js';
+import { listNames } from '#store/artifacts/artifact.js';
 import { computeByCodePoint } from './document-store-world.js';
 
 type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;

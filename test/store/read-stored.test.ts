@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { findCause, parseStored, readStored } from '#store/read-stored.js';
+import { findCause, parseStored, readStored } from '#store/port.js';
 
 const Note = z.object({ text: z.string() });
 const readableDocument = { id: 'N', body: { text: 'kept' } };

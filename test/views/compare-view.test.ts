@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { parseValidDay } from '#domain/time/days.js';
-import type { CompareView } from '#contract/analytics/compare.js';
-import { compareRuns, writeComparison, type ComparedLevels } from '#views/compare-view.js';
-import { createJsonWriter } from '#views/json-writer.js';
+import { parseValidDay } from '#domain/base/time.js';
+import type { CompareView } from '#contract/analytics/analytics.js';
+import { type ComparedLevels, compareRuns, writeComparison } from '#views/comparison.js';
+import { createJsonWriter } from '#views/json/writer.js';
 
 const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], parseValidDay);
 const level = Float64Array.of(100, 101, 102, 103, 104);

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { createJsonWriter } from '#views/json-writer.js';
+import { createJsonWriter } from '#views/json/writer.js';
 
 test('text written piece by piece equals that of JSON.stringify', () => {
   const piece = fc.oneof(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/base/time.js';
 import { findDatesWithin } from '#views/run-window.js';
 
 test('a window without a date of the run is refused with the requested dates', () => {

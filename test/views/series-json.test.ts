@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { encodeDays } from '#views/series-json.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { encodeDays } from '#views/json/objects.js';
 
 const formatDays = (days: Iterable<number>): string =>
   `[${new TextDecoder().decode(encodeDays(Int32Array.from(days)))}]`;

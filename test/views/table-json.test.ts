@@ -1,8 +1,8 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { createJsonWriter } from '#views/json-writer.js';
-import { writeDatedTable } from '#views/table-json.js';
+import { formatDay } from '#domain/base/time.js';
+import { createJsonWriter } from '#views/json/writer.js';
+import { writeDatedTable } from '#views/json/objects.js';
 
 test('a table is written as JSON.stringify writes it, with null where there is no number', () => {
   const cell = fc.oneof(

@@ -3,9 +3,9 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
-import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
 import { createCounterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
-import { createLevelBins } from '#kernels/simulation/level-bins.js';
+import { createLevelBins } from '#kernels/simulation/simulate-paths.js';
 
 const ASSETS = 130;
 const OBSERVATIONS = 400;

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { createArena } from '#kernels/engines/arena.js';
+import { createArena } from '#kernels/engines/wasm-instance.js';
 
 /** Input of a thread. The thread computes some tile rows of X'X in memory that all threads share. */
 export interface TileRows {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TaskOutputs } from '#jobs/tasks/files.js';
+import type { TaskOutputs } from '#jobs/tasks/messages.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 
 /** Task outputs that do not require an open store. */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { createKernelImports } from '#kernels/engines/kernel-imports.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+import { createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import type { TileRows } from './share-tile-rows.js';
 
 // The input always comes from shareTileRows.

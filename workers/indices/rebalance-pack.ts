@@ -1,41 +1,66 @@
-import { readPriceSessions } from '#domain/documents/stale-sessions.js';
-import { findAnnouncedRebalance } from '#domain/schedule/index-schedule.js';
+import { compareText, type Finding, sortFindings } from '#domain/base/findings.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import { composeAsKnown, type Composer, type DecidedComposition, restoreDecided } from '#domain/books/compositions.js';
 import { createIndexTerms } from '#domain/books/index-run.js';
-import type { GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { composeAsIfEffective } from '#domain/books/announced-composition.js';
-import { restoreDecided, type Composer } from '#domain/books/compositions.js';
-import { composeAsKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
-import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
-import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
-import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
-import type { DecidedComposition } from '#domain/books/decider.js';
-import { applyDecision } from '#domain/books/take-effect.js';
-import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
-import { isDerivedDocument } from '#domain/documents/index-document.js';
-import { resolveTreatment } from '#domain/documents/treatment.js';
-import { compareText, sortFindings, type Finding } from '#domain/refusals/findings.js';
-import { createExchangeRates, requireRate } from '#domain/market/exchange-rates.js';
+import {
+  composeAsIfEffective,
+  findPendingChange,
+  listPendingSwaps,
+  type NamedSwap,
+  type PendingComposition,
+} from '#domain/books/pending-changes.js';
+import {
+  areAllAnnounced,
+  findAnnouncement,
+  findNextRebalances,
+  findSessionWithData,
+  type NextRebalance,
+} from '#domain/books/rebalance-dates.js';
+import { applyDecision } from '#domain/books/rebalance.js';
+import { previewRules } from '#domain/decide/preview.js';
+import { type IndexDocument, isDerivedDocument } from '#domain/definition/index-document.js';
+import { findAnnouncedRebalance } from '#domain/definition/index-schedule.js';
+import { readPriceSessions, resolveTreatment } from '#domain/definition/treatment.js';
+import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import { createExchangeRates, requireRate } from '#domain/market/rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { findCarriedPrices, findLeftSince, locateHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
-import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
-import { reconcilePacks, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { findSessionWithData } from '#domain/books/due-rebalances.js';
-import { previewRules } from '#domain/rules/preview.js';
-import type { Engine } from '#kernels/engines/engine.js';
-import type { Task } from '#jobs/tasks.js';
-import type { TaskControl } from '#jobs/thread-messages.js';
-import { createPackOrders } from '#views/exports/pack-orders.js';
-import { toReplacements } from '#views/replacements.js';
+import { previewDerived, toRulePreview } from '#domain/optimisation/preview.js';
+import {
+  createPack,
+  findCarriedPrices,
+  findLeftSince,
+  type KnownSecurity,
+  locateHoldings,
+  type PackedSecurities,
+  readSecurityAsKnown,
+  readSecurityBefore,
+  reconcilePacks,
+} from '#domain/studies/rebalance-pack.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
-import { answerBytes } from '../output/hand-over.js';
-import { createQuestionComposer } from '../input/index-composer.js';
+import type { TaskControl } from '#jobs/tasks/messages.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { createPackOrders } from '#views/exports/view-files.js';
+import { toReplacements } from '#views/preview.js';
+import { createQuestionComposer } from '../input/indices.js';
+import { openCachedMarket } from '../input/markets.js';
 import { runOnEngine } from '../input/numerics.js';
-import { reportUnannounced } from './unannounced.js';
-import { openCachedMarket } from '../input/open-markets.js';
+import { answerBytes } from '../output/hand-over.js';
+
+/** Returns the finding that the orders belong to no announced rebalance. It names the next rebalance. */
+function reportUnannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
+  const path = 'as_of';
+  const explanation = `the orders follow the decision of the rules on ${formatDay(day)}`;
+  if (next !== undefined) {
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(findAnnouncement(next))}: ${explanation}.`;
+    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
+  }
+  const { frequency } = rebalance;
+  const message = `${id} has no rebalance on or after ${formatDay(day)}, its frequency is ${frequency}: ${explanation}.`;
+  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
+}
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
 export const createRebalancePack: Task<'rebalancePack'> = async (question, control) => {

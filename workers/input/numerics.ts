@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engines/open-engine.js';
-import type { ThreadData } from '#jobs/thread-messages.js';
+import type { ThreadData } from '#jobs/tasks/messages.js';
 
 /**
  * Maximum size in bytes of an arena (memory of an engine) that a thread keeps between tasks. A larger arena is returned

@@ -1,21 +1,17 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { trimMemory } from '#kernels/memory/paged-memory.js';
-import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
+import { type MarketHandle, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { Task } from '#jobs/tasks.js';
-import type { HashedBytes } from '#jobs/tasks/files.js';
-import { digestContent } from '#market/content/content.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
+import type { HashedBytes } from '#jobs/tasks/messages.js';
+import { digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { computeDifference } from '#market/versions/cell-differences.js';
-import { changeCounts } from '#market/versions/change-counts.js';
-import { encodeChange } from '#market/versions/change-file.js';
-import { computeContentChange } from '#market/versions/content-change.js';
-import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
-import { restoreContent } from '#market/versions/earlier-content.js';
-import { createDataDifferenceView } from '#views/data-difference-view.js';
-import { readBytes, readChange, refuseDamagedContent } from '../input/known-contents.js';
-import { keepOpen, openCachedMarket } from '../input/open-markets.js';
+import { changeCounts, computeDifference } from '#market/content/changes.js';
+import { decodeContent, encodeChange, encodeContent } from '#market/content/content-copy.js';
+import { computeContentChange, restoreContent } from '#market/content/versions.js';
+import { createDataDifferenceView } from '#views/data-difference.js';
+import { keepOpen, openCachedMarket, readBytes, readChange, refuseDamagedContent } from '../input/markets.js';
 
 /**
  * Computes the change that leads from a content back to an earlier one. Also computes the opposite change if it is

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { ResponseBytes, HashedBytes } from '#jobs/tasks/files.js';
+import type { HashedBytes, ResponseBytes } from '#jobs/tasks/messages.js';
 
 /**
  * Copies response bytes to a separate buffer that can leave the thread. Also computes their hash.

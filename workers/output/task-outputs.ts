@@ -1,11 +1,109 @@
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
-import type { ProducedBytes } from '#base/memory/produced-bytes.js';
-import type { TaskOutputs } from '#jobs/tasks/files.js';
-import type { EarlyArtifact } from '#store/early-artifact.js';
-import type { ArtifactRef, WriteOptions } from '#store/port.js';
+import type { ProducedBytes } from '#base/bytes.js';
+import { allocatePageMemory, allocateRetainedMemory } from '#base/memory.js';
+import type { ByteRange, Memory, SeparatePrices } from '#domain/backtest/run-file/placement.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-handle.js';
+import type { RowBlock, RowsInBlocks, TaskControl, TaskOutputs, WrittenFile } from '#jobs/tasks/messages.js';
+import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
+import { isFull } from '#market/panels/shared-market.js';
+import type { ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
+import { createJsonWriter, type JsonBytesWriter, type JsonSink } from '#views/json/writer.js';
+import { isContentOf } from '../run-files.js';
 import { answerBytes } from './hand-over.js';
-import { isContentOf } from '../run-files/run-file.js';
+
+/** Writes rows as JSON text in consecutive blocks. @param row returns the row at a position */
+export function writeRowsInBlocks(
+  count: number,
+  row: (position: number) => unknown,
+): { readonly bytes: Uint8Array; readonly index: Omit<RowsInBlocks, 'artifact'> } {
+  const blocks: RowBlock[] = [];
+  const encodedTexts: Uint8Array[] = [];
+  for (let from = 0; from < count; from += LIMITS.MAX_BLOCK_ROWS) {
+    const json = createJsonWriter();
+    for (let i = from; i < Math.min(count, from + LIMITS.MAX_BLOCK_ROWS); i++) {
+      if (i > from) json.raw(',');
+      json.value(row(i));
+    }
+    const bytes = json.bytes();
+    encodedTexts.push(bytes);
+    blocks.push({ bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+  }
+  return { bytes: Buffer.concat(encodedTexts), index: { count, blocks } };
+}
+
+/**
+ * Maximum memory in bytes that a thread keeps for its next run: 500 securities over 20 years take 57 MB. Of larger
+ * memory, only the address range is kept.
+ */
+const CACHED_BYTES_MAX = 64 * 2 ** 20;
+
+/** Memory that consecutive runs reuse. */
+export interface RunMemory {
+  /** Returns the memory of the previous run if it is large enough, otherwise new memory. */
+  readonly take: Memory;
+  /** Keeps the last memory for the next run. Its data must no longer be read. */
+  giveBack(): void;
+}
+
+/**
+ * Creates memory that can be used again. New pages and garbage collections would take a fifth of the time of a run of
+ * 500 securities over 20 years. Larger memory is returned to the system at once: shared memory is freed only by a
+ * garbage collection, and nothing triggers one.
+ */
+export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
+  let usedMemory: SharedArrayBuffer | undefined;
+  let reusableMemory: SharedArrayBuffer | undefined;
+  let isZero = false;
+  return {
+    take(bytes, anything) {
+      if (bytes > keptBytesMax) trimMemory(); // returns the memory of earlier responses to the system
+      usedMemory =
+        reusableMemory === undefined || reusableMemory.byteLength < bytes
+          ? allocateRunMemory(bytes, keptBytesMax)
+          : reusableMemory;
+      if (usedMemory === reusableMemory && !isZero) clear(usedMemory, anything);
+      reusableMemory = undefined;
+      return usedMemory;
+    },
+    giveBack() {
+      isZero = usedMemory !== undefined && usedMemory.byteLength > keptBytesMax && clearMemory(usedMemory);
+      if (isZero) trimMemory();
+      if (usedMemory !== undefined && (isZero || usedMemory.byteLength <= keptBytesMax)) reusableMemory = usedMemory;
+      usedMemory = undefined;
+    },
+  };
+}
+
+/**
+ * Allocates page-aligned memory, because files are written directly from it. Larger memory can be returned to the
+ * system.
+ */
+function allocateRunMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
+  return bytes <= keptBytesMax ? allocatePageMemory(bytes) : allocateRetainedMemory(bytes);
+}
+
+/** Clears shared memory in elements of eight bytes, which takes a third of the time of single bytes. */
+function clear(memory: SharedArrayBuffer, { from, to }: ByteRange): void {
+  const wordCount = memory.byteLength >> 3;
+  new Float64Array(memory, 0, wordCount).fill(0, 0, from >> 3).fill(0, to >> 3);
+  new Uint8Array(memory, wordCount << 3).fill(0);
+}
+
+/** Wraps a writer that checks for a cancellation before each list of numbers. @throws CancelledError */
+export function wrapStoppable(json: JsonBytesWriter, { report }: TaskControl): JsonBytesWriter {
+  return {
+    ...json,
+    numbers(values, from, to) {
+      report(0);
+      json.numbers(values, from, to);
+    },
+  };
+}
 
 /** Bytes of an artifact of a task. They are null if there is no artifact. */
 type Content = Uint8Array<ArrayBuffer> | ProducedBytes | null;
@@ -136,4 +234,77 @@ export function findOutputPath(
 ): string | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return join(destination.folder, name);
+}
+
+/** Number of bytes read back at a time when a range is rewritten. */
+const PART_BYTES = 1 << 18;
+
+/**
+ * Writes a new file through a sink. Removes it if it could not be completed.
+ * @throws Refusal STORAGE_FULL
+ */
+export function writeTextFile(path: string, write: (sink: JsonSink) => void): WrittenFile {
+  const file = openSync(path, 'wx+', 0o600);
+  const hash = createHash('sha256');
+  let length = 0;
+
+  function append(part: Uint8Array): void {
+    hash.update(part);
+    for (let writtenBytes = 0; writtenBytes < part.length;)
+      writtenBytes += writeSync(file, part, writtenBytes, part.length - writtenBytes, length + writtenBytes);
+    length += part.length;
+  }
+
+  let isWhole = false;
+  try {
+    write({
+      get length() {
+        return length;
+      },
+      append,
+      repeat(from, to) {
+        const chunk = new Uint8Array(Math.min(PART_BYTES, to - from));
+        for (let position = from; position < to;) {
+          const count = readSync(file, chunk, 0, Math.min(chunk.length, to - position), position);
+          if (count === 0) throw new Error(`${to - position} bytes of ${path} cannot be read again`);
+          append(chunk.subarray(0, count));
+          position += count;
+        }
+      },
+    });
+    isWhole = true;
+  } catch (thrown) {
+    throw isFull(thrown)
+      ? new Refusal('STORAGE_FULL', `The service's volume accepted only ${length} bytes of a file.`, null, {
+          cause: thrown,
+        })
+      : thrown;
+  } finally {
+    closeSync(file);
+    if (!isWhole) unlinkSync(path);
+  }
+  return { bytes: length, sha256: hash.digest('hex') };
+}
+
+/** Maximum number of remembered price files. */
+const REMEMBERED_PRICES_MAX = 64;
+
+/** SHA-256 of the prices that this thread has written or hashed, by a key that identifies the prices. */
+const hashes = new Map<string, string>();
+
+/** Returns the key of a run's prices on a market. Equal keys mean equal files. */
+export function formatPricesKey(market: MarketIdentity, { identifiers, days, adjustedBy }: SeparatePrices): string {
+  const key = JSON.stringify([createMarketKey(market), identifiers, ...(adjustedBy === '' ? [] : [adjustedBy])]);
+  return createHash('sha256').update(key).update(days).digest('hex');
+}
+
+/** Returns the SHA-256 of prices that this thread has written or hashed. Returns undefined for other prices. */
+export function getPricesHash(key: string): string | undefined {
+  return hashes.get(key);
+}
+
+export function rememberPrices(key: string, sha256: string): void {
+  hashes.delete(key);
+  hashes.set(key, sha256);
+  for (const oldest of hashes.keys()) if (hashes.size > REMEMBERED_PRICES_MAX) hashes.delete(oldest);
 }

@@ -1,16 +1,75 @@
-import { formatDay } from '#domain/time/days.js';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
-import { packFactors } from '#domain/risk/packed-factors.js';
-import { packUpper } from '#domain/risk/packed-matrix.js';
-import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import type { Task } from '#jobs/tasks.js';
-import type { RiskModelSource } from '#jobs/tasks/indices.js';
-import type { TaskControl } from '#jobs/thread-messages.js';
-import { runOnProductEngine } from '../input/numerics.js';
-import { openCachedMarket } from '../input/open-markets.js';
-import { computeContentHash, openEstimate } from './opened-estimate.js';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { compareText } from '#domain/base/findings.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { findFirstAtLeast, findLastAtMost, locateParts } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { createReturnTerms } from '#domain/market/growth-terms.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { createMarketKey, type MarketHandle } from '#domain/market/market-handle.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { assertFiniteNumbers, countPartFigures, divideModel, EIGENVALUES_PART } from '#domain/risk/estimation.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { type MatrixFiles, RiskModelRequest } from '#domain/risk/risk-models.js';
+import { packFactors, packUpper } from '#domain/risk/stored-models.js';
+import { validateRiskModel } from '#domain/risk/validation.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
+import type { ModelFiguresFile, RiskModelSource, ValidateRiskModelInput } from '#jobs/tasks/indices.js';
+import type { TaskControl } from '#jobs/tasks/messages.js';
+import type { EigenvalueRange } from '#kernels/algebra/symmetric-eigen.js';
+import { describeRange, type EstimateStage } from '#kernels/moments/estimate-covariance.js';
+import {
+  averageCorrelationSums,
+  countTriangleEntries,
+  fillCorrelationSums,
+  fillCovarianceRows,
+  type PanelCovariance,
+} from '#kernels/moments/panel-covariance.js';
+import type { ArtifactRef } from '#store/port.js';
+import {
+  createDatapoints,
+  createPlainTerms,
+  createSecurityDays,
+  type PreparedEstimate,
+  prepareEstimate,
+} from '#views/risk-estimate.js';
+import { createRiskValidationView, describeValidation } from '#views/risk-validation.js';
+import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
+import { openExactNumerics, runOnEngine, runOnProductEngine } from '../input/numerics.js';
+import { clearLastModel, type OpenedModel, rememberModel } from '../input/risk-models.js';
 import { copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
+import { useRunFile } from '../run-files.js';
+
+/** Reads the returns of an estimate. @throws Refusal RISK_INSUFFICIENT_DATA */
+function openEstimate({ market, universe, request }: RiskModelSource): PreparedEstimate {
+  return prepareEstimate({
+    market: openCachedMarket(market),
+    calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
+    universe:
+      universe.kind === 'names' ? universe : { ...universe, listHeldIdentifiers: () => listSecuritiesAtEnd(universe) },
+    request,
+  });
+}
+
+/** Returns the hash of the content of a model: its securities and its matrix. */
+function computeContentHash(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
+  return createHash('sha256')
+    .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
+    .digest('hex');
+}
+
+/** Returns the securities held on the last date of a stored run, long or short, ascending. */
+function listSecuritiesAtEnd({ columns }: { readonly columns: string }): string[] {
+  return useRunFile(columns, (run) => {
+    const { names, dates } = run.header;
+    const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
+    return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);
+  });
+}
 
 /** Completed share of the work at the start of each stage. It does not depend on the number of securities. */
 const EMPTY_RESULT: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -92,4 +151,202 @@ function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
 
 function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(EMPTY_RESULT[stage], stage);
+}
+
+/** Number of bytes of a hash that a double can represent exactly. */
+const FINGERPRINT_BYTES = 6;
+
+/**
+ * Estimates a model without its matrix. Uses float64 on every node, so that all nodes compute bit-identical results.
+ */
+async function estimateModelInParts({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
+  const key = createHash('sha256')
+    .update(JSON.stringify([createMarketKey(market), universe, request]))
+    .digest('hex');
+  return runOnEngine((engine) =>
+    rememberModel(key, () => {
+      const preparedEstimate = openEstimate({ market, universe, request });
+      const estimate = preparedEstimate.panel(engine);
+      const cuts = divideModel(estimate.covariance.assets);
+      return { prepared: preparedEstimate, estimate, cuts, fingerprint: computeFingerprint(estimate.covariance) };
+    }),
+  );
+}
+
+function computeFingerprint({ panel, scale, addedVariances }: PanelCovariance): number {
+  const hash = createHash('sha256');
+  for (const numbers of [panel, scale, addedVariances]) hash.update(numbers);
+  return hash.digest().readUIntBE(0, FINGERPRINT_BYTES);
+}
+
+/** Counts the securities that can be estimated. */
+export const readModelSize: Task<'risk-model-size'> = async (source) => ({
+  securities: openEstimate(source).securities,
+});
+
+/**
+ * Computes parts of a model. Writes the rows of each part's covariance as a file of the matrix, and the figures of all
+ * parts as another file.
+ */
+export const writeModelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
+  control.report(0, 'returns');
+  const model = await estimateModelInParts(source);
+  const { destination, names } = outputs;
+  const rows: ArtifactRef[] = [];
+  const figures: Float64Array[] = [];
+  for (const [k, part] of parts.entries()) {
+    const partFigures = new Float64Array(countPartFigures(model.cuts, part));
+    partFigures[0] = model.fingerprint;
+    figures.push(partFigures);
+    control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
+    if (part === EIGENVALUES_PART) await fillEigenvalues(model, partFigures.subarray(1));
+    else {
+      const bytes = await computeRows(model, part, partFigures.subarray(1));
+      const outputRefs = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
+      rows.push(outputRefs.rows);
+    }
+  }
+  return { ...(await writeOutputs(outputs, { figures: joinPieces(figures) })), rows };
+};
+
+/** Computes rows of the covariance. @param sums overwritten with the sums of correlations of these rows */
+async function computeRows(
+  { estimate: { covariance, deviations }, cuts }: OpenedModel,
+  part: number,
+  sums: Float64Array,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const [from, to] = [cuts[part]!, cuts[part + 1]!];
+  const entries = new Float64Array(countTriangleEntries(covariance.assets, from, to));
+  fillCovarianceRows(await openExactNumerics(), covariance, from, to, entries);
+  assertFiniteNumbers(entries);
+  fillCorrelationSums(entries, from, deviations, sums);
+  return new Uint8Array(entries.buffer);
+}
+
+/** Computes the extreme eigenvalues. @param ends overwritten with the smallest and the largest eigenvalue */
+async function fillEigenvalues({ estimate }: OpenedModel, ends: Float64Array): Promise<void> {
+  assertFiniteNumbers(estimate.deviations);
+  const { smallest, largest } = await runOnEngine(estimate.eigenvalues);
+  ends.set([smallest, largest]);
+}
+
+function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
+  const numbers = new Float64Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let position = 0;
+  for (const piece of pieces) {
+    numbers.set(piece, position);
+    position += piece.length;
+  }
+  return new Uint8Array(numbers.buffer);
+}
+
+/** Computes the diagnostics of a model from the figures of its parts. Does not read the matrix. */
+export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outputs, ...source }) => {
+  const { prepared, estimate, cuts, fingerprint } = await estimateModelInParts(source);
+  const { coverage, factors, intensity } = estimate;
+  const { assets } = estimate.covariance;
+  const sums = new Float64Array(assets);
+  let range: EigenvalueRange | undefined;
+  for (const { part, figures } of readFigures(files, cuts)) {
+    if (figures[0] !== fingerprint) throw refuseChanged();
+    if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
+    else sums.set(figures.subarray(1), cuts[part]);
+  }
+  const packedFactors = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
+  const outputRefs = await writeOutputs(outputs, { factors: packedFactors });
+  clearLastModel();
+  const diagnostics = {
+    intensity,
+    averageCorrelation: averageCorrelationSums(sums),
+    ...describeRange(range!, assets), // a job computes all parts
+    isRepaired: false,
+  };
+  const { factors: _, ...model } = prepared.describe({ coverage, diagnostics, factors });
+  const contentHash = computeContentHash(model.assetIds, covariance);
+  return { ...model, ...outputRefs, covariance, contentHash, precision: 'float64' };
+};
+
+/** Returns the figures of each part, in the order of the parts. @throws Refusal DOCUMENT_UNREADABLE */
+function readFigures(files: readonly ModelFiguresFile[], cuts: Int32Array) {
+  const outputs = files.map(({ path, sha256, parts }) => {
+    const bytes = Uint8Array.from(readFileSync(path));
+    if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseDamaged();
+    const numbers = new Float64Array(bytes.buffer);
+    let next = 0;
+    return parts.map((part) => numbers.subarray(next, (next += countPartFigures(cuts, part))));
+  });
+  return locateParts(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
+}
+
+const refuseChanged = (): Refusal =>
+  new Refusal('STORE_MISMATCH', 'The data or the run changed during the estimate: estimate the model again.');
+
+const refuseDamaged = (): Refusal =>
+  new Refusal('DOCUMENT_UNREADABLE', 'Parts of the risk model are damaged: estimate the model again.');
+
+/**
+ * Estimates models with the settings of a stored model over history and compares their forecasts with the outcomes. The
+ * result is a RiskValidationView.
+ */
+export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
+  const { modelId, identifiers, settings, request, run } = input;
+  const window = createWindow(openCachedMarket(input.market), input);
+  const { sm } = window;
+  const knownColumns = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
+  const { view, message } = await runOnEngine((engine) => {
+    const validate = (columns: RunColumns | null) =>
+      validateRiskModel(engine, {
+        window,
+        asked: knownColumns,
+        settings,
+        terms: request,
+        heldOn: columns && createIndexWeights(columns, sm),
+        report: (fraction) => control.report(fraction, 'forecasting'),
+      });
+    const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
+    const validationView = createRiskValidationView(
+      { modelId, settings, request, indexId: run?.indexId ?? null },
+      validation,
+    );
+    return { view: copyOutput(JSON.stringify(validationView)), message: describeValidation(validationView) };
+  });
+  return { ...(await writeOutputs(input.outputs, { view })), message };
+};
+
+function createWindow(
+  market: MarketData,
+  { identifiers, terms, settings, request: { start, end } }: ValidateRiskModelInput,
+): ReturnWindow {
+  const sm =
+    terms === null
+      ? createSecurityDays(market, openCachedCalendars(), {
+          identifiers,
+          estimator: settings.estimator,
+          from: null,
+          to: null,
+        })
+      : openMarketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
+  const { returns } = settings;
+  return {
+    sm,
+    growth: computeGrowth(
+      sm,
+      terms === null ? createPlainTerms(returns) : createReturnTerms(terms.treatment, terms.currency, returns),
+    ),
+    datapoints: createDatapoints(sm, terms),
+    from: start === null ? 0 : findFirstAtLeast(sm.sessions, parseValidDay(start)),
+    to: end === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, parseValidDay(end)),
+  };
+}
+
+/** Returns the weights of a stored run at the close of a day, by column of a market. */
+function createIndexWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+  const days = run.i32('days');
+  const { names } = run.header;
+  return (day) => {
+    const position = findLastAtMost(days, day);
+    if (position < 0 || days[position] !== day) return undefined;
+    const weights = run.f64('weights', position * names.length, (position + 1) * names.length);
+    return new Map(names.map((name, i) => [sm.columnOf(name), weights[i]!]));
+  };
 }

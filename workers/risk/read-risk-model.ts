@@ -1,10 +1,10 @@
-import type { Task } from '#jobs/tasks.js';
-import type { ExportRiskModelInput } from '#jobs/tasks/risk-models.js';
-import type { FactorModel } from '#domain/risk/factor-model.js';
-import { openPackedFactors } from '#domain/risk/packed-factors.js';
-import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model-view.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
+import type { ExportRiskModelInput } from '#jobs/tasks/indices.js';
+import type { FactorModel } from '#domain/risk/model-terms.js';
+import { openPackedFactors } from '#domain/risk/stored-models.js';
+import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model.js';
 import { answerBytes } from '../output/hand-over.js';
-import { readStoredDoubles, readStoredMatrix } from '../input/stored-matrix.js';
+import { readStoredDoubles, readStoredMatrix } from '../input/risk-models.js';
 
 /** Writes rows of a frame, or the volatilities, as JSON. */
 export const readRiskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>

@@ -1,37 +1,35 @@
-import type { RecordedClosures } from '#domain/calendars/closures.js';
+import { estimatePeriodsPerYear, type RecordedClosures } from '#domain/calendars/calendar.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createMarketKey } from '#domain/market/market-identity.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
+import { createMarketKey } from '#domain/market/market-handle.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { readSecurityCurrency } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay } from '#domain/time/days.js';
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { computeFactorRisk } from '#domain/risk/factor-risk.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
+import { formatDay } from '#domain/base/time.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { computeFactorRisk } from '#domain/risk/contributions.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
 import {
   computeLevelGrowth,
   computeMoments,
-  planSimulation,
-  divideSimulation,
-  createTallies,
   computeTallyBytes,
+  createTallies,
+  divideSimulation,
+  planSimulation,
   type SimulationPlan,
+  summariseSimulation,
   type Tallies,
-} from '#domain/simulation/simulation.js';
-import { summariseSimulation } from '#domain/simulation/summarise.js';
-import { createSimulationView } from '#views/simulation-view.js';
-import type { Task } from '#jobs/tasks.js';
+} from '#domain/analytics/simulation.js';
+import { createSimulationView } from '#views/studies.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
 import { listHoldingsByName, findHoldingPositions, sumAbsent } from '../views/holding-risk.js';
 import { openNumerics, runOnEngine } from '../input/numerics.js';
-import { openCachedCalendars } from '../input/opened-calendars.js';
-import { openCachedMarket } from '../input/open-markets.js';
-import { useRunFile } from '../run-files/run-file.js';
+import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
+import { useRunFile } from '../run-files.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Number of paths between two checks for a cancellation. They take a few milliseconds. */

@@ -1,27 +1,70 @@
-import { listClosures } from '#domain/calendars/closures.js';
-import { serialize } from 'node:v8';
-import { createSparseMemory } from '#domain/books/sparse-room.js';
-import { createIndexDeciders } from '#domain/backtest/index-decider.js';
-import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
-import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { createSweepTable } from '#domain/sweeps/sweep-table.js';
-import { checkVariant } from '#domain/sweeps/variant-needs.js';
-import { applyPatch, countVariants, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
-import type { Task } from '#jobs/tasks.js';
-import type { SweepPartInput } from '#jobs/tasks/runs.js';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { deserialize, serialize } from 'node:v8';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { createSparseMemory } from '#domain/books/book.js';
+import { listClosures } from '#domain/calendars/calendar.js';
+import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
+import { parseAcceptedIndex } from '#domain/definition/index-validation.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { createJsonWriter } from '#views/json-writer.js';
-import { createSweepRow, createSweepView } from '#views/sweep-view.js';
+import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
+import { type OutcomeSource, runVariants, type VariantOutcome } from '#domain/studies/sweep-runs.js';
+import { createSweepTable } from '#domain/studies/sweep-table.js';
+import {
+  applyPatch,
+  countVariants,
+  orderSweepParts,
+  type Patch,
+  type PatchedVariant,
+  type Variant,
+  type Variation,
+} from '#domain/studies/sweep.js';
+import { checkVariant } from '#domain/studies/variant-checks.js';
+import type { Task } from '#jobs/tasks/catalogue.js';
+import type { OutcomesFile, SweepPartInput } from '#jobs/tasks/runs.js';
+import { createJsonWriter } from '#views/json/writer.js';
+import { createSweepRow, createSweepView } from '#views/studies.js';
+import { openCachedCalendars, openCachedMarket, openEarlierContents } from '../input/markets.js';
 import { runOnEngine } from '../input/numerics.js';
-import { openEarlierContents } from '../input/known-contents.js';
-import { openCachedMarket } from '../input/open-markets.js';
-import { openCachedCalendars } from '../input/opened-calendars.js';
-import { openModels } from '../input/opened-models.js';
-import { writeRowsInBlocks } from '../output/rows-in-blocks.js';
-import { copyOutput, writeOutputs } from '../output/task-outputs.js';
-import { openOutcomes } from './outcome-files.js';
+import { openModels } from '../input/risk-models.js';
+import { copyOutput, writeOutputs, writeRowsInBlocks } from '../output/task-outputs.js';
+
+/**
+ * Reads outcomes from the files of the parts, with one file at a time in memory. Each file is compared with its hash
+ * once.
+ */
+function openOutcomes(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
+  const parts = orderSweepParts(variation);
+  const count = countVariants(variation);
+  const variantsByFile = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
+  const checkedFiles = new Set<OutcomesFile>();
+
+  function readOutcomes(file: OutcomesFile): readonly VariantOutcome[] {
+    const bytes = readFileSync(file.path);
+    if (!checkedFiles.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
+      throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: run the sweep again.');
+    checkedFiles.add(file);
+    return deserialize(bytes) as readonly VariantOutcome[]; // the parts wrote these outcomes
+  }
+
+  return {
+    count,
+    visit(call, wanted) {
+      const isDone = new Uint8Array(count);
+      for (const [i, file] of files.entries()) {
+        const variants = variantsByFile[i]!;
+        const isDue = (variant: number): boolean => isDone[variant] === 0 && (wanted?.has(variant) ?? true);
+        if (!variants.some(isDue)) continue;
+        for (const [position, outcome] of readOutcomes(file).entries()) {
+          const variant = variants[position]!;
+          if (isDue(variant)) call(variant, outcome);
+          isDone[variant] = 1;
+        }
+      }
+    },
+    keyOf: ({ days, level }) => createHash('sha256').update(days).update(level).digest('base64'),
+  };
+}
 
 /**
  * Maximum memory in bytes that a thread keeps for the weights of further variants. 500 securities over ten years take

@@ -1,7 +1,7 @@
-import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
-import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/sql/sql-order.js';
-import { PART_WRITERS } from '#views/exports/part-writer.js';
-import { createRowWriter, JSON_ROWS } from '#views/exports/row-text.js';
+import type { ColumnType, ExportColumn } from '#domain/outputs/export-table.js';
+import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/serve/market-tasks.js';
+import { PART_WRITERS } from '#views/formats/columnar.js';
+import { createRowWriter, JSON_ROWS } from '#views/formats/text.js';
 
 /** Minimum number of rows per Parquet row group, except the last one. */
 const GROUP_ROWS = 1 << 16;

@@ -1,30 +1,75 @@
+import { readSecurityCurrency, restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
+import type { Day } from '#domain/base/time.js';
+import { createComposer } from '#domain/books/composer.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { listClosures } from '#domain/calendars/calendar.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
-import type { InputOfView } from '#jobs/tasks/views.js';
+import { parseField } from '#domain/datapoints/expression-checks.js';
+import { type FieldLeaf, isField } from '#domain/datapoints/expression-tree.js';
+import type { FieldRequest } from '#domain/datapoints/fields.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { createSingleGroup, listGroupSpells, SINGLE_GROUPS } from '#domain/market/reference.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
+import type { TaskControl } from '#jobs/tasks/messages.js';
+import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import type { TaskControl } from '#jobs/thread-messages.js';
-import { createExposures, type Exposures } from '#views/exposures/exposures-view.js';
-import type { FieldReader, HeldSecurities, SideName } from '#views/exposures/field-series.js';
-import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
-import { openCompared } from './compared.js';
-import { createWindow } from './run-view.js';
-import { listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
-import { createUniverseFunction, type UniverseFinder } from './index-universe.js';
-import { getFigures } from '../run-files/cached-figures.js';
+import { createBookHoldings, openStoredHoldings } from '#views/dated-figures.js';
+import type { FieldReader, HeldSecurities, SideName } from '#views/exposure-series.js';
+import { createExposures, type Exposures } from '#views/exposures.js';
+import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
 import { runOnEngine } from '../input/numerics.js';
-import { openCachedCalendars } from '../input/opened-calendars.js';
-import { openCachedMarket } from '../input/open-markets.js';
-import { useRunFile } from '../run-files/run-file.js';
-import { parseField } from '#domain/datapoints/expressions/field-text.js';
-import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
-import type { FieldRequest } from '#domain/datapoints/field-request.js';
+import { openModels } from '../input/risk-models.js';
+import { getFigures, useRunFile } from '../run-files.js';
+import { openCompared } from './comparison.js';
+import { createWindow } from './run-view.js';
+
+export interface UniverseInput extends ComparedWith {
+  /** Served market, on which the index is defined. */
+  readonly market: MarketData;
+  /** Market to whose columns the result refers. It contains every security of the served market. */
+  readonly sm: SessionMarket;
+  readonly until: Day;
+}
+
+/**
+ * Function that returns the columns of an index's universe on a day, ascending. While the columns do not change, it
+ * returns the same array.
+ */
+type UniverseFinder = (day: Day) => Int32Array;
+
+/**
+ * Creates a function that returns the universe of an index. @cost of running the indices of the universe, once; O(N)
+ * per day
+ */
+function createUniverseFunction(
+  engine: Engine,
+  { indexId, documents, models, market, sm, until }: UniverseInput,
+): UniverseFinder {
+  const composer = createComposer({
+    market,
+    calendars: openCachedCalendars(listClosures(documents)),
+    documents,
+    models: openModels(models),
+    until,
+    createDecider: createIndexDeciders(engine),
+  });
+  const { sessions, identifiers } = composer.market(indexId);
+  const hasAllSecurities = market.identifiers.length === sm.securityCount;
+  let latestColumns: Int32Array = new Int32Array(0);
+  return (day) => {
+    const columnsOfIndex = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));
+    const columns = hasAllSecurities
+      ? columnsOfIndex
+      : columnsOfIndex.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
+    if (latestColumns.length !== columns.length || columns.some((column, i) => column !== latestColumns[i]))
+      latestColumns = columns;
+    return latestColumns;
+  };
+}
 
 /**
  * Computes the exposures of a stored run.

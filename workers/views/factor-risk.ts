@@ -1,33 +1,202 @@
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { compareText, type Finding } from '#domain/refusals/findings.js';
-import { computeFactorRisk } from '#domain/risk/factor-risk.js';
-import { findPart, groupPartsByDate } from '#domain/risk/imported/model-dates.js';
-import { computeModelFactorRisk } from '#domain/risk/model-factor-risk.js';
-import { computeActiveByName } from '#domain/risk/model-shares.js';
-import { openPackedFactors } from '#domain/risk/packed-factors.js';
-import type { FactorMeasure, FactorModelFile, InputOfView } from '#jobs/tasks/views.js';
-import type { TaskControl } from '#jobs/thread-messages.js';
-import type { Engine } from '#kernels/engines/engine.js';
-import { decomposeRisk, type MeasuredFactors } from '#views/risk-decomposition.js';
-import { openCompared } from './compared.js';
+import { compareText, type Finding } from '#domain/base/findings.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import { openMarketOn } from '#domain/books/window.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import {
-  listHoldingsByName,
+  computeActiveByName,
+  computeFactorRisk,
+  computeModelFactorRisk,
+  computeModelShares,
+} from '#domain/risk/contributions.js';
+import { estimateRiskModel } from '#domain/risk/estimation.js';
+import { findPart, groupPartsByDate } from '#domain/risk/model-tables.js';
+import { type Estimator, RiskModelRequest } from '#domain/risk/risk-models.js';
+import {
+  findModelInForce,
+  openPackedFactors,
+  openPackedMatrix,
+  packUpper,
+  type StoredModel,
+} from '#domain/risk/stored-models.js';
+import { computeScenario, createScenarioMarket } from '#domain/studies/scenarios.js';
+import type { TaskControl } from '#jobs/tasks/messages.js';
+import type { FactorMeasure, FactorModelFile, InputOfView, MeasuringModel } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { createFactorAttributionView } from '#views/attribution.js';
+import type { ListedScenarios } from '#views/exports/view-files.js';
+import { decomposeRisk, type MeasuredFactors } from '#views/run-risk.js';
+import { type ActiveRisk, createWeightsView, type HeldRisk, type HeldWeights } from '#views/weights.js';
+import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openModels, readStoredDoubles } from '../input/risk-models.js';
+import { useRunFile } from '../run-files.js';
+import { openCompared } from './comparison.js';
+import {
+  type ComparedWeights,
   createHoldingDatapoints,
   findHoldingPositions,
+  formatWindowDates,
   getPositions,
+  listHoldingsByName,
+  listUncovered,
+  type MeasuredHoldings,
+  type MeasureInput,
+  measureRisk,
   readHoldings,
   readRiskWindow,
-  listUncovered,
-  sumAbsent,
-  formatWindowDates,
   type RunHoldings,
+  sumAbsent,
 } from './holding-risk.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { assertKnownSecurities } from './model-risk.js';
-import { runOnEngine } from '../input/numerics.js';
-import { openCachedMarket } from '../input/open-markets.js';
-import { useRunFile } from '../run-files/run-file.js';
-import { readStoredDoubles } from '../input/stored-matrix.js';
+import { createWindow } from './run-view.js';
+
+/** Attributes the return of a run to factors. */
+export function showFactorAttribution({ columns, market, model, ...query }: InputOfView<'factor-attribution'>): object {
+  return useRunFile(columns, (run) => {
+    const window = readRiskWindow(readHoldings(run, null), openCachedMarket(market));
+    return createFactorAttributionView(
+      run,
+      { ...window, datapoints: createHoldingDatapoints(window, run.header) },
+      { ...createWindow(query), model },
+    );
+  });
+}
+
+/**
+ * Measures the risk of the holdings by a stored model, and active risk if there is a benchmark.
+ * @throws Refusal MODEL_LACKS_NAMES if the model has none of the securities, because the risk is unknown, not 0
+ */
+function measureByModel(
+  measuring: MeasuringModel,
+  { names, held, day }: Pick<HeldWeights, 'names' | 'held' | 'day'>,
+  benchmark: ComparedWeights | null,
+): MeasuredHoldings {
+  const { modelId } = measuring;
+  const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
+  const modelDate = formatDay(model.observedEnd);
+  const weights = listHoldingsByName(names, held);
+  assertKnownSecurities(model, weights);
+  return measureWithModel(model, {
+    weights,
+    benchmark,
+    span: {
+      risk_model: modelId,
+      risk_estimator: null,
+      window_start: model.isImported === true ? modelDate : measuring.observedStart,
+      window_end: modelDate,
+      observations: null,
+    },
+  });
+}
+
+/**
+ * Measures risk by an estimate over the window of the run, for the securities of the run and its benchmark.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost of `estimateRiskModel`
+ */
+function measureByEstimate(
+  engine: Engine,
+  estimator: Estimator,
+  { runHoldings, market, benchmark }: MeasureInput,
+): MeasuredHoldings {
+  const returns = readRiskWindow(runHoldings, market);
+  const window = { ...returns, datapoints: createHoldingDatapoints(returns, runHoldings.header) };
+  const { sm, to } = window;
+  const weights = listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held);
+  const columns = new Set(findHoldingPositions(sm, weights).keys());
+  if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
+  return engine.scope(() => {
+    const sortedColumns = Int32Array.from(columns).toSorted();
+    const { coverage, covariance } = estimateRiskModel(
+      engine,
+      window,
+      sortedColumns,
+      RiskModelRequest.parse({ estimator }),
+    );
+    const order = coverage.columns.length;
+    const packedMatrix = openPackedMatrix(packUpper(covariance, order), order);
+    const model: StoredModel = {
+      modelId: estimator,
+      names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
+      observedEnd: sm.sessions[to]!,
+      covariance: () => packedMatrix,
+    };
+    return measureWithModel(model, {
+      weights,
+      benchmark,
+      span: {
+        risk_model: null,
+        risk_estimator: estimator,
+        observations: coverage.sessions.length,
+        ...formatWindowDates(runHoldings),
+      },
+    });
+  });
+}
+
+function measureWithModel(
+  model: StoredModel,
+  { weights, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
+): MeasuredHoldings {
+  const { volatility, contributions, uncovered } = computeModelShares(model, weights);
+  const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + weights.get(name)!, 0);
+  const risk: HeldRisk = {
+    payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
+    findContribution: (name) => contributions.get(name) ?? null,
+  };
+  return { risk, active: benchmark === null ? null : computeActiveRisk(model, { weights, benchmark, span }) };
+}
+
+interface ActiveInput {
+  readonly weights: ReadonlyMap<string, number>;
+  readonly benchmark: ComparedWeights;
+  readonly span: Pick<
+    ActiveRisk['payload'],
+    'risk_model' | 'risk_estimator' | 'window_start' | 'window_end' | 'observations'
+  >;
+}
+
+function computeActiveRisk(
+  model: StoredModel,
+  { weights: own, benchmark: { id, weights }, span }: ActiveInput,
+): ActiveRisk {
+  const activeWeights = computeActiveByName(own, weights);
+  const unionNames = [...activeWeights.keys()];
+  const { volatility, contributions, uncovered } = computeModelShares(model, activeWeights);
+  const computeGross = (names: Iterable<string>) =>
+    [...names].reduce((sum, name) => sum + Math.abs(activeWeights.get(name)!), 0);
+  const total = computeGross(unionNames);
+  const notHeld = unionNames.filter((name) => !own.has(name) && contributions.has(name));
+  return {
+    payload: {
+      benchmark: id,
+      tracking_error: volatility,
+      covered_weight: total === 0 ? 1 : computeGross(contributions.keys()) / total,
+      contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, contributions.get(name)!])),
+      uncovered: [...uncovered],
+      ...span,
+    },
+    findContribution: (name) => contributions.get(name) ?? null,
+  };
+}
+
+/**
+ * Checks that a stored model covers at least one of the holdings. Otherwise the risk is unknown and not 0.
+ * @throws Refusal MODEL_LACKS_NAMES
+ */
+function assertKnownSecurities(
+  { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
+  weights: ReadonlyMap<string, number>,
+): void {
+  if (weights.size === 0 || names.some((name) => weights.has(name))) return;
+  const identifiers = [...weights.keys()].toSorted(compareText);
+  throw new Refusal(
+    'MODEL_LACKS_NAMES',
+    `The risk model ${modelId} has no estimate of any of the ${identifiers.length} holdings.`,
+    { model_id: modelId, identifiers },
+  );
+}
 
 /**
  * Decomposes the active variance of a run against a benchmark by factors; the total variance if the benchmark is null.
@@ -166,4 +335,82 @@ function measureWithHindsight(measured: MeasuredFactors, { weights }: RunHolding
   const modelText = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
   const message = `${modelText} uses returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
   return { ...measured, findings: [...findings, { severity: 'warning', code: 'LOOK_AHEAD', path: 'as_of', message }] };
+}
+
+/** Computes the composition of a run under scenarios. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
+export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ListedScenarios {
+  const { header, weights } = useRunFile(columns, (run) => readHoldings(run, request.as_of));
+  const { by } = request;
+  const sm = openMarketOn({
+    market: openCachedMarket(handle),
+    calendars: openCachedCalendars(header.closures),
+    code: header.calendar,
+  });
+  const market = createScenarioMarket(sm, { header, weights, by });
+  const scenarioOutcomes = request.scenarios.map((scenario, position) =>
+    computeScenario(market, scenario, { by, path: `scenarios[${position}]` }),
+  );
+  return {
+    index_id: header.run_id,
+    as_of: formatDay(weights.day),
+    by,
+    scenarios: scenarioOutcomes.map(({ result }) => result),
+    findings: scenarioOutcomes.flatMap(({ findings }) => findings),
+  };
+}
+
+/** Returns the weights of a run on a date, and their risk if it is requested. */
+export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
+  const onPart = (): void => report(0);
+  const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
+  const runHoldings = useRunFile(columns, (run) => readHoldings(run, asOf));
+  const market = handle && openCachedMarket(handle);
+  const { compared, measured } = await runOnEngine((engine) => {
+    const otherComparedBenchmark =
+      benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), runHoldings.header);
+    const comparedWeights = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
+    const comparedSide = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: comparedWeights! };
+    if (model !== null)
+      return { compared: comparedWeights, measured: measureByModel(model, runHoldings.weights, comparedSide) };
+    if (!risk) return { compared: comparedWeights, measured: null };
+    const measuredWeights = {
+      runHoldings,
+      market: otherComparedBenchmark?.market ?? market!,
+      benchmark: comparedSide,
+      onPart,
+    };
+    return {
+      compared: comparedWeights,
+      measured: estimator
+        ? measureByEstimate(engine, estimator, measuredWeights)
+        : measureRisk(engine, measuredWeights),
+    };
+  });
+  return createWeightsView({
+    runId: runHoldings.header.run_id,
+    requestedAsOf: asOf,
+    weights: runHoldings.weights,
+    benchmark: compared,
+    findShares: (name) =>
+      market && input.isMarketOfRun ? findSharesOutstanding(market, name, runHoldings.weights.day) : null,
+    risk: measured?.risk ?? null,
+    activeRisk: measured?.active ?? null,
+  });
+}
+
+function requireMarket(market: MarketData | null): MarketData {
+  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
+  return market;
+}
+
+/** Returns the latest shares outstanding of a security on or before a day. Returns null if the market has none. */
+function findSharesOutstanding(market: MarketData, name: string, day: Day): number | null {
+  const shares = market.fields.get('SHARES_OUTSTANDING');
+  const column = market.identifiers.indexOf(name);
+  if (!shares || column < 0) return null;
+  for (let row = findLastAtMost(market.dates, day); row >= 0; row--) {
+    const value = shares[row * market.identifiers.length + column]!;
+    if (value === value) return value;
+  }
+  return null;
 }

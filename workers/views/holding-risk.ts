@@ -1,25 +1,28 @@
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { readSecurityCurrency, restoreTreatment } from '#domain/backtest/run-file/settings.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { readSecurityCurrency, restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay, type Day } from '#domain/time/days.js';
-import { compareText } from '#domain/refusals/findings.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { type Day, formatDay } from '#domain/base/time.js';
+import { compareText } from '#domain/base/findings.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { describeExclusion } from '#domain/risk/excluded-securities.js';
-import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { computeActiveByName } from '#domain/risk/model-shares.js';
-import { computeRisk, computeRisks, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { describeExclusion, type ReturnWindow } from '#domain/risk/return-panel.js';
+import {
+  computeActiveByName,
+  computeRisk,
+  computeRisks,
+  type Positions,
+  type RiskShares,
+} from '#domain/risk/contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { readPositiveWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
-import { createDatapoints } from '#views/index-datapoints.js';
-import { openCachedCalendars } from '../input/opened-calendars.js';
+import { type ActiveRisk, type HeldRisk, type HeldWeights, readPositiveWeights } from '#views/weights.js';
+import { createDatapoints } from '#views/risk-estimate.js';
+import { openCachedCalendars } from '../input/markets.js';
 
 /** Inputs of risk from a stored run. */
 export interface RunHoldings {

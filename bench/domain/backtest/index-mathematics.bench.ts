@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { allocateRetainedMemory } from '#base/memory.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { computeMedian } from '#domain/base/numbers.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { measureThreadMs } from '../../measure.js';
 import { createSeededMarket } from '../seeded-market.js';
 

@@ -1,16 +1,14 @@
 import { requireSandbox } from '#base/sandbox/sandbox.js';
-import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
-import { createLatestRequest } from '#domain/datapoints/field-request.js';
-import { readDefinitions } from '#domain/documents/definitions.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { resolvePluginCode } from '#domain/documents/plugin-code.js';
-import type { PluginDocument } from '#domain/documents/plugin-document.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import type { DatapointExpression } from '#domain/datapoints/expression-tree.js';
+import { createLatestRequest } from '#domain/datapoints/fields.js';
+import { readDefinitions, TreatmentSpec } from '#domain/definition/index-document.js';
+import { type PluginDocument, resolvePluginCode } from '#domain/definition/plugins.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createSeededMarket } from '../seeded-market.js';
 
 /**

@@ -1,5 +1,5 @@
-import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import { solveProblem, type Proof } from '#domain/optimisation/search.js';
+import { findObjectiveClass } from '#domain/definition/objectives.js';
+import { type Proof, solveProblem } from '#domain/optimisation/search.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { openHighs, solveByHighs, type ChoiceMilp } from '../../../test/domain/optimisation/choice-milp.js';

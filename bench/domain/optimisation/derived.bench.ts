@@ -1,13 +1,13 @@
-import { createComposer } from '#domain/books/create-composer.js';
-import { createIndexDeciders } from '#domain/backtest/index-decider.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { createComposer } from '#domain/books/composer.js';
+import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 /**
  * Measures a derived index of 500 securities over 21 years with 252 monthly rebalances. Each rebalance has a covariance

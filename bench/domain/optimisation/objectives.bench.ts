@@ -1,9 +1,9 @@
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { readObjective } from '#domain/documents/optimisation-spec.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { readObjective } from '#domain/definition/optimisation.js';
 import { createProblem, type ProblemInput } from '#domain/optimisation/problem.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { createFactorMetric, computeMetricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createFactorMetric, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { measureProcessMs } from '../../measure.js';

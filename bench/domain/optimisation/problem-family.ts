@@ -1,5 +1,5 @@
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import type { Objective } from '#domain/objectives/objective.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import type { Objective } from '#domain/definition/objectives.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';

@@ -1,15 +1,15 @@
-import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createDaysCalendar } from '#domain/calendars/calendar.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { RiskModelRequest } from '#domain/risk/risk-models.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createGrowthTerms } from '#domain/market/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { estimateRiskModel } from '#domain/risk/estimation.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createQuarterlyDividends } from '../seeded-market.js';
 import { readSizes } from '../../variables.js';
 

@@ -1,11 +1,11 @@
-import { systemClock } from '#jobs/clock.js';
+import { systemClock } from '#jobs/port/clock.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
+import { createPostgresQueue } from '#jobs/distributed/queue.js';
+import type { ClaimOrder, JobQueue } from '#jobs/port/queue.js';
 import { openDatabase } from '#store/postgres/database.js';
-import { takeUse } from '#store/postgres/database-use.js';
+import { takeUse } from '#store/postgres/connections.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
-import { createPreparation } from '#store/postgres/preparation.js';
+import { createPreparation } from '#store/postgres/schema.js';
 
 /** Message that orders a process of the load bench to start. */
 export interface LoadOrder {

@@ -3,7 +3,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
-import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
+import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createNpmPeer, createPython, createRPeer, scratch, type Peer } from './outside-peers.js';

@@ -1,4 +1,4 @@
-import { computeMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/base/numbers.js';
 
 /** Quadratic programme: minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
 export interface Quadratic {

@@ -1,8 +1,224 @@
 import { assert } from '../../assert.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
-import { createAcceleration } from './acceleration.js';
-import { createCardinalityCone, type Count } from './counted-cone.js';
-import { INCLUDED, UNDECIDED, EXCLUDED } from './decisions.js';
+
+/** Maximum number of earlier steps that are combined. */
+const REMEMBERED_STEPS = 10;
+
+/** Minimum number of earlier steps for an extrapolation. */
+const STEPS_MIN = 3;
+
+/** Regularisation relative to the sum of squared changes. */
+const RIDGE = 1e-8;
+
+/** Maximum sum of squared coefficients; larger coefficients are dominated by rounding errors. */
+const COEFFICIENTS_MAX = 1e8;
+
+/** Anderson acceleration of a fixed-point iteration, with a memory of earlier points and steps. */
+export interface Acceleration {
+  /** Adds a point and the result of the iteration at it; both are copied. */
+  add(point: Float64Array, next: Float64Array): void;
+  /**
+   * Replaces the last result by a combination of earlier results if there are enough of them. The combination has the
+   * shortest step.
+   */
+  extrapolate(next: Float64Array): void;
+  /** Discards all points, after a change of the iteration. */
+  clear(): void;
+}
+
+/**
+ * Creates an accelerator of a fixed-point iteration over vectors of some length.
+ *
+ * @cost   Memory of twenty vectors; a dozen vector products per point.
+ * @source Walker & Ni (2011), Anderson acceleration for fixed-point iterations, SIAM J. Numerical Analysis 49(4).
+ */
+export function createAcceleration(algebra: DenseAlgebra, length: number): Acceleration {
+  const createVectors = () => Array.from({ length: REMEMBERED_STEPS }, () => new Float64Array(length));
+  // Ring buffers with the changes of the step and of the result between consecutive points.
+  const stepChanges = createVectors();
+  const nextChanges = createVectors();
+  const products = new Float64Array(REMEMBERED_STEPS * REMEMBERED_STEPS);
+  const step = new Float64Array(length);
+  const last = new Float64Array(length);
+  let addedSteps = 0;
+  return {
+    clear: () => (addedSteps = 0),
+    add(point, next) {
+      if (addedSteps > 0) {
+        const position = (addedSteps - 1) % REMEMBERED_STEPS;
+        const [ofStep, ofNext] = [stepChanges[position]!, nextChanges[position]!];
+        for (let e = 0; e < length; e++) {
+          const nextStep = next[e]! - point[e]!;
+          ofStep[e] = nextStep - step[e]!;
+          ofNext[e] = next[e]! - last[e]!;
+          step[e] = nextStep;
+          last[e] = next[e]!;
+        }
+        for (let k = 0; k < Math.min(addedSteps, REMEMBERED_STEPS); k++)
+          products[position * REMEMBERED_STEPS + k] = products[k * REMEMBERED_STEPS + position] = computeDotProduct(
+            stepChanges[k]!,
+            ofStep,
+          );
+      } else {
+        for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
+        last.set(next);
+      }
+      addedSteps++;
+    },
+    extrapolate(next) {
+      const count = Math.min(addedSteps - 1, REMEMBERED_STEPS);
+      if (count < STEPS_MIN) return;
+      const factor = new Float64Array(count * count);
+      let trace = 0;
+      for (let k = 0; k < count; k++) {
+        trace += products[k * REMEMBERED_STEPS + k]!;
+        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * REMEMBERED_STEPS + other]!;
+      }
+      for (let k = 0; k < count; k++) factor[k * count + k]! += RIDGE * trace;
+      if (!(trace > 0) || algebra.cholesky(factor, count) < count) return;
+      const shares = Float64Array.from({ length: count }, (_, k) => computeDotProduct(stepChanges[k]!, step));
+      algebra.solveLower(factor, count, shares);
+      algebra.solveLowerTransposed(factor, count, shares);
+      if (!(computeDotProduct(shares, shares) < COEFFICIENTS_MAX)) return;
+      shares.forEach((share, k) => {
+        const change = nextChanges[k]!;
+        for (let e = 0; e < length; e++) next[e]! -= share * change[e]!;
+      });
+    },
+  };
+}
+
+function computeDotProduct(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let e = 0; e < a.length; e++) total += a[e]! * b[e]!;
+  return total;
+}
+
+/** Cardinality constraint: maximum number of members that may be positive. */
+export interface Count {
+  readonly members: Int32Array;
+  readonly maximum: number;
+}
+
+/** Maximum number of secant steps for the price of a cardinality constraint, and of Newton steps for a variable. */
+const PRICE_STEPS = 100;
+const NEWTON_STEPS = 60;
+const CONVERGENCE_TOLERANCE = 1e-13;
+
+/** First and further factors by which the bracket of a price widens. */
+const BRACKET_FIRST = 1.05;
+const BRACKET_GROWTH = 3;
+
+/**
+ * Creates the projection of symmetric matrices on the set with a first entry of 1, no negative entry, and shares that
+ * sum to at most the maximum of each constraint. The share of a variable is the square of its entry in the first row
+ * over its diagonal entry.
+ *
+ * @param order   Order of the matrices; row 0 is the constant, the variables follow.
+ * @param counts  Cardinality constraints without common members.
+ * @returns       Function that projects `from` and writes `to`.
+ * @cost          order^2, and about a hundred passes over the members.
+ * @source        Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs,
+ *                Mathematical Programming 106, for the shares.
+ */
+export function createCardinalityCone(
+  order: number,
+  counts: readonly Count[],
+): (from: Float64Array, to: Float64Array) => void {
+  const prices = new Float64Array(counts.length).fill(1e-3);
+  const first = new Float64Array(order);
+  const squares = new Float64Array(order);
+  return (from, to) => {
+    for (let e = 0; e < from.length; e++) to[e] = from[e]! > 0 ? from[e]! : 0;
+    to[0] = 1;
+    counts.forEach(({ members, maximum }, r) => {
+      if (projectShares(from, members, 0) <= maximum) return;
+      const high = findPrice((price) => projectShares(from, members, price) - maximum, prices[r]!);
+      prices[r] = high;
+      projectShares(from, members, high);
+      for (const i of members) {
+        to[i + 1] = to[(i + 1) * order] = first[i]!;
+        to[(i + 1) * order + i + 1] = squares[i]!;
+      }
+    });
+  };
+
+  /** Projects each variable at a given price of shares, and returns the sum of the shares. */
+  function projectShares(from: Float64Array, members: Int32Array, price: number): number {
+    let total = 0;
+    for (const i of members) {
+      const size = Math.max(0, from[i + 1]!);
+      const square = solveSquareEntry(size, from[(i + 1) * order + i + 1]!, price);
+      squares[i] = square;
+      first[i] = price === 0 ? size : (size * square) / (square + price);
+      if (first[i]! > 0) total += square > 0 ? (first[i]! * first[i]!) / square : Infinity;
+    }
+    return total;
+  }
+}
+
+/**
+ * Returns a price at which an excess is zero or slightly negative. The excess decreases with the price. Brackets the
+ * price around the last one, then takes secant steps with the Illinois rule.
+ */
+function findPrice(excessAt: (price: number) => number, last: number): number {
+  let high = last * BRACKET_FIRST;
+  let highExcess = excessAt(high);
+  let low = last / BRACKET_FIRST;
+  let lowExcess = highExcess > 0 ? highExcess : excessAt(low);
+  for (let step = 0; step < PRICE_STEPS && highExcess > 0; step++) {
+    [low, lowExcess] = [high, highExcess];
+    high *= BRACKET_GROWTH;
+    highExcess = excessAt(high);
+  }
+  for (let step = 0; step < PRICE_STEPS && lowExcess <= 0 && low > 0; step++) {
+    [high, highExcess] = [low, lowExcess];
+    low = step < PRICE_STEPS - 1 ? low / BRACKET_GROWTH : 0;
+    lowExcess = low > 0 ? excessAt(low) : Infinity;
+  }
+  let side = 0;
+  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGENCE_TOLERANCE * high && highExcess < 0; step++) {
+    const secant = (low * highExcess - high * lowExcess) / (highExcess - lowExcess);
+    const middle = secant > low && secant < high ? secant : (low + high) / 2;
+    if (middle <= low || middle >= high) break;
+    const excess = excessAt(middle);
+    if (excess > 0) {
+      [low, lowExcess] = [middle, excess];
+      if (side === 1) highExcess /= 2;
+      side = 1;
+    } else {
+      [high, highExcess] = [middle, excess];
+      if (excess > -CONVERGENCE_TOLERANCE) break;
+      if (side === -1) lowExcess /= 2;
+      side = -1;
+    }
+  }
+  return high;
+}
+
+/**
+ * Returns the s that minimises (x - size)^2 + (s - square)^2 / 2 + price x^2 / s over x and s. After elimination of x,
+ * the derivative is concave, so Newton's method ascends to its zero.
+ */
+function solveSquareEntry(size: number, square: number, price: number): number {
+  let s = Math.max(0, square);
+  if (price === 0 || size === 0) return s;
+  const mass = price * size * size;
+  if (s === 0 && -square - mass / (price * price) >= 0) return 0;
+  for (let step = 0; step < NEWTON_STEPS; step++) {
+    const shiftedRoot = s + price;
+    const newtonStep =
+      (square + mass / (shiftedRoot * shiftedRoot) - s) / (1 + (2 * mass) / (shiftedRoot * shiftedRoot * shiftedRoot));
+    s += newtonStep;
+    if (Math.abs(newtonStep) <= CONVERGENCE_TOLERANCE * (1 + s)) break;
+  }
+  return s;
+}
+
+/** Decision about a variable of a choice: open, in the choice, or excluded (zero). */
+export const UNDECIDED = 0;
+export const INCLUDED = 1;
+export const EXCLUDED = 2;
 
 /**
  * Problem that minimises x' P x + 2 linear' x over non-negative x with a given sum and a limited number of positive

@@ -1,8 +1,190 @@
-import { computeMetricDiagonal, type Metric } from '../program/metric.js';
-import { createPairs, type Pairs } from './pairs.js';
+import { computeMetricDiagonal, createSparseRows, type Metric, type SparseRows } from '../program/metric.js';
 import type { Program } from '../program/program.js';
-import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
-import { foldRows, isFolded, type FoldedRows } from './folded-rows.js';
+
+/**
+ * Rows with one bound that are eliminated before the securities ("folded"). They add to the curvature and need no
+ * columns in the Schur complement.
+ */
+export interface FoldedRows {
+  /** Indices of the folded rows, ascending, [T]. */
+  readonly rows: Int32Array;
+  /** Indices of all other rows, ascending. */
+  readonly others: Int32Array;
+  /** Scaled coefficients on the free securities, [T x f]. */
+  readonly values: Float64Array;
+  /** Coefficients of each row times the square root of its weight, [T x f]. */
+  readonly weighted: Float64Array;
+  /** Change of each row's multiplier per unit of its value, [T]. */
+  readonly weights: Float64Array;
+  /** Scratch with one number per row, [T]. */
+  readonly pushes: Float64Array;
+}
+
+/**
+ * Minimum number of rows with a penalty, per free security, for folding. With fewer rows, a Schur complement is
+ * cheaper.
+ */
+const ROWS_PER_VARIABLE = 0.5;
+
+/** Minimum number of rows with a penalty for folding, regardless of the number of securities. */
+const ROWS_MIN = 32;
+
+/**
+ * Minimum numbers of rows with one bound for folding those without a penalty as well, per free security and in total.
+ * They are higher, because the weights of rows without a penalty are unbounded. Near the end, a Schur complement is
+ * then more accurate.
+ */
+const HARD_PER_VARIABLE = 1;
+const HARD_MIN = 128;
+
+/** Returns true if the rows with a penalty are numerous enough to fold. @cost m */
+export function isFolded(program: Program, free: number): boolean {
+  return countRows(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_VARIABLE * free);
+}
+
+function areHardFolded(program: Program, free: number): boolean {
+  return countRows(program, isOneSided) >= Math.max(HARD_MIN, HARD_PER_VARIABLE * free);
+}
+
+function countRows({ rows }: Program, isCounted: (rows: Program['rows'], r: number) => boolean): number {
+  let count = 0;
+  for (let r = 0; r < rows.count; r++) if (isCounted(rows, r)) count++;
+  return count;
+}
+
+/**
+ * Returns true if a row has one bound and a penalty. Only its slack and its excess then connect its value with its
+ * multiplier.
+ */
+function isSoft(rows: Program['rows'], r: number): boolean {
+  return Number.isFinite(rows.penalty[r]!) && isOneSided(rows, r);
+}
+
+function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
+  return Number.isFinite(lower[r]!) !== Number.isFinite(upper[r]!);
+}
+
+interface Folding {
+  readonly rowScale: Float64Array;
+  /** True if rows without a penalty are folded as well; false if the last digits matter. */
+  readonly withHard: boolean;
+}
+
+/** Returns the rows to fold; null if there are too few. @cost two copies of their coefficients */
+export function foldRows(program: Program, free: Int32Array, { rowScale, withHard }: Folding): FoldedRows | null {
+  const { n, rows } = program;
+  const f = free.length;
+  const isFoldable = withHard && areHardFolded(program, f) ? isOneSided : isFolded(program, f) ? isSoft : undefined;
+  if (isFoldable === undefined) return null;
+  const rowIndices = Array.from({ length: rows.count }, (_, r) => r);
+  const foldedRows = Int32Array.from(rowIndices.filter((r) => isFoldable(rows, r)));
+  const values = new Float64Array(foldedRows.length * f);
+  foldedRows.forEach((r, k) => {
+    const scale = rowScale[r]!;
+    for (let p = 0; p < f; p++) values[k * f + p] = scale * rows.coefficients[r * n + free[p]!]!;
+  });
+  return {
+    rows: foldedRows,
+    others: Int32Array.from(rowIndices.filter((r) => !isFoldable(rows, r))),
+    values,
+    weighted: new Float64Array(values.length),
+    weights: new Float64Array(foldedRows.length),
+    pushes: new Float64Array(foldedRows.length),
+  };
+}
+
+/**
+ * Complementary pairs of an interior-point method in flat arrays. Slacks `s` and duals `z` are positive and have steps.
+ * A pair that does not exist has a zero in `on` and is skipped.
+ */
+export interface Pairs {
+  readonly count: number;
+  readonly on: Uint8Array;
+  readonly s: Float64Array;
+  readonly z: Float64Array;
+  readonly ds: Float64Array;
+  readonly dz: Float64Array;
+  /** Right-hand side of the linearised complementarity: s dz + z ds = target. */
+  readonly target: Float64Array;
+}
+
+function createPairs(count: number): Pairs {
+  const allocateArray = () => new Float64Array(count);
+  return {
+    count,
+    on: new Uint8Array(count),
+    s: allocateArray(),
+    z: allocateArray(),
+    ds: allocateArray(),
+    dz: allocateArray(),
+    target: allocateArray(),
+  };
+}
+
+/** Returns the mean of s z over the existing pairs, zero if there are none. */
+export function computeMeanComplementarity({ count, on, s, z }: Pairs): number {
+  let total = 0;
+  let number = 0;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    total += s[k]! * z[k]!;
+    number++;
+  }
+  return number === 0 ? 0 : total / number;
+}
+
+/** Returns the mean of s z after a step of length `length`. */
+export function predictComplementarity({ count, on, s, z, ds, dz }: Pairs, length: number): number {
+  let total = 0;
+  let number = 0;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    total += (s[k]! + length * ds[k]!) * (z[k]! + length * dz[k]!);
+    number++;
+  }
+  return number === 0 ? 0 : total / number;
+}
+
+/** Returns the longest step, at most 1, that keeps every pair positive. */
+export function findLongestStep({ count, on, s, z, ds, dz }: Pairs): number {
+  let length = 1;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    if (ds[k]! < 0 && -s[k]! / ds[k]! < length) length = -s[k]! / ds[k]!;
+    if (dz[k]! < 0 && -z[k]! / dz[k]! < length) length = -z[k]! / dz[k]!;
+  }
+  return length;
+}
+
+export function setAffineTarget({ count, s, z, target }: Pairs): void {
+  for (let k = 0; k < count; k++) target[k] = -s[k]! * z[k]!;
+}
+
+/** Sets the target of the corrector: complementarity `mu`, less the product of the affine steps. */
+export function setCentredTarget({ count, s, z, ds, dz, target }: Pairs, mu: number): void {
+  for (let k = 0; k < count; k++) target[k] = mu - s[k]! * z[k]! - ds[k]! * dz[k]!;
+}
+
+/**
+ * Ratio of a product to the target, or of the target to a product. From this ratio on, a product counts as off centre.
+ */
+const SPREAD_RATIO = 10;
+
+/**
+ * Corrects the target for products that are off centre after a step of up to `length`. Adds the distance of each such
+ * product from the permitted range. This is Gondzio's correction, which gives another direction with the current
+ * factors.
+ * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
+ *          Computational Optimization and Applications 6.
+ */
+export function setNarrowerTarget({ count, on, s, z, ds, dz, target }: Pairs, length: number, mu: number): void {
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    const product = (s[k]! + length * ds[k]!) * (z[k]! + length * dz[k]!);
+    if (product < mu / SPREAD_RATIO) target[k]! += mu / SPREAD_RATIO - product;
+    else if (product > mu * SPREAD_RATIO) target[k]! += Math.max(mu * SPREAD_RATIO - product, -mu * SPREAD_RATIO);
+  }
+}
 
 /** Initial proximal term of the securities in the scaled program. It vanishes at the solution. */
 const PROXIMAL_VARIABLE = 1e-9;

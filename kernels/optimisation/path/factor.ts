@@ -1,7 +1,6 @@
-import type { DenseAlgebra } from '../factors/algebra.js';
+import { type DenseAlgebra, solveBackward, solveForward } from '../factors/algebra.js';
 import type { Metric } from '../program/metric.js';
 import type { Program } from '../program/program.js';
-import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 
 /**
  * Cholesky factor of the curvature on a list of free variables. The list changes by one variable at a time. The array

@@ -1,5 +1,5 @@
 import { assert } from '../../assert.js';
-import type { Metric } from './metric.js';
+import { addMetrics, computeMetricDiagonal, type Metric, multiplyMetric } from './metric.js';
 
 /**
  * Convex program over x, [n], the form that all solvers of this folder accept:
@@ -144,4 +144,150 @@ export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boo
   return (
     curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0)
   );
+}
+
+/**
+ * Returns M offset for the metric M of a norm. For the identity, this is `offset` itself; otherwise it is computed in
+ * `product`.
+ * @param offset [n]
+ * @param product [n], scratch
+ * @cost one pass over the metric
+ */
+export function computeNormForce(
+  { metric: ownMetric }: Pick<Program, 'metric'>,
+  { metric: kind }: Norm,
+  offset: Float64Array,
+  product: Float64Array,
+): Float64Array {
+  if (kind === 'identity') return offset;
+  multiplyMetric(kind === 'metric' ? ownMetric! : kind, offset, product);
+  return product;
+}
+
+/** Computes the distance of x from the centre of a norm, in its metric. @param x [n] @cost one pass over the metric */
+export function computeNormLength(program: Program, norm: Norm, x: Float64Array): number {
+  const offset = x.map((value, i) => value - norm.centre[i]!);
+  const force = computeNormForce(program, norm, offset, new Float64Array(program.n));
+  let square = 0;
+  for (let i = 0; i < program.n; i++) square += offset[i]! * force[i]!;
+  return Math.sqrt(Math.max(square, 0));
+}
+
+/** Curvature of the Lagrangian, scale P + ridge I. */
+export interface LagrangianCurvature {
+  readonly metric: Metric | null;
+  readonly scale: number;
+  readonly ridge: number;
+}
+
+/**
+ * Returns the curvature of the Lagrangian. It is the curvature of the objective plus the metric of each norm times its
+ * multiplier.
+ * @param quadratic      Curvature of the objective.
+ * @param weights  Weights of the metrics of the norms, [norms], at least 0.
+ * @cost           None, or n^2 for a norm with a separate metric and a nonzero weight.
+ * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
+ */
+export function createLagrangianCurvature(
+  { metric, norms }: Program,
+  quadratic: Pick<LagrangianCurvature, 'scale' | 'ridge'>,
+  weights: ArrayLike<number>,
+): LagrangianCurvature {
+  let { scale, ridge } = quadratic;
+  const parts: { metric: Metric; weight: number }[] = [];
+  norms.forEach(({ metric: kind }, q) => {
+    const weight = weights[q]!;
+    if (kind === 'metric') scale += weight;
+    else if (kind === 'identity') ridge += weight;
+    else if (weight !== 0) parts.push({ metric: kind, weight });
+  });
+  if (parts.length === 0) return { metric, scale, ridge };
+  if (metric !== null && scale !== 0) parts.unshift({ metric, weight: scale });
+  return { metric: addMetrics(parts), scale: 1, ridge };
+}
+
+/** Returns the mean of the diagonal of a norm's metric. */
+export function computeMeanSquare({ metric: ownMetric, n }: Program, { metric: kind }: Norm): number {
+  if (kind === 'identity') return 1;
+  return (
+    computeMetricDiagonal(kind === 'metric' ? ownMetric! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1)
+  );
+}
+
+/** Range of rows of a matrix, row-major. */
+export interface RowRange {
+  readonly matrix: Float64Array;
+  /** Length of a row. */
+  readonly width: number;
+  /** First row, and one past the last row. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Computes out[r] = row r'x, summed in the order of the columns. Four rows are processed at a time, so that the
+ * processor does not wait for each addition.
+ */
+export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
+  let r = from;
+  for (; r + 3 < to; r += 4) {
+    let position = r * width;
+    let [a, b, c, d] = [0, 0, 0, 0];
+    for (let i = 0; i < width; i++, position++) {
+      const value = x[i]!;
+      a += matrix[position]! * value;
+      b += matrix[position + width]! * value;
+      c += matrix[position + 2 * width]! * value;
+      d += matrix[position + 3 * width]! * value;
+    }
+    out[r] = a;
+    out[r + 1] = b;
+    out[r + 2] = c;
+    out[r + 3] = d;
+  }
+  for (; r < to; r++) {
+    let total = 0;
+    for (let i = 0, position = r * width; i < width; i++, position++) total += matrix[position]! * x[i]!;
+    out[r] = total;
+  }
+}
+
+/** Computes out += sum of weights[r] row r, summed in the order of the rows; four rows per pass over `out`. */
+export function addRows({ matrix, width, from, to }: RowRange, weights: Float64Array, out: Float64Array): void {
+  let r = from;
+  for (; r + 3 < to; r += 4) {
+    const [a, b, c, d] = [weights[r]!, weights[r + 1]!, weights[r + 2]!, weights[r + 3]!];
+    if (a === 0 && b === 0 && c === 0 && d === 0) continue;
+    for (let i = 0, position = r * width; i < width; i++, position++)
+      out[i] =
+        out[i]! +
+        a * matrix[position]! +
+        b * matrix[position + width]! +
+        c * matrix[position + 2 * width]! +
+        d * matrix[position + 3 * width]!;
+  }
+  for (; r < to; r++) {
+    const weight = weights[r]!;
+    if (weight !== 0)
+      for (let i = 0, position = r * width; i < width; i++, position++) out[i]! += weight * matrix[position]!;
+  }
+}
+
+/** Computes out := (curvature P + ridge I) step, [n]. */
+export function multiplyCurvature({ metric, curvature, ridge }: Program, step: Float64Array, out: Float64Array): void {
+  if (metric === null || curvature === 0) out.fill(0);
+  else multiplyMetric(metric, step, out);
+  for (let i = 0; i < step.length; i++) out[i] = curvature * out[i]! + ridge * step[i]!;
+}
+
+/** Returns the gradient of the objective without its kinks, [n]. @cost n^2 */
+export function computeSmoothGradient(program: Program, x: Float64Array): Float64Array {
+  const gradient = new Float64Array(x.length);
+  multiplyCurvature(
+    program,
+    x.map((value, i) => value - program.centre[i]!),
+    gradient,
+  );
+  for (let i = 0; i < x.length; i++) gradient[i]! += program.linear[i]!;
+  return gradient;
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { QuickJSFFI } from '@jitl/quickjs-ffi-types';
-import type { LoadModule } from './webassembly-types.js';
+import type { LoadModule } from './webassembly.js';
 
 const require = createRequire(import.meta.url);
 

@@ -2,20 +2,232 @@ import type {
   BorrowedHeapCharPointer,
   EvalDetectModule,
   EvalFlags,
+  HostRefId,
   IntrinsicsFlags,
   JSContextPointer,
+  JSValueConstPointer,
   JSValueConstPointerPointer,
   JSValuePointer,
   JSVoidPointer,
+  QuickJSEmscriptenModule,
+  QuickJSFFI,
 } from '@jitl/quickjs-ffi-types';
-import type { Interpreter } from './interpreter.js';
-import { provideNatives } from './native-calls.js';
-import { SandboxError, type NativeFunction, type Sandbox, type SandboxProgram } from './sandbox.js';
-import { PRELUDE } from './prelude.js';
-import { clearAfter, restoreSnapshot, takeSnapshot, type Snapshot } from './snapshots.js';
+import { readQuickJsFiles } from './quickjs-files.js';
+import { type NativeFunction, provideSandbox, type Sandbox, SandboxError, type SandboxProgram } from './sandbox.js';
+import {
+  formatVariableExport,
+  meterLoops,
+  type PrivateMemory,
+  PrivateWebAssembly,
+  STEPS_EXPORT,
+  type WasmGlobal,
+} from './webassembly.js';
+
+/** Saved memory and variables of a WebAssembly instance. */
+interface Snapshot {
+  /** Contents of the memory before the stack. */
+  readonly below: Uint8Array;
+  /** Contents of the memory after the stack, up to the last byte that is not 0. */
+  readonly above: Uint8Array;
+  readonly variables: readonly number[];
+}
+
+interface RestorableInstance {
+  readonly memory: PrivateMemory;
+  readonly variables: readonly WasmGlobal[];
+  /** Bounds of the call stack, which is empty between calls. */
+  readonly stack: { readonly from: number; readonly to: number };
+}
+
+/** Copies the state of an instance. @cost a pass over the memory */
+function takeSnapshot({ memory, variables, stack }: RestorableInstance): Snapshot {
+  const words = new BigUint64Array(memory.buffer);
+  let usedLength = words.length;
+  while (usedLength > 0 && words[usedLength - 1] === 0n) usedLength--;
+  return {
+    below: new Uint8Array(memory.buffer.slice(0, stack.from)),
+    above: new Uint8Array(memory.buffer.slice(stack.to, Math.max(stack.to, usedLength * 8))),
+    variables: variables.map(({ value }) => value),
+  };
+}
+
+/** Restores a snapshot. Memory after the snapshot becomes free, and is cleared when it is allocated. */
+function restoreSnapshot(
+  { memory, variables, stack }: RestorableInstance,
+  { below, above, variables: values }: Snapshot,
+): void {
+  const bytes = new Uint8Array(memory.buffer);
+  bytes.set(below);
+  bytes.set(above, stack.to);
+  variables.forEach((variable, k) => {
+    if (variable.value !== values[k]) variable.value = values[k]!;
+  });
+}
+
+/** Clears the memory after a snapshot, so that the next snapshot contains no data of earlier calls. */
+function clearAfter({ memory, stack }: RestorableInstance, { above }: Snapshot): void {
+  new Uint8Array(memory.buffer).fill(0, stack.to + above.length);
+}
+
+/** QuickJS instance with a limit on its steps and restorable state. */
+export interface Interpreter extends RestorableInstance {
+  readonly module: QuickJSEmscriptenModule;
+  readonly ffi: QuickJSFFI;
+  /** Steps left before the interpreter traps. */
+  readonly steps: WasmGlobal;
+}
+
+const BYTES = Float64Array.BYTES_PER_ELEMENT;
+const NATIVE = 1 as HostRefId;
+
+/**
+ * Returns a function of the interpreter by which scripts call native functions. Scripts call `native(position,
+ * ...buffers of the lists, ...numbers)`. It returns the buffer of the result, or a text if the arguments are wrong.
+ * Lists are copied out of the script and results are new buffers, so no native function reads or writes memory of the
+ * script.
+ */
+function provideNatives(
+  { ffi, module, memory, steps }: Interpreter,
+  context: JSContextPointer,
+  functions: readonly NativeFunction[],
+): JSValuePointer {
+  module.callbacks = {
+    ...module.callbacks,
+    freeHostRef: () => undefined,
+    callFunction(_async, _context, _this, count, first) {
+      const pointers = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
+      const nativeFunction = functions[readNumber(pointers[0]!)];
+      if (nativeFunction === undefined) throw createListError();
+      const buffers = pointers.slice(1, 1 + nativeFunction.lists);
+      const numbers = pointers.slice(1 + nativeFunction.lists).map(readNumber);
+      const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
+      if (buffers.length < nativeFunction.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
+        throw createListError();
+      const size = nativeFunction.size(lengths, numbers);
+      if (typeof size === 'string') return createText(`rows.${nativeFunction.name}: ${size}`);
+      charge(nativeFunction.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
+      return createResult(nativeFunction, { buffers, lengths, numbers, size });
+    },
+  };
+  return ffi.QTS_NewFunction(context, 'native', 0, false, NATIVE);
+
+  function readNumber(value: JSValueConstPointer): number {
+    return ffi.QTS_GetFloat64(context, value);
+  }
+
+  function createResult(called: NativeFunction, { buffers, lengths, numbers, size }: NativeCall): JSValuePointer {
+    const result = allocate(size);
+    const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
+    if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw createListError();
+    // Views are created last, because allocations can replace the buffer of the memory.
+    const lists = copies.map((at, k) => new Float64Array(memory.buffer, at, lengths[k]!));
+    called.compute(lists, numbers, new Float64Array(memory.buffer, result, size));
+    for (const address of copies) module._free(address);
+    return ffi.QTS_NewArrayBuffer(context, result as JSVoidPointer, size * BYTES);
+  }
+
+  /** Allocates numbers in the memory of the interpreter. @throws SandboxError if the memory is used up */
+  function allocate(size: number): number {
+    const offset = module._malloc(Math.max(1, size) * BYTES);
+    if (offset === 0) throw new SandboxError('memory', 'needed more memory than a program may have');
+    return offset;
+  }
+
+  function charge(cost: number): void {
+    steps.value = Math.max(-1, steps.value - Math.ceil(cost));
+    if (steps.value < 0) throw new RangeError('no steps are left');
+  }
+
+  function createText(message: string): JSValuePointer {
+    const bytes = new TextEncoder().encode(`${message}\0`);
+    const offset = module._malloc(bytes.length);
+    module.HEAPU8.set(bytes, offset);
+    const text = ffi.QTS_NewString(context, offset as BorrowedHeapCharPointer);
+    module._free(offset);
+    return text;
+  }
+}
+
+interface NativeCall {
+  readonly buffers: readonly JSValueConstPointer[];
+  readonly lengths: readonly number[];
+  readonly numbers: readonly number[];
+  readonly size: number;
+}
+
+/**
+ * Creates the error for a list that does not exist. This error occurs only if a script changes the functions of `rows`.
+ */
+const createListError = (): SandboxError =>
+  new SandboxError('threw', 'gave a native function a list that does not exist');
+
+/**
+ * Script that runs in the sandbox before each program. It removes access to clocks, random numbers and hidden state.
+ * Its value is a function that receives the native functions, defines them as members of `rows`, and returns `prepare`.
+ * Calling `prepare(compute, [parameters, inputs])` returns the function `run`. Calling `run(buffer, count)` leaves the
+ * results at the start of the buffer.
+ */
+const PRELUDE = `(() => {
+  for (const name of ['eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer']) delete globalThis[name];
+  delete Math.random;
+  const { ArrayBuffer, Float64Array, Object, Reflect, TypeError, NaN } = globalThis;
+  const { freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { set } = Float64Array.prototype;
+  const bound = (method) => Function.prototype.call.bind(method);
+  const list = getPrototypeOf(Float64Array.prototype);
+  const [kindOf, bufferOf, bytesOf] = [Symbol.toStringTag, 'buffer', 'byteLength'].map((name) =>
+    bound(getOwnPropertyDescriptor(list, name).get),
+  );
+  const allOf = bound(getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength').get);
+  const copyOf = bound(Float64Array.prototype.slice);
+  const { apply } = Reflect;
+  const prepare = (compute, [parameters, inputs]) => {
+    if (typeof compute !== 'function') throw new TypeError('compute is no function');
+    freeze(parameters);
+    return (buffer, count) => {
+      const given = {};
+      let at = count * 8;
+      for (let k = 0; k < inputs.length; k++) {
+        const { name, sessions } = inputs[k];
+        given[name] = new Float64Array(buffer, at, count * sessions);
+        at += count * sessions * 8;
+      }
+      const values = compute(given, parameters, count);
+      if (values === null || typeof values !== 'object' || values.length !== count)
+        throw new TypeError('compute has to return a list of ' + count + ' values, one for each security');
+      const results = new Float64Array(buffer, 0, count);
+      if (values instanceof Float64Array) return set.call(results, values);
+      for (let i = 0; i < count; i++) {
+        const value = values[i];
+        results[i] = typeof value === 'number' ? value : value === true ? 1 : value === false ? 0 : NaN;
+      }
+    };
+  };
+  const listOf = (value) => {
+    if (kindOf(value) !== 'Float64Array') return new Float64Array(typeof value === 'number' ? [value] : value);
+    return bytesOf(value) === allOf(bufferOf(value)) ? value : copyOf(value);
+  };
+  return (functions, native) => {
+    const call = ({ name, lists }, position) => (...given) => {
+      const passed = [position];
+      for (let k = 0; k < given.length || k < lists; k++) {
+        if (k < lists && (given[k] === undefined || given[k] === null))
+          throw new TypeError('rows.' + name + ': a list is missing');
+        passed[k + 1] = k < lists ? bufferOf(listOf(given[k])) : +given[k];
+      }
+      const result = apply(native, undefined, passed);
+      if (typeof result === 'string') throw new TypeError(result);
+      return new Float64Array(result);
+    };
+    globalThis.rows = {};
+    functions.forEach((given, position) => (globalThis.rows[given.name] = call(given, position)));
+    freeze(globalThis.rows);
+    return prepare;
+  };
+})()`;
 
 /** Limits of a program. */
-export interface SandboxLimits {
+interface SandboxLimits {
   /** Maximum number of steps of one call: loop iterations and function calls. */
   readonly steps: number;
   /** Memory of a program with its inputs, in bytes. */
@@ -23,7 +235,7 @@ export interface SandboxLimits {
 }
 
 /** Limits of programs, and native functions that programs may call. */
-export interface SandboxTerms extends SandboxLimits {
+interface SandboxTerms extends SandboxLimits {
   readonly functions: readonly NativeFunction[];
 }
 
@@ -201,4 +413,60 @@ function parseText(text: string): { readonly name: string; readonly message: str
   } catch {
     return { name: 'a value', message: text, stack: '' };
   }
+}
+
+const PAGE_BYTES = 65_536;
+/** Initial memory in pages that the module of the QuickJS package requires. */
+const FIRST_PAGES = 256;
+/** Stack size of the module, without its first page, which may contain data. */
+const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
+
+let loadingPromise: Promise<void> | undefined;
+
+/** Loads the sandbox of this thread, once. @cost some 100 ms at the first call */
+export function loadSandbox(terms: SandboxTerms): Promise<void> {
+  loadingPromise ??= openInterpreter(terms).then((interpreter) => provideSandbox(createSandbox(interpreter, terms)));
+  return loadingPromise;
+}
+
+/** Opens a separate instance of QuickJS that counts its steps. */
+export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
+  const { wasm, load, Functions } = await readQuickJsFiles();
+  const meteredModule = meterLoops(wasm);
+  const compiledModule = new PrivateWebAssembly.Module(meteredModule.bytes);
+  const memory = new PrivateWebAssembly.Memory({
+    initial: FIRST_PAGES,
+    maximum: FIRST_PAGES + limits.memory / PAGE_BYTES,
+  });
+  let moduleExports: Readonly<Record<string, unknown>> = {};
+  const module = await load({
+    wasmMemory: memory,
+    instantiateWasm(imports, succeed) {
+      const instance = new PrivateWebAssembly.Instance(compiledModule, imports);
+      moduleExports = instance.exports;
+      succeed(instance);
+      return moduleExports;
+    },
+  });
+  const variables = Array.from(
+    { length: meteredModule.variables },
+    (_, k) => moduleExports[formatVariableExport(k)] as WasmGlobal,
+  );
+  return {
+    module,
+    ffi: new Functions(module),
+    memory,
+    variables,
+    steps: moduleExports[STEPS_EXPORT] as WasmGlobal,
+    stack: findStack(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
+  };
+}
+
+/** Returns the bounds of the stack. @throws Error if the module has another memory layout */
+function findStack({ buffer }: PrivateMemory, top: number): Interpreter['stack'] {
+  const to = top & ~7;
+  const from = to - STACK_BYTES;
+  const isUnused = from > 0 && new Float64Array(buffer, from, STACK_BYTES / 8 - 512).every((word) => word === 0);
+  if (!isUnused) throw new Error('the stack of QuickJS is not where it was');
+  return { from, to };
 }

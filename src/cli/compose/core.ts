@@ -1,60 +1,142 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { MarketIdentity } from '#domain/market/market-identity.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { collectGarbage } from '#kernels/memory/collect-garbage.js';
-import { findMemoryLimit, trimMemory } from '#kernels/memory/paged-memory.js';
+import { onObjectRequest, runInSpan } from '#base/tracing/tracing.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
-import { systemClock } from '#jobs/clock.js';
-import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
-import { createJobSystem } from '#jobs/create-job-system.js';
-import { createRetainedPartsStore } from '#jobs/retained-parts.js';
-import { readQueuePolicy } from '../job-settings.js';
-import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
-import { deriveNodeLimits } from '#jobs/node-limits.js';
-import type { JobSystem } from '#jobs/job-system.js';
-import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { computeMemoryBudget } from '#jobs/memory-budget.js';
-import { createPool, computeHeapMegabytes } from '#jobs/pool.js';
-import { claimNode } from '#jobs/postgres/claim-node.js';
-import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import type { EndedJob } from '#jobs/queue.js';
+import { claimNode } from '#jobs/distributed/nodes.js';
+import { createPostgresQueue } from '#jobs/distributed/queue.js';
+import { createJobSystem, createPatientDocuments } from '#jobs/job-system.js';
+import { createLocalQueue } from '#jobs/local/queue.js';
+import { computeMemoryBudget, deriveNodeLimits } from '#jobs/node-limits.js';
+import { computeHeapMegabytes, createPool } from '#jobs/pool.js';
+import { systemClock } from '#jobs/port/clock.js';
+import type { ComputePool, ThreadLoss } from '#jobs/port/compute-pool.js';
+import type { JobSystem } from '#jobs/port/job-kind.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/port/paused-kinds.js';
+import { createRetainedPartsStore, type EndedJob } from '#jobs/port/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
-import type { ArtifactReference } from '#jobs/tasks/references.js';
-import type { Approvals } from '#services/approvals/approvals.js';
-import type { Check } from '#services/operations/health.js';
-import { createRunStates, type RunStates } from '#services/runs/run-states.js';
+import type { ArtifactReference } from '#jobs/tasks/catalogue.js';
+import { collectGarbage } from '#kernels/memory/collect-garbage.js';
+import { findMemoryLimit, limitMemory, trimMemory } from '#kernels/memory/paged-memory.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { limitReaders, type ReaderLimit } from '#market/serve/process-pool.js';
+import {
+  type CallbackDestinations,
+  createCallbackDestinations,
+  createDeliveries,
+  createPost,
+  createSend,
+  type Deliveries,
+  type SignedPostSender,
+} from '#services/delivery/callbacks.js';
+import { followClosures, type FollowingCalendars } from '#services/indices/calendars.js';
+import { createRunStates, type RunStates } from '#services/runs/states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
-import type { Home } from '#store/home/home.js';
-import { watchSizes } from '#store/home/home-sizes.js';
-import { findBackupAge } from '#store/home/backup-age.js';
-import { onObjectRequest } from '#base/tracing/object-requests.js';
-import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
+import { type Approvals, createApprovals } from '#services/shared/approvals.js';
+import type { Check } from '#services/shared/service.js';
+import { findBackupAge } from '#store/home/backup.js';
+import { type Home, watchSizes } from '#store/home/home.js';
 import { readProcessIdentity } from '#store/home/process-identity.js';
-import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import type { SecretBox } from '#store/secrets/secret-box.js';
-import { watchDisk } from '../disk-watch.js';
-import { openNumerics } from '../numerics.js';
-import { listFolders } from '../locations.js';
-import { openSecrets } from '../secrets.js';
-import type { Settings } from '../settings.js';
-import { traceDocuments } from './traced-documents.js';
-import { readBuildInfo, getBuildVersion, readEngineVersion } from '../version.js';
-import { openLiveCalendars } from './live-calendars.js';
-import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
-import { openDeliveries, type CallbackDeliveries } from './callbacks.js';
-import { composeMarket, type MarketComponents } from './market.js';
-import { createPanelLimit, createReadingLimit } from './memory-limits.js';
-import { openApprovals } from './approvals.js';
-import { awaitMarket, reportFailedMarket } from './market-checks.js';
-import { createDatabaseFigures } from './database-figures.js';
-import { createStoreChecks } from './health-checks.js';
-import { addStoreOfCall } from './on-stores.js';
-import { openServiceStore, type Role } from './service-store.js';
+import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
+import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
+import { guardDocuments } from '#store/reach.js';
+import type { SecretBox } from '#store/secret-box.js';
+import {
+  findCollector,
+  listFolders,
+  readQueuePolicy,
+  type Settings,
+  type TraceSettings,
+} from '../settings/settings.js';
+import { getBuildVersion, readBuildInfo, readEngineVersion } from '../version.js';
+import {
+  awaitMarket,
+  createDatabaseFigures,
+  createStoreChecks,
+  openNumerics,
+  reportFailedMarket,
+  watchDisk,
+} from './health.js';
+import { addStoreOfCall, composeMarket, type MarketComponents } from './market.js';
+import { openSecrets, openServiceStore, type Role } from './storage.js';
+
+interface ApprovalsInput {
+  readonly documents: DocumentStore;
+  readonly settings: Pick<Settings, 'approvals' | 'approvalHours'>;
+  readonly now: () => number;
+}
+
+/** Creates the approvals of changes that need a second person. The rules come from the settings. */
+const openApprovals = ({ documents, settings, now }: ApprovalsInput): Approvals =>
+  createApprovals({ documents, rules: settings.approvals, hours: settings.approvalHours, now });
+
+/** Notifications of ended jobs, and signed requests. Both go only to receivers that the operator permits. */
+interface CallbackDeliveries {
+  readonly deliveries: Deliveries;
+  readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
+}
+
+interface DeliveriesInput {
+  readonly settings: Settings;
+  readonly documents: DocumentStore;
+  readonly log: Logger;
+  /** Current time for records, in ms since 1970. */
+  readonly now: () => number;
+}
+
+/** Opens the notifications of ended jobs. They go only to receivers that the operator permits. */
+function openDeliveries({ settings, documents, log, now }: DeliveriesInput): CallbackDeliveries {
+  const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
+  const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
+  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${getBuildVersion()}` });
+  const isShared = settings.artifacts !== undefined;
+  const clock = { ...systemClock, now };
+  const deliveries = createDeliveries({
+    documents,
+    destinations,
+    send: createSend(post),
+    clock,
+    log,
+    isShared,
+  });
+  return { deliveries, callbacks: { destinations, post } };
+}
+
+/** If a collector is configured, wraps documents so that each transaction is a span of the work that writes. */
+function traceDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
+  if (findCollector(settings) === undefined) return documents;
+  return {
+    ...documents,
+    transaction: (change, options) => runInSpan('store transaction', {}, () => documents.transaction(change, options)),
+  };
+}
+
+/** Opens the calendars of the service. They include changes that any process recorded. */
+async function openLiveCalendars(documents: DocumentStore, log: Logger): Promise<FollowingCalendars> {
+  const calendars = followClosures(documents, createLiveCalendars(openCalendars()), (err) =>
+    log.error({ err }, 'the recorded changes of calendars could not be read'),
+  );
+  await calendars.follow();
+  return calendars;
+}
+
+/** Limits the memory of panels. The limit applies while the service is open. */
+function createPanelLimit({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
+  const removeLimit = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
+  return { close: async () => removeLimit() };
+}
+
+/** Limits the memory of reader processes through the operating system. */
+function createReadingLimit({ readerMegabytes, readerCgroup }: Settings, log: Logger): { close(): Promise<void> } {
+  const onUnlimited = (limit: ReaderLimit, reason: string) =>
+    log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
+  const removeLimit = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
+  return { close: async () => removeLimit() };
+}
 
 /** Minimum heap size of the main thread in bytes for a garbage collection. The live objects of a service take 55 MB. */
 const HEAP_BYTES_MIN = 80 * 2 ** 20;
@@ -346,4 +428,22 @@ function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput):
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be warmed up'),
   });
+}
+
+/** Components for jobs. Their documents wait while the database is unavailable. */
+export interface JobComponents extends Core {
+  readonly documentsOfJobs: DocumentStore;
+}
+
+/** @param resources receives the function that stops the waiting */
+export function openJobComponents(core: Core, resources: Closable[]): JobComponents {
+  const { documents, settings } = core;
+  // Documents in a home are always available.
+  if (settings.database === undefined) return { ...core, documentsOfJobs: documents };
+  let isClosed = false;
+  resources.push({ close: async () => void (isClosed = true) });
+  return {
+    ...core,
+    documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isClosed }),
+  };
 }

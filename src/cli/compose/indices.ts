@@ -1,41 +1,90 @@
+import { findBundlePath } from '#bundle';
+import { runViewRoutes } from '#contract/analytics/run-views.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { Removals } from '#http/removals.js';
-import { createCalendarHandlers } from '#http/routes/calendars.js';
-import { createEventHandlers } from '#http/routes/events.js';
-import { createIndexHandlers } from '#http/routes/indices.js';
-import { createOptimiseHandlers } from '#http/routes/optimise.js';
-import { createStudyHandlers } from '#http/routes/studies.js';
-import { createRiskModelHandlers } from '#http/routes/risk-models.js';
-import { createStrategyHandlers } from '#http/routes/strategies.js';
-import { createCalendarViews } from '#services/indices/calendars.js';
+import type { Removals } from '#http/handler.js';
+import {
+  createCalendarHandlers,
+  createEventHandlers,
+  createIndexHandlers,
+  createPluginHandlers,
+  createStrategyHandlers,
+} from '#http/routes/indices.js';
+import {
+  createAccountBacktestHandlers,
+  createBatchHandlers,
+  createOptimiseHandlers,
+  createRiskModelHandlers,
+  createStudyHandlers,
+} from '#http/routes/optimise.js';
+import {
+  createAnalyticsHandlers,
+  createDerivativeHandlers,
+  createExportHandlers,
+  createReplayHandlers,
+  createReportHandlers,
+  createRerunHandlers,
+  createRunDifferenceHandlers,
+  createRunHandlers,
+  createRunViewHandlers,
+  createSimulationHandlers,
+  createSqlHandlers,
+  createSweepHandlers,
+} from '#http/routes/runs.js';
+import { createActionDeskHandlers } from '#http/routes/stores.js';
+import { type CalendarViews, createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
+import { requireIndex } from '#services/indices/documents.js';
 import { createEvents } from '#services/indices/events.js';
-import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
-import { createPluginPreviews } from '#services/indices/plugin-previews.js';
-import { createPlugins } from '#services/indices/plugins.js';
-import { createPluginHandlers } from '#http/routes/plugins.js';
-import { createIndexQuestions } from '#services/indices/index-questions.js';
-import { createIndexSchedules } from '#services/indices/index-schedules.js';
-import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 import { createIndices } from '#services/indices/indices.js';
-import { requireIndex } from '#services/stored/stored-indices.js';
+import { createPluginPreviews, createPlugins } from '#services/indices/plugins.js';
+import { createDatapointQuestions, createIndexQuestions } from '#services/indices/questions.js';
 import { createStrategies } from '#services/indices/strategies.js';
-import { createBatchJob } from '#services/personal/batch-job.js';
-import { createAccountBacktestJob, createAccountBacktests } from '#services/personal/account-backtests.js';
-import { createBatches } from '#services/personal/batches.js';
-import { createBatchResults } from '#services/personal/batch-results.js';
-import { createAccountBacktestHandlers } from '#http/routes/account-backtests.js';
-import { createBatchHandlers } from '#http/routes/batches.js';
-import { createOptimise } from '#services/optimisation/optimise.js';
-import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
-import { createStudies } from '#services/optimisation/studies.js';
-import { createStudyJob } from '#services/optimisation/study-job.js';
-import { findRun } from '#services/stored/run-documents.js';
-import { createRiskModelImports } from '#services/risk/import-risk-model.js';
-import { createRiskModelJob } from '#services/risk/risk-model-job.js';
-import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
-import { createRiskModels } from '#services/risk/risk-models.js';
-import { readMethodologies } from '../methodology-files.js';
-import type { JobComponents } from './documents-of-jobs.js';
+import { createMethodologyTemplates } from '#services/indices/templates.js';
+import {
+  createAccountBacktestJob,
+  createAccountBacktests,
+  createBatches,
+  createBatchJob,
+  createBatchResults,
+} from '#services/optimise/batches.js';
+import { createOptimisationJob, createOptimise } from '#services/optimise/optimisations.js';
+import { createStudies, createStudyJob } from '#services/optimise/studies.js';
+import { createRenderJob, createReports } from '#services/reports/reports.js';
+import { createRiskModelImports, createRiskModelJob, createRiskValidationJob } from '#services/risk/estimation.js';
+import { createRiskModels } from '#services/risk/models.js';
+import { createBacktestJob, createBacktestResults, createRunMaker } from '#services/runs/backtest-job.js';
+import {
+  createAnalytics,
+  createBacktestBatches,
+  createRerunJob,
+  createReruns,
+  createRunnableRuns,
+  type RunnableRuns,
+} from '#services/runs/backtests.js';
+import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
+import {
+  createReplayJob,
+  createReplays,
+  createRunDifferenceJob,
+  createRunDifferences,
+} from '#services/runs/differences.js';
+import { createExports, type Exports } from '#services/runs/exports.js';
+import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import { createSql } from '#services/runs/sql.js';
+import { createRunTexts, createStoredRuns } from '#services/runs/stored-runs.js';
+import { createSweepJob, createSweeps } from '#services/runs/sweeps.js';
+import {
+  createActionEffects,
+  createRunViews,
+  createViewCache,
+  createViewMaker,
+  type RunViews,
+} from '#services/runs/views.js';
+import { findRun } from '#services/shared/run-documents.js';
+import { createActionDesk } from '#services/stores/action-desk.js';
+import { formatTimestamp } from '#store/document-identity.js';
+import { getBuildVersion } from '../version.js';
+import type { Closable, Core, JobComponents } from './core.js';
+import { readMethodologies } from './package-files.js';
 
 const MS_PER_DAY = 86_400_000;
 
@@ -95,4 +144,98 @@ export function composeIndices(core: JobComponents, removals: Removals) {
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
+}
+
+/** Composes report templates and rendered reports. */
+export function composeReports(core: JobComponents, removals: Removals) {
+  const renderJobKind = createRenderJob({
+    ...core,
+    documents: core.documentsOfJobs,
+    timestamp: () => formatTimestamp(core.now()),
+    creator: `Divisor ${getBuildVersion()}`,
+  });
+  const reports = createReports({ ...core, kind: renderJobKind });
+  return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports, removals) };
+}
+
+/** Composes queries over runs and the served market. */
+function composeSql(core: Core, exports: Exports, resources: Closable[]) {
+  const encoder =
+    findBundlePath('result-writer') ?? new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
+  const sql = createSql({ ...core, exports, encoder, secondsMax: core.settings.sqlSeconds });
+  resources.push(sql);
+  return { handlers: createSqlHandlers(sql) };
+}
+
+/** Composes backtests, the views of their stored runs, and the pricing that uses them. */
+export function composeRuns(
+  core: JobComponents,
+  { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
+) {
+  const { settings, version: engineVersion } = core;
+  const { nextRebalance, comingRebalance } = calendarViews;
+  const views = createViewCache();
+  const maker = createViewMaker({ ...core, views });
+  const runnables = createRunnableRuns(core);
+  const kinds = createKinds(core, runnables);
+
+  const texts = createRunTexts(core);
+  const analytics = createAnalytics({ ...core, kind: kinds.backtest, maker, texts, runnables, engineVersion });
+  const { estimatedBytes } = analytics;
+  const runViews = createRunViews({ ...core, maker, nextRebalance, comingRebalance });
+  const replays = createReplays({ ...core, kind: kinds.replay, engineVersion, estimatedBytes });
+  const sweeps = createSweeps({ ...core, kind: kinds.sweep, engineVersion, workers: settings.workers, estimatedBytes });
+  const reruns = createReruns({ ...core, kind: kinds.rerun, engineVersion, workers: settings.workers, estimatedBytes });
+  const exports = createExports({ ...core, views });
+  const simulations = createSimulations({ ...core, kind: kinds.simulate });
+  const derivatives = createDerivatives({
+    readLevels: analytics.readLevels,
+    announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
+    calendars: core.calendars,
+  });
+
+  return {
+    maker,
+    analytics,
+    exports,
+    backtestResults: createBacktestResults(core.documents, texts),
+    kinds,
+    handlers: {
+      ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
+      ...createRunHandlers(createStoredRuns({ ...core, maker })),
+      ...createRunDifferenceHandlers(
+        createRunDifferences({ ...core, kind: kinds.diff, engineVersion, estimatedBytes }),
+      ),
+      ...createRunViewHandlers(runViews),
+      ...createExportHandlers(exports),
+      ...createDeskHandlers(core, runViews),
+      ...composeSql(core, exports, resources).handlers,
+      ...createReplayHandlers(replays),
+      ...createSweepHandlers(sweeps),
+      ...createRerunHandlers(reruns),
+      ...createSimulationHandlers(simulations),
+      ...createDerivativeHandlers(derivatives),
+    },
+  };
+}
+
+/** Returns the kinds of job that compute runs and results of runs. */
+function createKinds(core: JobComponents, runnables: RunnableRuns) {
+  const { runsKept, workers } = core.settings;
+  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const runMaker = createRunMaker(jobDependencies);
+  return {
+    backtest: createBacktestJob({ runMaker, runsKept }),
+    rerun: createRerunJob({ ...jobDependencies, runMaker, runnables, runsKept, workers }),
+    replay: createReplayJob(jobDependencies),
+    diff: createRunDifferenceJob(jobDependencies),
+    sweep: createSweepJob({ ...jobDependencies, workers }),
+    simulate: createSimulationJob({ ...jobDependencies, workers }),
+  };
+}
+
+/** Creates the handlers for the corporate actions desk. They read the effects of actions from views of runs. */
+function createDeskHandlers(core: JobComponents, views: RunViews) {
+  const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  return createActionDeskHandlers(createActionDesk({ ...core, effects }));
 }

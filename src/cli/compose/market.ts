@@ -1,34 +1,44 @@
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
+import type { Calendars, CalendarsInUse } from '#domain/calendars/calendar.js';
+import type { Attempt, JobHandlers, JobKind, JobSystem } from '#jobs/port/job-kind.js';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
-import type { JobSystem } from '#jobs/job-system.js';
-import { createDatabaseLocations, type DatabaseLocations } from '#market/sources/databases/database-location.js';
-import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
-import { createCallMarkets } from '#market/serving/call-market.js';
-import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
-import type { CalendarsInUse } from '#domain/calendars/used-calendars.js';
-import { readCalendarsInUse } from '#services/indices/calendars-in-use.js';
-import { createData, type Data } from '#services/data/data.js';
-import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
-import { followDatasetEvents } from '#services/datasets/events.js';
-import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js';
-import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
-import { createDatasetLoading } from '#services/datasets/loading.js';
-import { createRegeneration } from '#services/datasets/synthetic-dataset.js';
-import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
-import { createStoreContents } from '#services/datasets/store-contents.js';
-import { createStoreMarkets, type StoreMarkets } from '#services/datasets/store-markets.js';
-import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
+import { createDatabaseLocations, type DatabaseLocations } from '#market/read/database-location.js';
+import { createLocations, type Locations } from '#market/read/folder.js';
+import {
+  createCallMarkets,
+  createServedMarkets,
+  getCallMarket,
+  type Markets,
+  runOffMarket,
+  type ServedMarkets,
+} from '#market/serve/served-markets.js';
+import { readCalendarsInUse } from '#services/indices/calendars.js';
+import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
+import { createData, type Data } from '#services/stores/data.js';
+import { createSharedStoreFiles, localStoreFiles } from '#services/stores/files.js';
+import { createDatasetJobs, type DatasetJobs } from '#services/stores/jobs.js';
+import { createDatasetLoading } from '#services/stores/loading.js';
+import {
+  type Activations,
+  createLocalActivations,
+  createRegeneration,
+  createSharedActivations,
+  createStoreContents,
+  createStoreMarkets,
+  followDatasetEvents,
+  type StoreMarkets,
+} from '#services/stores/serving.js';
+import { createDatasets, type Datasets } from '#services/stores/stores.js';
+import { formatTimestamp } from '#store/document-identity.js';
 import type { Home } from '#store/home/home.js';
-import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { formatTimestamp } from '#store/timestamp.js';
-import type { Settings } from '../settings.js';
+import { changePassword, type SecretBox } from '#store/secret-box.js';
+import type { Settings } from '../settings/settings.js';
 import { getBuildVersion } from '../version.js';
-import type { Role } from './service-store.js';
+import type { Role } from './storage.js';
 
 export interface MarketComponents {
   /** Market that a call reads: the market of the store that the call names, otherwise of the active store. */
@@ -181,4 +191,61 @@ function openSharedActivations(
     markets,
     onFailure: (cause) => log.error({ err: cause }, 'the active market could not be loaded'),
   });
+}
+
+/** Payload of a job that names the store on which the job runs. */
+interface StorePayload {
+  readonly on_store?: string | undefined;
+}
+
+/**
+ * Wraps the submission of jobs. A job runs on the store of the call that submits it; default: the store that is active
+ * then, whatever store is active when the job starts.
+ */
+export function addStoreOfCall(jobs: JobSystem, active: Pick<Markets, 'served'>): JobSystem {
+  return {
+    ...jobs,
+    async submit(submission) {
+      const storeId = getCallMarket()?.identity.datasetId;
+      const { payload, request } = submission;
+      if (storeId === undefined)
+        return jobs.submit({ ...submission, payload: { ...addActiveStore(active), ...payload } });
+      const requestOnStore =
+        typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
+      return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: requestOnStore });
+    },
+  };
+}
+
+function addActiveStore(active: Pick<Markets, 'served'>): StorePayload {
+  const storeId = active.served()?.identity.datasetId;
+  return storeId === undefined ? {} : { on_store: storeId };
+}
+
+/**
+ * Wraps job kinds so that each attempt reads the market of its store. A job of an
+ * earlier release may have no store; it reads the active market.
+ */
+export function wrapForStores(
+  kinds: JobHandlers,
+  { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
+): JobHandlers {
+  const runOnStoreMarket = async <T>({ on_store: storeId }: StorePayload, work: () => Promise<T>): Promise<T> => {
+    if (storeId === undefined) return runOffMarket(work);
+    await markets.settled(); // The store may be the one that was served before a restart.
+    return runOffMarket(() => stores.within(storeId, work));
+  };
+  const wrapKind = <P extends StorePayload>(kind: JobKind<P>): JobKind<P> => ({
+    ...kind,
+    run: (payload, attempt) => runOnStoreMarket(payload, () => kind.run(payload, attempt)),
+    ...(kind.runParts && {
+      runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
+        runOnStoreMarket(payload, () => kind.runParts!(payload, parts, attempt)),
+    }),
+  });
+  const wrappedKinds = Object.entries(kinds as unknown as Record<string, JobKind<StorePayload>>).map(([name, kind]) => [
+    name,
+    wrapKind(kind),
+  ]);
+  return Object.fromEntries(wrappedKinds) as JobHandlers; // Each kind keeps its name.
 }

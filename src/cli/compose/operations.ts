@@ -1,35 +1,136 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Refusal } from '#domain/refusals/refusal.js';
 import { API } from '#contract/api.js';
-import type { Health } from '#contract/health.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import type { Removals } from '#http/removals.js';
-import { createChangelogHandlers } from '#http/routes/changelog.js';
-import { createDataHandlers } from '#http/routes/data.js';
-import { createDocumentationHandlers, type DocumentationSources } from '#http/routes/documentation.js';
-import { createHealthHandlers } from '#http/routes/health.js';
+import type { Health } from '#contract/service.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createAuthenticate } from '#http/authentication.js';
+import { createRemovals, type Removals } from '#http/handler.js';
+import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
+import { createSessions, createSignIn, createSignInHandlers, formatSessionCookieName } from '#http/oidc/sign-in.js';
+import { createTokens } from '#http/oidc/tokens.js';
+import { createAuditHandlers } from '#http/routes/governance.js';
+import { createWatchlistHandlers } from '#http/routes/indices.js';
 import { createJobHandlers } from '#http/routes/jobs.js';
-import { createMcpHandlers, type McpSources } from '#http/routes/mcp.js';
-import { createMetricsHandlers } from '#http/routes/metrics.js';
-import { principalHandlers } from '#http/routes/principal.js';
-import { createDataVersionHandlers } from '#http/routes/data-versions.js';
-import { createOverrideHandlers } from '#http/routes/price-overrides.js';
-import { createDatasetHandlers } from '#http/routes/stores.js';
-import { createFreshnessReader } from '#services/operations/freshness.js';
-import { createPriceOverriding } from '#services/datasets/price-overrides.js';
-import { createWatchlistHandlers } from '#http/routes/watchlists.js';
-import type { AuditNotes } from '#services/history/audit-notes.js';
-import { createWatchlists } from '#services/datasets/watchlists.js';
-import { createChangelog } from '#services/operations/changelog.js';
-import { createHealth, type HealthService } from '#services/operations/health.js';
-import { createJobKinds } from '#services/operations/job-kinds.js';
-import { createJobsService, type JobsServiceDependencies, type ResultSource } from '#services/operations/jobs.js';
-import type { RiskModels } from '#services/risk/risk-models.js';
-import { openDocumentationSources } from '../documentation-files.js';
-import { readBuildInfo, PACKAGE_ROOT } from '../version.js';
-import type { Settings } from '../settings.js';
-import type { Core } from './core.js';
+import {
+  createAccessHandlers,
+  createChangelogHandlers,
+  createDocumentationHandlers,
+  createHealthHandlers,
+  createMetricsHandlers,
+  type DocumentationSources,
+  principalHandlers,
+} from '#http/routes/service.js';
+import {
+  createDataHandlers,
+  createDatasetHandlers,
+  createDataVersionHandlers,
+  createOverrideHandlers,
+} from '#http/routes/stores.js';
+import { createVersionHandlers, type VersionedServices } from '#http/routes/versions.js';
+import {
+  AUDITED_READS,
+  type AuditNotes,
+  createAudit,
+  createAuditNotes,
+  createAuditPush,
+  createAuditSender,
+} from '#services/governance/audit.js';
+import { createWatchlists } from '#services/indices/watchlists.js';
+import { createAccess } from '#services/keys/access.js';
+import { createEndedSessions, type Keys } from '#services/keys/keys.js';
+import { createSigningKeys } from '#services/publication/publications.js';
+import type { RiskModels } from '#services/risk/models.js';
+import {
+  createJobKinds,
+  createJobsService,
+  type JobsServiceDependencies,
+  type ResultSource,
+} from '#services/shared/jobs.js';
+import { createChangelog, createFreshnessReader, createHealth, type HealthService } from '#services/shared/service.js';
+import { createVersions } from '#services/shared/versions.js';
+import { createPriceOverriding } from '#services/stores/price-overrides.js';
+import { formatTimestamp } from '#store/document-identity.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { readTlsFiles } from '../settings/security.js';
+import type { Settings } from '../settings/settings.js';
+import { PACKAGE_ROOT, readBuildInfo } from '../version.js';
+import type { Closable, Core } from './core.js';
+import { openDocumentationSources } from './package-files.js';
+
+/** Composes the authentication of clients, their permissions, and the audit log. */
+export async function composeAccountability(core: Core, keys: Keys, resources: Closable[]) {
+  const { documents, settings, log, now } = core;
+  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
+  const auditNotes = createAuditNotes({
+    documents,
+    timestamp: () => formatTimestamp(now()),
+    monotonicMs: () => performance.now(),
+    loggedReads: new Set(settings.auditReads.flatMap((readGroup) => AUDITED_READS[readGroup])),
+    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the audit log could not be written'),
+  });
+  const { auditPush, auditPushToken } = settings;
+  if (auditPush !== undefined && !settings.readOnly) {
+    const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
+    const auditForwarder = createAuditPush({
+      documents,
+      send: createAuditSender(auditPush, auditPushToken),
+      onFailure,
+    });
+    resources.push(auditForwarder);
+    auditForwarder.start();
+  }
+  const signInComponents = await composeSignIn(core);
+  return {
+    notes: auditNotes,
+    findReach: access.findReach,
+    authenticate: createAuthenticate(keys, signInComponents),
+    handlers: createAccessHandlers(access),
+    signIn: signInComponents.handlers,
+    hasProvider: signInComponents.tokens !== undefined,
+  };
+}
+
+async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
+  const isSecure = readTlsFiles(settings) !== undefined;
+  const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
+  if (issuer !== undefined && audience === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');
+  const grants = settings.oidcScopes;
+  const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
+  const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
+  // Processes with the same key accept each other's sessions. A session keeps the scopes that it had when it began.
+  // Other grants therefore give another key, and earlier sessions become invalid.
+  const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
+  const endedSessions = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const sessions = createSessions({ key, ended: endedSessions, now });
+  const { oidcClientSecret: clientSecret } = settings;
+  const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
+  return {
+    tokens,
+    sessions,
+    cookie: formatSessionCookieName(isHttps),
+    handlers: createSignInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
+  };
+}
+
+/**
+ * Composes the versions of documents: the deletion, which other services need, and the handlers, which are created
+ * after the services that write.
+ */
+export function composeHistory(core: Core) {
+  const versions = createVersions(core);
+  const terms = { ...core, timestamp: () => formatTimestamp(core.now()) };
+  return {
+    removals: createRemovals(versions),
+    handlers: (services: Omit<VersionedServices, 'versions'>) => ({
+      ...createVersionHandlers({ ...services, versions }),
+      ...createAuditHandlers(createAudit({ ...terms, signingKeys: createSigningKeys(terms) })),
+    }),
+  };
+}
 
 /** Composes the data stores. Their job handlers already exist. */
 export function composeDatasets(core: Core, removals: Removals) {

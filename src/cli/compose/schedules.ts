@@ -1,23 +1,124 @@
-import type { Removals } from '#http/removals.js';
-import { createApprovalHandlers } from '#http/routes/approvals.js';
-import { createScheduleHandlers } from '#http/routes/schedules.js';
-import { findAuthorFault } from '#services/daily-plans/author-fault.js';
-import { isWithoutSession, resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
-import { followDayChanges } from '#services/daily-plans/day-changes.js';
+import type { Removals } from '#http/handler.js';
+import {
+  createApprovalHandlers,
+  createClosureHandlers,
+  createGovernanceHandlers,
+  createPublicationHandlers,
+} from '#http/routes/governance.js';
+import { createClientHandlers, createScheduleHandlers } from '#http/routes/schedules.js';
+import { systemClock } from '#jobs/port/clock.js';
 import { createDays } from '#services/daily-plans/days.js';
-import { createPerformers, type PerformerDependencies } from '#services/daily-plans/performers.js';
-import { createDayRunner } from '#services/daily-plans/runner.js';
-import { findIndexMarket } from '#services/daily-plans/plan-markets.js';
+import {
+  createDayRunner,
+  createPerformers,
+  findAuthorFault,
+  isWithoutSession,
+  type PerformerDependencies,
+  resumeDays,
+  waitsForApproval,
+} from '#services/daily-plans/runner.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
-import { createStoredDays } from '#services/daily-plans/stored-days.js';
-import type { Keys } from '#services/operations/keys.js';
-import type { ViewMaker } from '#services/runs/view-maker.js';
-import { systemClock } from '#jobs/clock.js';
-import { composeDelivery } from './delivery.js';
-import { composeGovernance, type GovernanceInput } from './governance.js';
-import { composePublication } from './publication.js';
+import { findIndexMarket } from '#services/daily-plans/steps.js';
+import { createStoredDays, followDayChanges } from '#services/daily-plans/stored-days.js';
+import { createClients } from '#services/delivery/clients.js';
+import { createDeliverFiles, createDeliveryRecords } from '#services/delivery/deliveries.js';
+import { type BucketService, createDeliveryDestinations, createSenders } from '#services/delivery/targets.js';
+import {
+  type ClosureEffectsDependencies,
+  type ClosuresDependencies,
+  createClosureEffects,
+  createClosures,
+} from '#services/governance/closures.js';
+import {
+  createProcedures,
+  createStatements,
+  type StatementsDependencies,
+  summariseGovernance,
+} from '#services/governance/statements.js';
+import type { Indices } from '#services/indices/indices.js';
+import type { Keys } from '#services/keys/keys.js';
+import { createBundles } from '#services/publication/bundles.js';
+import { createPublications, createSigningKeys } from '#services/publication/publications.js';
+import type { ViewMaker } from '#services/runs/views.js';
+import { createVersions } from '#services/shared/versions.js';
+import { formatTimestamp } from '#store/document-identity.js';
+import { chooseKeys, formatAwsOrigin } from '#store/s3/keys.js';
+import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/tar.js';
+import { selectAwsSettings, type Settings } from '../settings/settings.js';
 import type { Closable, Core } from './core.js';
-import type { Role } from './service-store.js';
+import type { Role } from './storage.js';
+
+/** Composes clients and the delivery of files to them. */
+function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
+  const { smtpUrl: url, smtpFrom: from } = settings;
+  const mailServer = url === undefined || from === undefined ? undefined : { url, from };
+  const destinations = createDeliveryDestinations({
+    roots: settings.deliveryRoots,
+    hosts: settings.deliveryHosts,
+    buckets: settings.deliveryBuckets,
+    callbacks: callbacks.destinations,
+    hasMail: mailServer !== undefined,
+    mailDomains: settings.mailDomains,
+    bucketService: (region) => selectBucketService(settings, region),
+  });
+  const clients = createClients({ documents, secrets, destinations });
+  const records = createDeliveryRecords(documents);
+  const senders = createSenders({ destinations, post: callbacks.post, mailServer });
+  const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
+  return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
+}
+
+function selectBucketService(settings: Settings, region: string | null): BucketService {
+  const aws = selectAwsSettings(settings);
+  const chosenKeys = chooseKeys(aws);
+  const bucketRegion = region ?? chosenKeys.region;
+  return { region: bucketRegion, keys: chosenKeys.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
+}
+
+interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
+  readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
+  readonly indices: Pick<Indices, 'get'>;
+  readonly removals: Removals;
+  readonly endClosedDays: ClosuresDependencies['endClosedDays'];
+}
+
+/** Composes the procedures of the administrator, the benchmark statements and the recorded changes of calendars. */
+function composeGovernance(core: Core, { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput) {
+  const procedures = createProcedures(core);
+  const readOverview = () => summariseGovernance(core);
+  const getTimestamp = () => formatTimestamp(core.now());
+  const statements = createStatements({
+    ...core,
+    ...parts,
+    versions: createVersions(core),
+    procedures,
+    timestamp: getTimestamp,
+  });
+  const compare = createClosureEffects({ ...core, schedulesOn });
+  const closures = createClosures({ ...core, compare, endClosedDays });
+  return {
+    procedures,
+    closures,
+    handlers: {
+      ...createGovernanceHandlers({ overview: readOverview, statements, procedures, indices }, removals),
+      ...createClosureHandlers(closures, removals),
+    },
+  };
+}
+
+/** Composes published closes and their signing keys. */
+function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
+  const terms = { ...core, maker, archive: createArchive, timestamp: () => formatTimestamp(core.now()) };
+  const signingKeys = createSigningKeys(terms);
+  const publications = createPublications({ ...terms, signingKeys });
+  const bundles = createBundles({ ...terms, publications, signingKeys });
+  return { publications, handlers: createPublicationHandlers(publications, bundles) };
+}
+
+const createArchive = (members: readonly TarMember[]) => ({
+  parts: createTarParts(members),
+  length: computeTarLength(members),
+});
 
 export interface SchedulesInput {
   readonly role: Role;

@@ -1,22 +1,59 @@
-import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useOneAtATime } from '../state/one-at-a-time.js';
-import { may, type Scope } from '../state/principal.js';
-import { notifyChange } from '../state/resource.js';
-import { createTrouble, type Trouble } from '../state/service.js';
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useOneAtATime } from '../state/latest-request.js';
+import { createTrouble, may, notifyChange, type Scope, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
-import { Button } from './button.js';
-import { Conflict, type ConcurrentChange } from './conflict/conflict.js';
-import { Confirm } from './confirm.js';
-import { isFocusLost, rescueFocus } from './focus.js';
-import { withDerivedId } from './form/id-field.js';
-import { MayNot } from './may-not.js';
-import { NoteInput } from './note-input.js';
-import { Page } from './page.js';
-import { Problem } from './problem.js';
-import type { VersionedFamily } from './versions/families.js';
-import { VersionHistory } from './versions/version-history.js';
+import { type ConcurrentChange, Conflict } from './conflict.js';
+import { isFocusLost, rescueFocus } from './controls/action-button.js';
+import { Button } from './controls/button.js';
+import { NoteInput } from './controls/comment.js';
+import { Problem } from './feedback.js';
+import { Field } from './form/field.js';
+import { Confirm } from './layout/dialog.js';
+import { Page } from './layout/page.js';
+import { MayNot } from './permission.js';
+import { type VersionedFamily, VersionHistory } from './versions/history.js';
+
+interface IdFieldProps {
+  readonly edited: EditedDocument;
+  /** Member that contains the id. */
+  readonly member: string;
+  /** Path of the id in findings, if it is not the member. */
+  readonly alias?: string;
+  /** True if the id cannot change, as for a stored document. */
+  readonly isFixed: boolean;
+}
+
+/** Renders the id of a document. The editor derives the id of a new document from its name. */
+export function IdField({ edited: { document, findings, set }, member, alias, isFixed }: IdFieldProps) {
+  const help = isFixed ? {} : { help: 'Derived from the name. Letters, digits, dashes and underscores.' };
+  return (
+    <Field
+      spec={{ name: member, label: 'Id', kind: 'text', isRequired: true, ...help }}
+      value={document[member]}
+      findings={findings.filter(({ path }) => path === member || path === alias)}
+      isDisabled={isFixed}
+      onChange={(value) => set({ ...document, [member]: value ?? '' })}
+    />
+  );
+}
+
+/** Derives the id of a new document from its name until the user enters another id. */
+function withDerivedId(before: JsonObject, next: JsonObject, member: string): JsonObject {
+  const isDerived = before['name'] !== next['name'] && (before[member] ?? '') === deriveId(before['name']);
+  return isDerived ? { ...next, [member]: deriveId(next['name']) } : next;
+}
+
+const deriveId = (name: unknown): string =>
+  String(name ?? '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, ID_LENGTH_MAX);
+
+/** Maximum length of an id in the contract. */
+const ID_LENGTH_MAX = 64;
 
 /** Stored document with its ETag, or a new document. The ETag of a new document is null. */
 export interface OpenedDocument {

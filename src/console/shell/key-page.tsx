@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../components/button.js';
-import { session } from '../state/session.js';
-import { takeKey } from '../state/service.js';
+import { Button } from '../components/controls/button.js';
+import { session, takeKey } from '../state/service.js';
 import '../components/control.css';
 
 /** Page that asks for an API key. The key is stored only in this tab and is sent only to this service. */

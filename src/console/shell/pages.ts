@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
-import { prefetchIndexPage } from '../state/run-questions.js';
-import type { PageProps } from '../state/page-props.js';
+import { prefetchIndexPage } from '../state/runs.js';
+import type { PageProps } from '../state/location.js';
 
 export interface Page {
   /** Path pattern with `:name` for parameters. */

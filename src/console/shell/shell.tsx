@@ -1,29 +1,210 @@
+import './toasts.css';
+import './shell.css';
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Banner } from '../components/banner.js';
-import { Button } from '../components/button.js';
-import { GuideLinks } from '../components/guide-link.js';
-import { EmptyState } from '../components/empty-state.js';
-import { Icon } from '../components/icon.js';
-import { createLazyComponent } from '../components/lazy.js';
-import { Page as PageFrame } from '../components/page.js';
-import { Problem } from '../components/problem.js';
-import { PageSkeleton } from '../components/skeleton.js';
-import { Wait } from '../components/wait.js';
-import { connectionTrouble, health, isOutdated } from '../state/live.js';
-import { findOnlyPart, showOnly } from '../state/part.js';
-import { consoleLocation } from '../state/location.js';
-import { worldVersion } from '../state/resource.js';
-import { session, signOut } from '../state/session.js';
-import { forgetKey, hasKey, isReached, requiredKeyMessage, createTrouble, type Trouble } from '../state/service.js';
+import { Button, Icon, type IconName, Popover } from '../components/controls/button.js';
+import {
+  Badge,
+  Banner,
+  createLazyComponent,
+  EmptyState,
+  PageSkeleton,
+  Problem,
+  Progress,
+  Wait,
+} from '../components/feedback.js';
+import { findOnlyPart, GuideLinks, Page as PageFrame, showOnly } from '../components/layout/page.js';
+import { chooseTheme, theme, type Theme, THEMES } from '../state/appearance.js';
+import { connectionTrouble, getCheckKind, health, isOutdated, liveJobs } from '../state/live.js';
+import { consoleLocation, type PageProps } from '../state/location.js';
+import {
+  createTrouble,
+  forgetKey,
+  hasKey,
+  isReached,
+  requiredKeyMessage,
+  session,
+  signOut,
+  type Trouble,
+  worldVersion,
+} from '../state/service.js';
+import { dismiss, toasts } from '../state/toasts.js';
 import { tour } from '../state/tour.js';
-import { Navigation } from './navigation.js';
-import type { PaletteProps } from './palette.js';
+import { storeAddress } from '../words/addresses.js';
+import { countValues } from '../words/numbers.js';
 import { findPage, type FoundPage } from './pages.js';
-import type { PageProps } from '../state/page-props.js';
-import { Toasts } from './toasts.js';
-import { TopBar } from './top-bar.js';
-import './shell.css';
+import type { PaletteProps } from './palette.js';
+
+interface Entry {
+  readonly path: string;
+  readonly text: string;
+  readonly icon: IconName;
+  /** Address prefixes for which the entry is highlighted. */
+  readonly own?: readonly string[];
+}
+
+const NAVIGATION_ENTRIES: readonly Entry[] = [
+  { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies', '/console/plugins'] },
+  { path: '/console/dashboard', text: 'Dashboard', icon: 'dashboard' },
+  { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
+  { path: '/console/compare', text: 'Compare', icon: 'compare' },
+  { path: '/console/optimise', text: 'Optimise', icon: 'optimise', own: ['/console/risk-models'] },
+  { path: '/console/batches', text: 'Personal indices', icon: 'person' },
+  { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
+  { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
+  { path: '/console/reports', text: 'Reports', icon: 'reports' },
+  { path: '/console/actions', text: 'Actions', icon: 'spark' },
+  { path: '/console/schedules', text: 'Schedules', icon: 'schedules' },
+  { path: '/console/approvals', text: 'Approvals', icon: 'approvals' },
+  { path: '/console/governance', text: 'Governance', icon: 'governance' },
+  { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },
+  { path: '/console/health', text: 'Health', icon: 'health' },
+];
+
+function Navigation() {
+  const { path } = consoleLocation.value;
+  return (
+    <nav aria-label="Pages">
+      <ul class="rail-links">
+        {NAVIGATION_ENTRIES.map(({ path: address, text, icon, own = [] }) => {
+          const isHere =
+            path === address ||
+            [address, ...own].some((start) => start !== '/' && (path === start || path.startsWith(`${start}/`)));
+          return (
+            <li key={address}>
+              <a href={address} aria-current={isHere ? 'page' : undefined}>
+                <Icon name={icon} />
+                {text}
+              </a>
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}
+
+function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, kind, text, link }) => (
+        <div key={id} class={`toast ${kind}`}>
+          <p>{text}</p>
+          {link !== undefined && <a href={link.address}>{link.text}</a>}
+          <button type="button" class="toast-close" aria-label="Dismiss" onClick={() => dismiss(id)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const Views = createLazyComponent<{ onClose(): void }>(
+  'the views',
+  async () => (await import('./view-parts.js')).Views,
+);
+
+/**
+ * Renders a menu of the current page: copy its address, save it under a name, pin a part of it to the dashboard, and
+ * open saved views.
+ */
+function ViewMenu() {
+  return (
+    <Popover label="Views" title={<Icon name="star" />} kind="bare">
+      {(close) => <Views onClose={close} />}
+    </Popover>
+  );
+}
+
+interface TopBarProps {
+  readonly onMenu: () => void;
+  readonly isMenuOpen: boolean;
+  readonly onFind: () => void;
+}
+
+function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
+  return (
+    <header class="top-bar">
+      <button
+        type="button"
+        class="bar-button menu-button"
+        aria-expanded={isMenuOpen}
+        aria-controls="rail"
+        aria-label="Pages"
+        onClick={onMenu}
+      >
+        <Icon name="menu" />
+      </button>
+      <button type="button" class="bar-button find-button" onClick={onFind}>
+        <Icon name="search" />
+        <span>Go to</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <div class="bar-state">
+        <JobsState />
+        <StoreState />
+        <ViewMenu />
+        <ThemeChoice />
+      </div>
+    </header>
+  );
+}
+
+/** Renders a short state of the running jobs. It is a link to the page of jobs. */
+function JobsState() {
+  const jobs = liveJobs.value;
+  if (jobs.length === 0) return null;
+  const running = jobs.filter(({ status }) => status === 'running');
+  const progress = running.reduce((sum, job) => sum + job.progress, 0) / Math.max(1, running.length);
+  return (
+    <a class="bar-jobs" href="/console/jobs">
+      <span>{countValues(jobs.length, 'job')}</span>
+      <Progress value={progress} label="Progress of running jobs" />
+    </a>
+  );
+}
+
+/** Renders the name of the served store and its last date, with the worst state of the health checks. */
+function StoreState() {
+  const { store, checks = [] } = health.value ?? {};
+  if (store === undefined) return null;
+  if (store.active === null)
+    return (
+      <a href="/console/data">
+        <Badge kind="warning">no data served</Badge>
+      </a>
+    );
+  const kinds = checks.map(getCheckKind);
+  const worstKind = (['bad', 'warning'] as const).find((kind) => kinds.includes(kind)) ?? 'good';
+  const remarks = checks.flatMap((check) => (getCheckKind(check) === 'good' ? [] : (check.message ?? check.name)));
+  return (
+    <a class="bar-store" href={storeAddress(store.active)} title={remarks.join('\n') || undefined}>
+      <span class={`dot ${worstKind}`} aria-hidden="true" />
+      <span class="quiet">Served</span>
+      <span class="bar-store-name">{store.active}</span>
+      <span class="quiet bar-store-end">{store.end ?? store.status}</span>
+    </a>
+  );
+}
+
+const THEME_WORDS: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
+
+function ThemeChoice() {
+  const now = theme.value;
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!; // the modulo keeps the position within the list
+  return (
+    <button
+      type="button"
+      class="bar-button"
+      aria-label={`Theme: ${THEME_WORDS[now]}. Change to ${THEME_WORDS[next]}.`}
+      title={`Theme: ${THEME_WORDS[now]}`}
+      onClick={() => chooseTheme(next)}
+    >
+      <Icon name={now === 'dark' ? 'moon' : now === 'light' ? 'sun' : 'theme'} />
+    </button>
+  );
+}
 
 const loadPalette = async () => (await import('./palette.js')).Palette;
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { Button } from '../components/button.js';
+import { Button } from '../components/controls/button.js';
 import '../components/dialog.css';
 
 /** Keys with their descriptions. */

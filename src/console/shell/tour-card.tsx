@@ -1,4 +1,4 @@
-import { Button } from '../components/button.js';
+import { Button } from '../components/controls/button.js';
 import { navigate } from '../state/location.js';
 import { leaveTour, tour } from '../state/tour.js';
 import { STEPS } from './tour-steps.js';

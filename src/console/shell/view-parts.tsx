@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../components/button.js';
-import { Icon } from '../components/icon.js';
-import { copyText } from '../state/clipboard.js';
-import { pinPart } from '../state/dashboard.js';
-import { listPartsOnPage } from '../state/part.js';
-import { navigate, consoleLocation } from '../state/location.js';
+import { Button, Icon } from '../components/controls/button.js';
+import { copyText } from '../state/files.js';
+import { pinPart, removeView, savedViews, saveView } from '../state/saved.js';
+import { listPartsOnPage } from '../components/layout/page.js';
+import { consoleLocation, navigate } from '../state/location.js';
 import { formatKeptAddress } from '../state/stores.js';
 import { showToast } from '../state/toasts.js';
-import { removeView, savedViews, saveView } from '../state/views.js';
 
 /**
  * Renders the content of the view menu: copy the address, save it under a name, pin a part of the page to the

@@ -1,11 +1,74 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { Health, JobStatus } from '#clients/typescript/divisor.js';
 import { formatJobAddress, formatJobTitle } from '../words/jobs.js';
-import { hasKey, isReached, requiredKeyMessage, service, sharedName } from './service.js';
-import { canShare, shareAmongTabs } from './tabs.js';
-import { addLogLine } from './job-log.js';
-import { notifyChange } from './resource.js';
+import { hasKey, isReached, notifyChange, requiredKeyMessage, service, sharedName } from './service.js';
 import { showToast } from './toasts.js';
+
+/** A message that a job reported while this page was open. */
+export interface LogLine {
+  readonly at: string;
+  readonly text: string;
+  readonly progress: number;
+}
+
+/** Maximum number of lines that are kept per job, and maximum number of jobs. */
+const LINES_MAX = 200;
+const JOBS_MAX = 50;
+
+const logsByJob = signal<ReadonlyMap<string, readonly LogLine[]>>(new Map());
+
+export const getLog = (jobId: string): readonly LogLine[] => logsByJob.value.get(jobId) ?? [];
+
+/** Appends the message of a job if it changed. */
+function addLogLine({ job_id: id, status, message, error, progress, attempt }: JobStatus): void {
+  const lines = logsByJob.peek().get(id) ?? [];
+  const text = error?.message ?? (message === '' ? status : message);
+  const line = `${attempt > 1 ? `Attempt ${attempt}: ` : ''}${text}`;
+  if (lines.at(-1)?.text === line) return;
+  const all = new Map(logsByJob.peek());
+  all.delete(id);
+  all.set(id, [...lines, { at: new Date().toISOString(), text: line, progress }].slice(-LINES_MAX));
+  logsByJob.value = new Map([...all].slice(-JOBS_MAX));
+}
+
+/**
+ * Options of a group of tabs. The browser makes one visible tab the leader. If that tab is hidden or closed, another
+ * tab becomes the leader.
+ */
+interface TabSharing<M> {
+  /** Name shared by the tabs of the group. */
+  readonly name: string;
+  /** Signal that removes this tab from the group. */
+  readonly ended: AbortSignal;
+  /** Called with a message of another tab. */
+  onMessage(message: M, tell: (message: M) => void): void;
+  /** Does the work of the leading tab. Returns when the work has ended. */
+  lead(tell: (message: M) => void): Promise<void>;
+}
+
+/** Returns true if tabs can share work. They need locks, which browsers provide only for this machine and for HTTPS. */
+const canShare = (): boolean => 'locks' in navigator && typeof BroadcastChannel === 'function';
+
+/**
+ * Joins a group of tabs in which only the leader does the work.
+ * @returns a promise that resolves when this tab has left the group
+ */
+async function shareAmongTabs<M>({ name, ended, onMessage, lead }: TabSharing<M>, first: M): Promise<void> {
+  const channel = new BroadcastChannel(name);
+  const tell = (message: M) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named
+    if (!ended.aborted) channel.postMessage(message);
+  };
+  // All tabs run the same version. They send no other messages.
+  channel.addEventListener('message', ({ data }) => onMessage(data as M, tell));
+  ended.addEventListener('abort', () => channel.close());
+  tell(first);
+  try {
+    await navigator.locks.request(name, { signal: ended }, () => lead(tell));
+  } catch (failure) {
+    if (!ended.aborted) throw failure;
+  }
+}
 
 /*
  * Events of the service: one stream with the states of all jobs. A browser opens at most six connections per host, so

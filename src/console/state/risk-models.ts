@@ -1,9 +1,8 @@
 import type { RiskModelCollection } from '#clients/typescript/divisor.js';
 import { useContext } from 'preact/hooks';
 import { health } from './live.js';
-import { NamesStore } from './names.js';
-import { useResource } from './resource.js';
-import { service } from './service.js';
+import { NamesStore } from './market.js';
+import { service, useResource } from './service.js';
 
 /** Stored risk model with its data store. */
 export interface StoredModel {

@@ -1,8 +1,7 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { health } from './live.js';
 import { addQuery, consoleLocation, getParameter } from './location.js';
-import { useResource } from './resource.js';
-import { service } from './service.js';
+import { service, useResource } from './service.js';
 
 /** Reads the registered data stores. @param isNeeded false if they are not read yet */
 export const useStores = (isNeeded = true) =>

@@ -1,5 +1,16 @@
-import type { CorporateAction, DeskAction, IndexAction } from '#clients/typescript/divisor.js';
-import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
+import type { CorporateAction, DeskAction, DeskActionEffect, IndexAction } from '#clients/typescript/divisor.js';
+import { formatAtMost, formatBps, formatFigure, formatMoney, MISSING_TEXT } from './numbers.js';
+
+/** Returns the part of the level that each return variant reinvests. Returns nothing for an action without a dividend. */
+export function listReturns(effect: DeskActionEffect): readonly (readonly [term: string, text: string])[] {
+  const { dividend_return: total = null, net_dividend_return: net = null } = effect;
+  if (total === null) return [];
+  const netText = net === null || net === total ? '' : `, ${formatBps(net)} net of tax`;
+  return [
+    ['Total return', `${formatBps(total)} reinvested${netText}`],
+    ['Price return', 'no effect'],
+  ];
+}
 
 /** Types of actions that pay cash while the security stays listed. */
 const PAID_TYPES: ReadonlySet<string> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL']);
@@ -50,3 +61,28 @@ export const isUndecided = ({ state }: Pick<DeskAction, 'state'>): boolean => st
  */
 export const isOverdue = (action: Pick<DeskAction, 'state' | 'ex_date'>, today: string): boolean =>
   isUndecided(action) && action.ex_date < today;
+
+type Value = number | null;
+
+/**
+ * Formats a value before and after an event, for example `1.25 → 1.5`. If both are formatted alike, the relative change
+ * is added in basis points, or `unchanged` if it rounds to zero.
+ */
+export function describeChange(before: Value, after: Value, write: (value: Value) => string): string {
+  const [from, to] = [write(before), write(after)];
+  if (from !== to) return `${from} → ${to}`;
+  if (before === null || after === null) return MISSING_TEXT;
+  return `${from}, ${describeSmall(before === 0 ? 0 : after / before - 1)}`;
+}
+
+/** Returns true if two values differ by more than rounding, or if only one of them is known. */
+export const isChanged = (before: Value, after: Value): boolean =>
+  before === null || after === null || before === 0 ? before !== after : Math.abs(after / before - 1) >= SMALLEST;
+
+/** Smallest fraction that is not zero with two decimals of a basis point. */
+const SMALLEST = 0.005e-4;
+
+const describeSmall = (change: number): string => {
+  if (Math.abs(change) < SMALLEST) return 'unchanged';
+  return `${change > 0 ? '+' : ''}${formatBps(change)}`;
+};

@@ -1,5 +1,5 @@
-import { formatCompact } from './amounts.js';
 import { formatCount, formatFigure, formatMoney, formatPercent } from './numbers.js';
+import { formatCompact } from './quantities.js';
 
 /** Datapoints that are always in the currency of the index. The security may have another currency. */
 const MONEY_DATAPOINTS: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
@@ -65,3 +65,10 @@ export const writeDatapointNames = (text: string): string =>
       ? name.toLowerCase().replaceAll('_', ' ').replaceAll('free float', 'free-float')
       : name,
   );
+
+/** Labels of the price adjustments. */
+export const PRICE_BASIS: Readonly<Record<string, string>> = {
+  none: 'as traded',
+  splits: 'adjusted for splits',
+  total: 'adjusted for splits and dividends',
+};

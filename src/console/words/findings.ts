@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isUnsaid, formatPathLabel } from './labels.js';
+import { formatPathLabel, isUnsaid } from './labels.js';
 
 /** Returns true if a finding reports a missing value. In a field that was not edited yet, this is not an error. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>

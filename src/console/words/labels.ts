@@ -1,4 +1,5 @@
-import { isObject, getValueAt, type JsonObject, type Path } from './paths.js';
+import type { PerformanceView } from '#clients/typescript/divisor.js';
+import { getValueAt, isObject, type JsonObject, type Path } from './paths.js';
 
 /**
  * Formats the name of a member: `date_format` becomes `Date format`, `index_id` becomes `Index`, and `aum` becomes
@@ -64,3 +65,22 @@ export const parsePointer = (pointer: string): Path =>
  */
 export const formatFactor = (factor: string): string =>
   /^[A-Z][A-Z_]+$/.test(factor) ? formatLabel(factor.toLowerCase()) : factor;
+
+type Variant = PerformanceView['return_variant'] | 'raw';
+
+const RETURNS: Readonly<Record<Variant, string>> = {
+  price: 'price return',
+  total: 'total return',
+  net: 'net total return',
+  raw: 'unadjusted levels',
+};
+
+/** Returns the label of a return variant, for example `price return`. */
+export const returnText = (variant: Variant): string => RETURNS[variant];
+
+/**
+ * Formats a name with its return variant, for example `EQ, price return`. If the variant is unknown, returns only the
+ * name.
+ */
+export const addReturn = (name: string, variant: Variant | null | undefined): string =>
+  variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

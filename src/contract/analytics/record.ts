@@ -1,12 +1,144 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
-import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
-import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
-import { runState, type WithoutRunState } from '../run-state.js';
-import { defineDate, defineWeightMap } from './fields.js';
-import { BacktestMetrics } from './metrics.js';
-import { StaleFillPayload, gapsAndPricing } from './prices.js';
-import { provenance } from './provenance.js';
+import { defineObject } from '#domain/base/schema.js';
+import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
+import { BenchmarkRef, FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
+import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
+import { createJobStatus } from '../jobs.js';
+import { Finding, SeriesPayload, skippedFields, TableFrame } from '../payloads.js';
+import { runState, type WithoutRunState } from '../run.js';
+
+export const defineFraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
+export const defineDate = (description: string) => z.string().meta({ description, format: 'date' });
+const defineWeightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
+
+export const BacktestMetrics = defineObject(() => ({
+  annualised_return: defineFraction(
+    '(1 + total_return)^(y / n) - 1, where y is the number of sessions per year: 252, or 365 if the calendar trades every day.',
+  ),
+  max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
+  sharpe_ratio: z.number().meta({
+    description: 'Mean return x sessions per year / volatility, with a risk-free rate of 0; 0 without volatility.',
+  }),
+  total_return: defineFraction('Last level divided by the first, less 1.'),
+  tracking_difference: z
+    .number()
+    .nullable()
+    .meta({ description: 'total_return less the total return of the tracked index; null if the index is measured.' }),
+  tracking_error: z.number().nullable().meta({
+    description:
+      'Annualised standard deviation of the return differences to the tracked index; null if the index is measured.',
+  }),
+  volatility: defineFraction('Annualised standard deviation of returns.'),
+})).meta({ id: 'BacktestMetrics' });
+
+const defineRatio = (description: string) => z.number().nullable().meta({ description });
+
+export const ReturnStatistics = defineObject(() => ({
+  downside_volatility: defineFraction('sqrt(sessions per year x mean of min(return, 0)^2).'),
+  sortino_ratio: defineRatio('Mean return x sessions per year / downside volatility; null if no return is negative.'),
+  cvar_95: defineFraction(
+    'Mean loss of the worst 5% of the sessions (their number is rounded up); positive for a loss.',
+  ),
+  skewness: defineRatio(
+    'Third central moment divided by the cubed population standard deviation; null without variation.',
+  ),
+  hit_rate: defineFraction('Fraction of the sessions with a positive return.'),
+  best_return: defineFraction('Best session.'),
+  worst_return: defineFraction('Worst session.'),
+})).meta({ id: 'ReturnStatistics' });
+
+export const BenchmarkStatistics = defineObject(() => ({
+  observations: z.int().meta({ description: 'Number of dates in both series.' }),
+  benchmark_return: defineFraction('Return of the benchmark over the common dates.'),
+  excess_return: defineFraction('Return over the common dates, less the return of the benchmark.'),
+  tracking_error: defineFraction('Annualised standard deviation of the return differences to the benchmark.'),
+  information_ratio: defineRatio(
+    'Mean active return x sessions per year, divided by the annualised standard deviation of active returns.',
+  ),
+  up_capture: defineRatio(
+    'Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none.',
+  ),
+  down_capture: defineRatio('Same ratio as up_capture, on sessions with a negative benchmark return.'),
+})).meta({ id: 'BenchmarkStatistics' });
+
+export const DrawdownRow = defineObject(() => ({
+  peak: z.string().meta({ description: 'Last date at the high.' }),
+  trough: z.string().meta({ description: 'Date of the lowest level.' }),
+  recovery: z
+    .string()
+    .nullable()
+    .meta({ description: 'First date on which the level is back at the high; null if it has not recovered.' }),
+  depth: defineFraction('Lowest level divided by the high, less 1.'),
+  sessions: z.int().meta({ description: 'Number of sessions from the high to the recovery, or to the last date.' }),
+})).meta({ id: 'DrawdownRow' });
+
+export const RelativeMetricsPayload = defineObject(() => ({
+  reference: BenchmarkRef,
+  start: z.string().meta({ description: 'First common date, as a full timestamp.' }),
+  end: z.string().meta({ description: 'Last common date, as a full timestamp.' }),
+  observations: z.int().meta({ description: 'Number of common dates.' }),
+  level: SeriesPayload,
+  benchmark_return: z.number(),
+  total_return: z.number(),
+  excess_return: z.number().meta({ description: 'Return of the portfolio less the return of the benchmark.' }),
+  beta: z.number(),
+  correlation: z.number(),
+  tracking_error: z.number(),
+  return_variant: z
+    .enum(MEASURED_VARIANTS)
+    .meta({ description: 'Return variant of the benchmark; `raw` for a column other than CLOSE.' }),
+})).meta({ id: 'RelativeMetricsPayload' });
+export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;
+
+export const PriceGapPayload = defineObject(() => ({
+  asset_id: z.string(),
+  date: defineDate('Simulated session without a bar.'),
+  priced_from: defineDate('Session of the carried-forward price.'),
+})).meta({ id: 'PriceGapPayload' });
+export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
+
+export const RebalancePricingPayload = defineObject(() => ({
+  date: defineDate('Rebalance date of the schedule.'),
+  priced_from: defineDate('Session of the prices.'),
+})).meta({ id: 'RebalancePricingPayload' });
+export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
+
+export const StaleFillPayload = defineObject(() => ({
+  identifier: z.string(),
+  last_bar: defineDate('Day of the price of the trade.'),
+  sessions_old: z.int().min(1).meta({ description: 'Number of sessions of the exchange since that day.' }),
+})).meta({
+  id: 'StaleFillPayload',
+  description: 'A security that a rebalance traded at the price of an earlier session.',
+});
+export type StaleFillPayload = z.infer<typeof StaleFillPayload>;
+
+const gapsAndPricing = {
+  price_gaps: z
+    .array(PriceGapPayload)
+    .meta({ description: 'Days on which a holding or target had no bar although its exchange was open.' }),
+  rebalance_pricing: z
+    .array(RebalancePricingPayload)
+    .meta({ description: 'For each rebalance, the session of the prices of its trades.' }),
+};
+
+const provenance = {
+  findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
+  run_hash: z.string().meta({
+    description:
+      'SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.',
+  }),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+  extended_from: z.string().nullable().meta({
+    description:
+      'Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.',
+  }),
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
+    description:
+      'Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
+  }),
+};
 
 export const RebalanceSnapshot = defineObject(() => ({
   date: defineDate('Date on which the weights took effect.'),
@@ -152,3 +284,32 @@ export const BacktestRecordCollection = defineObject(() => ({
   ...skippedFields,
 })).meta({ id: 'BacktestRecordCollection' });
 export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;
+
+export const BacktestRunResult = defineObject(() => ({
+  annual_returns: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Return of each calendar year. The returns compound to the total return.' }),
+  benchmark: RelativeMetricsPayload.nullable(),
+  drawdown: SeriesPayload,
+  index_level: SeriesPayload,
+  index_version: z.int().min(1).nullable().optional().meta({
+    description: 'Version of the index or strategy. Null if it has none; absent in results of earlier versions.',
+  }),
+  initial_capital: z.number(),
+  level: SeriesPayload,
+  metrics: BacktestMetrics,
+  ...gapsAndPricing,
+  rebalances: z
+    .array(RebalanceSnapshot)
+    .meta({ description: 'Compositions of the run, beginning with the composition in force at the start.' }),
+  rebalances_total: z.int().meta({
+    description:
+      'Total number of compositions. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
+  }),
+  returns: SeriesPayload,
+  total_costs: z.number(),
+  ...provenance,
+})).meta({ id: 'BacktestRunResult' });
+export type BacktestRunResult = z.infer<typeof BacktestRunResult>;
+
+export const BacktestJobStatus = createJobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);

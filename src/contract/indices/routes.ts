@@ -1,28 +1,38 @@
-import { defineObject } from '#domain/schema/define-object.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
-import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
-import { FILE_MEDIA } from '../media-formats.js';
-import { defineRoutes } from '../route.js';
-import { definitionRun } from '../run-state.js';
-import { asKnownErrors } from '../stores/data-versions.js';
+import { AssetIdentifier, defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../payloads.js';
+import { defineRoutes, FILE_MEDIA } from '../route.js';
+import { definitionRun } from '../run.js';
+import { asKnownErrors } from '../stores.js';
 import {
-  SavedIndex,
+  DatapointEvaluation,
+  DatapointRequest,
+  example,
   IndexCollection,
   IndexDeletion,
+  IndexDocumentBody,
+  Methodology,
   OverlayTypes,
   RuleTypes,
-  IndexDocumentBody,
-  example,
-} from './definition.js';
-import { DatapointEvaluation, DatapointRequest } from './datapoints.js';
-import { LevelSketch, LevelSketchRequest, PreviewDocumentRequest, PreviewRequest, PreviewResponse } from './preview.js';
-import { IndexExplanation } from './explanation.js';
-import { WhatIfResponse, WhatIfRequest } from './what-if.js';
-import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { RebalancePack } from './rebalance-pack.js';
-import { Methodology } from './methodology.js';
-import { TemplateCollection, TemplateDetail, TemplateLevel, templatePath, templateQuery } from './templates.js';
+  SavedIndex,
+  TemplateCollection,
+  TemplateDetail,
+  TemplateLevel,
+  templatePath,
+  templateQuery,
+} from './definitions.js';
+import {
+  IndexExplanation,
+  LevelSketch,
+  LevelSketchRequest,
+  PreviewDocumentRequest,
+  PreviewRequest,
+  PreviewResponse,
+  RebalancePack,
+  WhatIfRequest,
+  WhatIfResponse,
+} from './previews.js';
+import { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 
 const indexPath = defineObject(() => ({ index_id: Id }));
 

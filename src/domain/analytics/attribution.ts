@@ -1,5 +1,52 @@
-import type { Day } from '../time/days.js';
-import { computeCompoundReturn, computeLinkingCoefficient, isReconciled } from './linking.js';
+import { Refusal } from '../base/refusals.js';
+import { type Day, formatDay } from '../base/time.js';
+
+/** Returns k(x) = ln(1 + x) / x, the coefficient that converts a return x to ln(1 + x); 1 at 0. */
+function computeLinkingCoefficient(x: number): number {
+  return x === 0 ? 1 : Math.log1p(x) / x;
+}
+
+/**
+ * Returns (ln(1 + a) - ln(1 + b)) / (a - b). This coefficient converts the difference of two returns to the difference
+ * of ln(1 + a) and ln(1 + b).
+ */
+function computeActiveLinkingCoefficient(a: number, b: number): number {
+  const gap = (a - b) / (1 + b);
+  return gap === 0 ? 1 / (1 + b) : Math.log1p(gap) / (a - b);
+}
+
+/**
+ * Returns the compounded return of consecutive periods, [n].
+ * @param days days on which the periods end, [n].
+ * @throws Refusal TOTAL_LOSS if a period lost everything: later periods have no return
+ */
+function computeCompoundReturn(returns: Float64Array, days: ArrayLike<Day>): number {
+  let growth = 1;
+  for (let period = 0; period < returns.length; period++) {
+    const value = returns[period]!;
+    if (!(value > -1))
+      throw new Refusal(
+        'TOTAL_LOSS',
+        `The return of ${formatDay(days[period]!)} is ${value}; linking needs returns above -1.`,
+        { date: formatDay(days[period]!) },
+      );
+    growth *= 1 + value;
+  }
+  return growth - 1;
+}
+
+const RECONCILIATION_TOLERANCE = 1e-10;
+
+/**
+ * Returns true if the parts sum to the returns within rounding. The tolerance is relative to the largest return, and to
+ * 1 if all returns are smaller.
+ */
+export function isReconciled(residual: number, ...returns: readonly number[]): boolean {
+  return (
+    Math.abs(residual) <=
+    RECONCILIATION_TOLERANCE * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)
+  );
+}
 
 /** Input of a return attribution: the n periods of a window over H securities. */
 export interface AttributionInput {
@@ -102,4 +149,147 @@ export function linkContributions(input: AttributionInput): Attribution {
     reconciles: isReconciled(residual, link.totalReturn),
     costDrag: hasCosts ? costDrag : null,
   };
+}
+
+/** Weights and contributions of K groups of holdings over one period. */
+export interface GroupedPeriod {
+  /** Weights at the start, [K]; cash is a separate group. Valid until the next call. */
+  readonly weights: Float64Array;
+  /** Contribution of each group to the return, [K]. */
+  readonly contributions: Float64Array;
+}
+
+/**
+ * Smallest net weight of a group that is not a rounding difference. Below it the group's long and short positions
+ * cancel: the group has contributions but no return.
+ */
+const WEIGHT_MIN = 1e-9;
+
+/** Returns the return of group k over a period, its contribution divided by its weight; null without a weight. */
+export function computeGroupReturn({ weights, contributions }: GroupedPeriod, k: number): number | null {
+  const weight = weights[k]!;
+  return Math.abs(weight) > WEIGHT_MIN ? contributions[k]! / weight : null;
+}
+
+/** Accumulator that compounds the returns of K groups over consecutive periods. */
+export interface GroupReturns {
+  add(period: GroupedPeriod): void;
+  /**
+   * Returns the return of group k over the periods in which it had a weight; null if there are none, or if the group
+   * lost more than its weight in a period, after which nothing can be compounded.
+   */
+  get(k: number): number | null;
+}
+
+/** Creates the accumulator of K groups. */
+export function createGroupReturns(groups: number): GroupReturns {
+  const growth = new Float64Array(groups).fill(1);
+  const hasWeight = new Uint8Array(groups);
+  return {
+    add(period) {
+      for (let k = 0; k < groups; k++) {
+        const value = computeGroupReturn(period, k);
+        if (value === null) continue;
+        hasWeight[k] = 1;
+        growth[k]! *= value < -1 ? Number.NaN : 1 + value;
+      }
+    },
+    get: (k) => (hasWeight[k] === 1 && Number.isFinite(growth[k]) ? growth[k]! - 1 : null),
+  };
+}
+
+export interface BrinsonInput {
+  readonly groups: number;
+  /** Days on which the periods end, [n]. */
+  readonly days: ArrayLike<Day>;
+  portfolio(period: number): GroupedPeriod;
+  benchmark(period: number): GroupedPeriod;
+}
+
+/** Active return of a window by group and effect; all parts sum to the active return. */
+export interface BrinsonEffects {
+  /** Effects by group, [K] each, linked over the periods. */
+  readonly allocation: Float64Array;
+  readonly selection: Float64Array;
+  readonly interaction: Float64Array;
+  readonly averageWeights: Float64Array;
+  readonly benchmarkAverageWeights: Float64Array;
+  readonly benchmarkGroupReturns: GroupReturns;
+  readonly portfolioReturn: number;
+  readonly benchmarkReturn: number;
+  /** Active return less the sum of all effects. */
+  readonly residual: number;
+}
+
+/**
+ * Computes allocation, selection and interaction of every group in each period, and links them over the periods. In a
+ * period allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is the rest of the group's
+ * active return. A group has no separate return on one side if its weight there is zero, or if its long and short
+ * positions cancel. The group's return on the other side is then used, so the group has only an allocation or an
+ * interaction effect.
+ * @throws Refusal TOTAL_LOSS if a period lost everything
+ * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
+ * @cost O(n K)
+ */
+export function attributeByGroup({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+  const periodCount = days.length;
+  const effects = {
+    allocation: new Float64Array(groups),
+    selection: new Float64Array(groups),
+    interaction: new Float64Array(groups),
+  };
+  const averageWeights = new Float64Array(groups);
+  const benchmarkAverageWeights = new Float64Array(groups);
+  const benchmarkGroupReturns = createGroupReturns(groups);
+  const returns = { portfolio: new Float64Array(periodCount), benchmark: new Float64Array(periodCount) };
+  // The link coefficients depend on the returns of the whole window: a first pass sums them.
+  for (let period = 0; period < periodCount; period++) {
+    returns.portfolio[period] = sumValues(portfolio(period).contributions);
+    returns.benchmark[period] = sumValues(benchmark(period).contributions);
+  }
+  const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
+  const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
+  const totalCoefficient = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
+  for (let period = 0; period < periodCount; period++) {
+    const portfolioPeriod = portfolio(period);
+    const benchmarkPeriod = benchmark(period);
+    benchmarkGroupReturns.add(benchmarkPeriod);
+    const benchmarkTotal = returns.benchmark[period]!;
+    const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / totalCoefficient;
+    for (let k = 0; k < groups; k++) {
+      const w = portfolioPeriod.weights[k]!;
+      const b = benchmarkPeriod.weights[k]!;
+      averageWeights[k]! += w;
+      benchmarkAverageWeights[k]! += b;
+      const benchmarkGroup = computeGroupReturn(benchmarkPeriod, k) ?? benchmarkTotal;
+      const group = computeGroupReturn(portfolioPeriod, k) ?? benchmarkGroup;
+      const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
+      const selection = b * (group - benchmarkGroup);
+      const activeEffect =
+        portfolioPeriod.contributions[k]! - benchmarkPeriod.contributions[k]! - (w - b) * benchmarkTotal;
+      effects.allocation[k]! += link * allocation;
+      effects.selection[k]! += link * selection;
+      effects.interaction[k]! += link * (activeEffect - allocation - selection);
+    }
+  }
+  for (let k = 0; k < groups; k++) {
+    averageWeights[k]! /= periodCount;
+    benchmarkAverageWeights[k]! /= periodCount;
+  }
+  const effectSum = sumValues(effects.allocation) + sumValues(effects.selection) + sumValues(effects.interaction);
+  return {
+    ...effects,
+    averageWeights,
+    benchmarkAverageWeights,
+    benchmarkGroupReturns,
+    portfolioReturn,
+    benchmarkReturn,
+    residual: portfolioReturn - benchmarkReturn - effectSum,
+  };
+}
+
+function sumValues(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
 }

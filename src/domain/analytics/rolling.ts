@@ -1,6 +1,99 @@
-import { toCivilDate } from '../time/days.js';
-import { LIMITS } from '../refusals/limits.js';
-import { computeDeviation } from './series.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
+import { LIMITS } from '../base/limits.js';
+import { toCivilDate } from '../base/time.js';
+import { computeDeviation } from './returns.js';
+
+/** Rolling risk of a run: a value for each date with enough earlier returns, [n] each. */
+export interface RollingRisk {
+  /** Index of the first value in the levels; later values follow without a gap. */
+  readonly from: number;
+  readonly volatility: Float64Array;
+  readonly indexVolatility: Float64Array;
+  readonly trackingError: Float64Array;
+  /** Beta of the run to the index; 0 if the index is constant. */
+  readonly beta: Float64Array;
+  /** Correlation of the run with the index; 0 if either of them is constant. */
+  readonly correlation: Float64Array;
+}
+
+/** Default window of returns: a quarter. */
+export const DEFAULT_RISK_WINDOW = 63;
+
+/** Window of returns, or half-life in sessions. */
+export type RiskMemory = { readonly window: number } | { readonly halfLife: number };
+
+/** Reference of a run: the index it tracks, or its external benchmark. */
+export const RISK_REFERENCES = ['index', 'benchmark'] as const;
+export type RiskReference = (typeof RISK_REFERENCES)[number];
+
+/** Number of series: run, index, and active return of the run. */
+const SERIES_COUNT = 3;
+
+/** Variance below which an index counts as constant. */
+const VARIANCE_MIN = 1e-18;
+
+/**
+ * Computes rolling risk of a level relative to the index it tracks, on the same dates. Active returns are a third
+ * series: if tracking is close, active risk computed from the moments of the other two is only rounding noise. Plain
+ * loops update the 3 x 3 matrix in place, because no kernel engine is faster at this size.
+ * @param level run, [T].
+ * @param index tracked index, [T].
+ * @param periodsPerYear sessions of a year.
+ * @cost O(T), independent of the window
+ */
+export function computeRollingRisk(
+  level: Float64Array,
+  index: Float64Array,
+  memory: RiskMemory,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
+): RollingRisk {
+  const returns = new Float64Array(SERIES_COUNT * Math.max(0, level.length - 1));
+  for (let t = 0, position = 0; t + 1 < level.length; t++, position += SERIES_COUNT) {
+    returns[position] = level[t + 1]! / level[t]! - 1;
+    returns[position + 1] = index[t + 1]! / index[t]! - 1;
+    returns[position + 2] = returns[position]! - returns[position + 1]!;
+  }
+  const first = 'window' in memory ? memory.window : 2;
+  const risk = allocateRisk(first, Math.max(0, level.length - first));
+  const visitWindow = (last: number, _means: Float64Array, covariance: Float64Array): void => {
+    writeRiskAt(risk, last + 1 - first, covariance, periodsPerYear);
+  };
+  if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES_COUNT, memory.window, visitWindow);
+  else visitExponentialCovariances(referenceEngine, returns, SERIES_COUNT, memory.halfLife, visitWindow);
+  return risk;
+}
+
+function allocateRisk(from: number, count: number): RollingRisk {
+  const allocateValues = (): Float64Array => new Float64Array(count);
+  return {
+    from,
+    volatility: allocateValues(),
+    indexVolatility: allocateValues(),
+    trackingError: allocateValues(),
+    beta: allocateValues(),
+    correlation: allocateValues(),
+  };
+}
+
+/**
+ * Writes the risk measures at index `k`.
+ * @param covariance covariances of run, index and their difference, [3 x 3]
+ */
+function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periodsPerYear: number): void {
+  const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periodsPerYear);
+  const runVariance = covariance[0]!;
+  const crossCovariance = covariance[1]!;
+  const indexVariance = covariance[SERIES_COUNT + 1]!;
+  risk.volatility[k] = annualise(runVariance);
+  risk.indexVolatility[k] = annualise(indexVariance);
+  risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
+  risk.beta[k] = indexVariance < VARIANCE_MIN ? 0 : crossCovariance / indexVariance;
+  risk.correlation[k] =
+    runVariance < VARIANCE_MIN || indexVariance < VARIANCE_MIN
+      ? 0
+      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(runVariance * indexVariance)));
+}
 
 /**
  * Computes the annualised standard deviation of the trailing returns at each date.

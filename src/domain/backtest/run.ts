@@ -1,22 +1,151 @@
-import type { Memory } from './run-file/block-placement.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import type { Calendars } from '../calendars/calendar.js';
-import type { IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../refusals/findings.js';
-import type { MarketData, ReturnVariant } from '../market/market-data.js';
-import type { BacktestMetrics } from '../analytics/series.js';
-import type { StoredModels } from '../risk/stored-model.js';
-import type { StoredOverlay } from './extend/overlay-state.js';
+import type { BacktestMetrics } from '../analytics/returns.js';
+import type { Finding } from '../base/findings.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
-import type { Book, LevelsOnlyEnd, Gap } from '../books/book.js';
-import type { Composer, Composition, Compositions, DeciderFactory } from '../books/compositions.js';
-import type { DecisionMemory } from '../books/decider.js';
-import type { DatedMarkets } from '../books/decision-seats.js';
+import {
+  type Book,
+  type BookOverlay,
+  extendStoredBook,
+  type Gap,
+  type LevelsOnlyEnd,
+  moveOrder,
+  type StoredBook,
+  type StoredFollower,
+  toStoredBook,
+  type UnfilledOrder,
+} from '../books/book.js';
+import type { DatedMarkets } from '../books/composer.js';
+import type { Composer, Composition, Compositions, DeciderFactory, DecisionMemory } from '../books/compositions.js';
 import type { IndexRun } from '../books/index-run.js';
-import type { BacktestPlan } from '../documents/backtest-plan.js';
-import type { StaleCount, StaleFills } from '../books/stale-fills.js';
-import type { Trades } from '../books/trades.js';
+import type { EarlierOrders } from '../books/overlay-book.js';
+import type { StaleCount, StaleFills, Trades } from '../books/trades.js';
 import type { RequestedRange } from '../books/window.js';
+import type { Calendars } from '../calendars/calendar.js';
+import type { BacktestPlan } from '../definition/backtest-plan.js';
+import type { IndexDocument } from '../definition/index-document.js';
+import type { MarketData, ReturnVariant } from '../market/market-data.js';
+import type { StoredModels } from '../risk/stored-models.js';
+import type { Memory } from './run-file/placement.js';
+
+/**
+ * Stored state of an overlay. The books of the underlying indices are resumed; the overlay path is recomputed over all
+ * sessions, which takes little time.
+ */
+export interface StoredOverlay {
+  /** First session. */
+  readonly first: number;
+  /** Level at the last close. */
+  readonly level: number;
+  /** True if the overlay has a return component for the exchange rate on underlying cash. */
+  readonly hasCurrencyPart: boolean;
+  readonly beneath: readonly StoredLayer[];
+  /** Currency weights as in `BookOverlay`; absent if the overlay type needs none. */
+  readonly shares?: BookOverlay['shares'];
+  /**
+   * Orders of the underlying in weights and amounts of the overlay, by column. Sessions are counted from the overlay's
+   * first session. Absent if there are no orders.
+   */
+  readonly orders?: readonly UnfilledOrder[];
+}
+
+/** Stored state of one underlying index of an overlay. */
+export interface StoredLayer {
+  /** First session. */
+  readonly first: number;
+  /** Growth over every session of the underlying index, [T]. */
+  readonly gross: Float64Array;
+  readonly of: StoredBook | StoredOverlay;
+}
+
+export function isStoredOverlay(layer: StoredBook | StoredOverlay): layer is StoredOverlay {
+  return 'beneath' in layer;
+}
+
+/** Returns the stored form of the book of an index or of an overlay. */
+export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return toStoredIndex(book.onOwnSessions);
+  const { overlay, from, value } = book;
+  if (overlay === undefined) return toStoredBook(book);
+  return {
+    first: from,
+    level: value.at(-1)!,
+    hasCurrencyPart: overlay.hasCurrencyPart,
+    beneath: overlay.beneath.map((ownBook) => ({
+      first: ownBook.from,
+      gross: ownBook.gross,
+      of: toStoredIndex(ownBook),
+    })),
+    ...createStoredShares(overlay),
+    ...createStoredOrders(book, 0),
+  };
+}
+
+/** Extends the stored state of an index or overlay by the new sessions. */
+export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return extendStoredIndex(before, book.onOwnSessions);
+  if (!isStoredOverlay(before)) return extendStoredBook(before, book);
+  const { beneath } = book.overlay!; // only stored overlays reach this line
+  return {
+    ...before,
+    level: book.value.at(-1)!,
+    ...createStoredShares(book.overlay!),
+    ...createStoredOrders(book, book.from - before.first),
+    beneath: before.beneath.map((layer, k) => ({
+      first: layer.first,
+      gross: joinGross(layer, beneath[k]!),
+      of: extendStoredIndex(layer.of, beneath[k]!),
+    })),
+  };
+}
+
+function createStoredShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
+  return Object.keys(shares).length === 0 ? {} : { shares };
+}
+
+/**
+ * Returns the stored state of a portfolio that has no holdings apart from its index.
+ * @param by number of sessions from the portfolio's first session to the first session of the book
+ */
+export function toStoredPortfolio(book: Book, by: number): StoredFollower {
+  const { end } = book;
+  if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
+  return { ...end, ...(end.exposure === undefined ? {} : createStoredOrders(book, by)) };
+}
+
+/** Returns the orders of an overlay by column, with their sessions shifted by `by`. */
+function createStoredOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
+  if (unfilled.length === 0) return {};
+  return { orders: unfilled.map((order) => ({ ...moveOrder(order, by), slot: columns[order.slot]! })) };
+}
+
+/** Returns stored orders with sessions relative to the overlay's last simulated session. */
+export function selectOrdersBefore(
+  { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
+  from: number,
+): EarlierOrders {
+  return { orders: orders.map((order) => moveOrder(order, first - from)), heldFor: from - first };
+}
+
+/**
+ * Joins the currency weights of the stored sessions and of the new sessions. The first new session is also the last
+ * stored one.
+ */
+export function appendShares(
+  { shares = {} }: Pick<StoredOverlay, 'shares'>,
+  added: BookOverlay['shares'],
+): BookOverlay['shares'] {
+  return Object.fromEntries(
+    Object.entries(shares).map(([code, share]) => [code, Float64Array.from([...share, ...added[code]!.subarray(1)])]),
+  );
+}
+
+/** Joins the growth of an underlying index on the stored sessions with its growth on the new sessions. */
+export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
+  const joinedGross = new Float64Array(gross.length + book.gross.length - 1);
+  joinedGross.set(gross);
+  joinedGross.set(book.gross.subarray(1), gross.length);
+  return joinedGross;
+}
 
 /** Complete result of a backtest as typed arrays; T is the number of run dates. */
 export interface Run {

@@ -1,20 +1,88 @@
-import { refuseRateNotAboveZero, readRateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { createPair } from '../market/currency-codes.js';
-import { computeGrowth } from '../index-mathematics/growth.js';
-import type { MeasuredVariant } from '../market/market-data.js';
-import { resolveVariant } from '../market/price-basis.js';
-import { closeOn, type PriceSeries } from '../market/series.js';
+import { computeRelativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative-returns.js';
+import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
+import { Refusal } from '../base/refusals.js';
+import { type Day, formatDay } from '../base/time.js';
+import type { Calendar } from '../calendars/calendar.js';
+import type { ResolvedRequest } from '../definition/backtest-plan.js';
+import type { IndexDocument } from '../definition/index-document.js';
+import { createPair, isRateAvailable } from '../market/currencies.js';
+import { computeGrowth } from '../market/growth.js';
+import {
+  closeOn,
+  type MarketData,
+  type MeasuredVariant,
+  type PriceSeries,
+  resolveVariant,
+} from '../market/market-data.js';
+import { readRateSeries, refuseRateNotAboveZero, requireRatesAboveZero } from '../market/rates.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusals/refusal.js';
-import { computeRelativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
-import { listBookDays, simulateIndexBook, createIndexTerms } from './index-run.js';
-import type { ResolvedRequest } from '../documents/backtest-plan.js';
-import { findLastAtMost } from '../numbers/search.js';
-import type { Day } from '../time/days.js';
-import { findSeriesCurrency, refuseNonPositiveValue, refuseMissingRate } from './series-benchmark.js';
-import { limitToCoverage, type CalendarCoverage } from './window.js';
+import { createIndexTerms, listBookDays, simulateIndexBook } from './index-run.js';
+import { type CalendarCoverage, limitToCoverage } from './window.js';
+
+type CurrencyDocument = Pick<IndexDocument, 'currency'>;
+
+/**
+ * Returns the currency of a series. A series without a currency has that of the store, or otherwise that of the index.
+ */
+const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: CurrencyDocument): string =>
+  series.currency ?? market.currency ?? document.currency;
+
+/**
+ * Checks that a series can be a benchmark, without running it.
+ * @param range first and last requested day
+ * @throws Refusal FX_MISSING if the store has no rate at all; NUMERIC_FAILURE for a value of 0 or less on a session
+ */
+export function assertSeriesBenchmark(
+  series: PriceSeries,
+  document: CurrencyDocument,
+  { market, calendar, range }: SeriesCheckInput,
+): void {
+  const currency = findSeriesCurrency(series, market, document);
+  const hasPair = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
+  if (currency !== document.currency && !isRateAvailable(hasPair, currency, document.currency))
+    throw refuseMissingRate(series.identifier, createPair(currency, document.currency));
+  const { dates } = market;
+  const start = Math.max(range.start, dates[0] ?? range.start);
+  assertAboveZero(series, calendar, { start, end: Math.min(range.end, dates.at(-1) ?? range.end) });
+}
+
+/**
+ * Checks that values in a range are positive, because no growth can be computed from 0 or less.
+ * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session
+ */
+export function assertAboveZero(
+  { identifier, days, closes }: PriceSeries,
+  { isSession }: Pick<Calendar, 'isSession'>,
+  { start, end }: SeriesCheckInput['range'],
+): void {
+  const last = findLastAtMost(days, end);
+  for (let position = findFirstAtLeast(days, start); position <= last; position++)
+    if (closes[position]! <= 0 && isSession(days[position]!))
+      throw refuseNonPositiveValue(identifier, closes[position]!, days[position]!);
+}
+
+interface SeriesCheckInput {
+  readonly market: MarketData;
+  readonly calendar: Pick<Calendar, 'isSession'>;
+  readonly range: { readonly start: Day; readonly end: Day };
+}
+
+/** Returns the refusal of a value of 0 or less, from which no growth can be computed. */
+const refuseNonPositiveValue = (identifier: string, close: number, day: Day): Refusal =>
+  new Refusal(
+    'NUMERIC_FAILURE',
+    `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a benchmark level must be greater than 0.`,
+  );
+
+/** Returns the refusal of a series that cannot be converted on a given day, or on any day. */
+const refuseMissingRate = (identifier: string, pair: string, day?: Day): Refusal =>
+  new Refusal(
+    'FX_MISSING',
+    `The benchmark ${identifier} needs the exchange rate ${pair}, which the data does not contain${day === undefined ? '' : ` on ${formatDay(day)}`}.`,
+    { identifier, pair },
+  );
 
 /** External benchmark of a run. */
 export interface BenchmarkRun {

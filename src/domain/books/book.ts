@@ -1,12 +1,432 @@
-import type { DatedRounding } from '../documents/dated-rounding.js';
-import type { DatedTreatment } from '../documents/treatment.js';
-import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory.js';
+import { findFirstAtLeast, isEqual } from '../base/numbers.js';
+import type { Day } from '../base/time.js';
+import type { Series } from '../datapoints/series.js';
+import type { ExposureStep, PartName } from '../definition/overlay-type.js';
+import type { DatedRounding, DatedTreatment } from '../definition/treatment.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
+import type { ReturnVariant } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
-import type { LevelsAtClose, ReinvestedLevels, ShareRecord } from './share-record.js';
-import type { Transfers } from './transfers.js';
-import type { OutsideMergers } from './merger-key.js';
-import type { HoldingCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
+
+/**
+ * Level that a book stated for its market value when its holdings last changed. The quotient of market value and divisor
+ * can differ from it in the last digit.
+ */
+export interface StatedLevel {
+  readonly marketValue: number;
+  readonly divisor: number;
+  readonly level: number;
+}
+
+/** Returns the price return level. Without a move of any price it is exactly the stated level. */
+export const computePriceLevel = (stated: StatedLevel, marketValue: number, divisor: number): number =>
+  marketValue === stated.marketValue && divisor === stated.divisor ? stated.level : marketValue / divisor;
+
+/** Levels of a book with index shares at a close. */
+interface LevelsAtClose extends Readonly<Record<ReturnVariant, number>> {
+  readonly stated: StatedLevel;
+  /** Growth by reinvested dividends since the first session, before and after tax. */
+  readonly reinvested: Readonly<Record<'total' | 'net', number>>;
+}
+
+/** Levels and dividend points of an index, [T] each. */
+export interface ReinvestedLevels {
+  readonly levels: Readonly<Record<ReturnVariant, Float64Array>>;
+  /** Ordinary dividends in points of the price return, before and after tax. */
+  readonly points: Float64Array;
+  readonly netPoints: Float64Array;
+}
+
+/** Moments of a session at which index shares change. */
+export const SHARE_MOMENTS = {
+  /** Before the session grows: splits, rights issues and changes of share counts. */
+  opening: 0,
+  /** At the close: reinvested special dividends, and spun-off securities with their first price. */
+  close: 1,
+  /** After the exits and trades of the close. */
+  after: 2,
+} as const;
+
+export type ShareMoment = keyof typeof SHARE_MOMENTS;
+
+const MOMENT_COUNT = Object.keys(SHARE_MOMENTS).length;
+
+/** Returns a number that orders the moments of all sessions. */
+export const toShareTime = (at: number, moment: ShareMoment): number => MOMENT_COUNT * at + SHARE_MOMENTS[moment];
+
+/** Index shares of a book: each change with the number of shares after it, in order. */
+interface ShareRecord {
+  /** Moment of each change, as `toShareTime` of the session index from the first session of the book. */
+  readonly time: Int32Array;
+  readonly slot: Int32Array;
+  /** Number of shares after the change; 0 for a security that left. */
+  readonly shares: Float64Array;
+}
+
+export interface ShareRecorder {
+  readonly time: GrowingNumbers<Int32Array>;
+  readonly slot: GrowingNumbers<Int32Array>;
+  readonly shares: GrowingNumbers<Float64Array>;
+  /** Latest recorded numbers of shares by slot, [H]. */
+  readonly latest: Float64Array;
+}
+
+/** Returns a recorder of index shares. Returns null for a book that is not an index, or of which only levels are used. */
+export function createShareRecorder(
+  { fills, isBrief }: { readonly fills: string; readonly isBrief?: boolean },
+  slotCount: number,
+): ShareRecorder | null {
+  if (fills !== 'all' || isBrief === true) return null;
+  return {
+    time: createGrowingIntegers(),
+    slot: createGrowingIntegers(),
+    shares: createGrowingFloats(),
+    latest: new Float64Array(slotCount),
+  };
+}
+
+/** Records a number of index shares if it has changed. */
+export function recordShares({ latest, ...changes }: ShareRecorder, time: number, slot: number, shares: number): void {
+  if (latest[slot] === shares) return;
+  latest[slot] = shares;
+  changes.time.push(time);
+  changes.slot.push(slot);
+  changes.shares.push(shares);
+}
+
+/** Returns a function that reads the index shares at moments, by slot. Moments in ascending order are read once. */
+export function createShareReader(
+  { time, slot, shares }: ShareRecord,
+  slotCount: number,
+): (until: number) => Readonly<Float64Array> {
+  const held = new Float64Array(slotCount);
+  let next = 0;
+  let last = -1;
+  return (until) => {
+    if (until < last) {
+      held.fill(0);
+      next = 0;
+    }
+    last = until;
+    for (; next < time.length && time[next]! <= until; next++) held[slot[next]!] = shares[next]!;
+    return held;
+  };
+}
+
+export const finishShareRecord = ({ time, slot, shares }: ShareRecorder): ShareRecord => ({
+  time: time.values(),
+  slot: slot.values(),
+  shares: shares.values(),
+});
+
+/** Weight changes that do not come from prices, as fractions of the value at the previous close, by session. */
+export interface Transfers {
+  /** Session index from the first session of the book, ascending. */
+  readonly at: Int32Array;
+  readonly slot: Int32Array;
+  /** Ordinary dividends of the security that the whole index reinvests. */
+  readonly dividends: Float64Array;
+  /**
+   * Weight that moved away from the security through an adjustment of previous closes or a share-count change. Negative
+   * if the security gained weight.
+   */
+  readonly moved: Float64Array;
+  /**
+   * Share-count changes: ascending session indices, and the fraction of its weight that every security kept. `moved` is
+   * relative to the kept weights.
+   */
+  readonly keptAt: Int32Array;
+  readonly kept: Float64Array;
+}
+
+/** Returns the transfers after a session index, relative to that index. */
+export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
+  const begin = findFirstAtLeast(at, first + 1);
+  const beginKept = findFirstAtLeast(keptAt, first + 1);
+  return {
+    keptAt: keptAt.slice(beginKept).map((t) => t - first),
+    kept: kept.slice(beginKept),
+    at: at.slice(begin).map((t) => t - first),
+    slot: slot.slice(begin),
+    dividends: dividends.slice(begin),
+    moved: moved.slice(begin),
+  };
+}
+
+/** Empty fields of transfers without share-count changes. */
+export const NO_COUNT_CHANGES: Pick<Transfers, 'keptAt' | 'kept'> = {
+  keptAt: new Int32Array(0),
+  kept: new Float64Array(0),
+};
+
+/** Book with its weights and transfers. */
+interface TransferBook {
+  readonly transfers?: Transfers;
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+}
+
+const wholeTransfersCache = new WeakMap<Transfers, Transfers>();
+
+/**
+ * Returns the transfers of a book, with a row for each security that kept only a part of its weight.
+ * @cost O(H) for each change, once
+ */
+export function listTransfers(book: TransferBook): Transfers | undefined {
+  const { transfers } = book;
+  if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
+  const cachedTransfers = wholeTransfersCache.get(transfers) ?? spreadTransfers(book, transfers);
+  wholeTransfersCache.set(transfers, cachedTransfers);
+  return cachedTransfers;
+}
+
+function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, transfers: Transfers): Transfers {
+  const H = columns.length;
+  const rows = Array.from(transfers.at, (t, i) => ({
+    t,
+    slot: transfers.slot[i]!,
+    dividends: transfers.dividends[i]!,
+    moved: transfers.moved[i]!,
+  }));
+  transfers.keptAt.forEach((t, i) => {
+    for (let slot = 0; slot < H; slot++) {
+      const weight = weights[(t - 1) * H + slot]!;
+      if (weight !== 0) rows.push({ t, slot, dividends: 0, moved: weight * (1 - transfers.kept[i]!) });
+    }
+  });
+  rows.sort((a, b) => a.t - b.t);
+  return {
+    at: Int32Array.from(rows, ({ t }) => t),
+    slot: Int32Array.from(rows, ({ slot }) => slot),
+    dividends: Float64Array.from(rows, ({ dividends }) => dividends),
+    moved: Float64Array.from(rows, ({ moved }) => moved),
+    ...NO_COUNT_CHANGES,
+  };
+}
+
+/** Keys of mergers into securities outside the universe of an index: see `createMergerKey`. */
+export type OutsideMergers = ReadonlySet<number>;
+
+/** Returns the key of a security's merger on a session. */
+export function createMergerKey(
+  { securityCount }: { readonly securityCount: number },
+  session: number,
+  column: number,
+): number {
+  return session * securityCount + column;
+}
+
+/** Share-count changes of a book's securities, by session, then slot. */
+export interface CountTimeline {
+  /** Index of the first change of each session, counted from the first session of the book, [T + 1]. */
+  readonly starts: Int32Array;
+  readonly slots: Int32Array;
+  /** Share counts after the changes. */
+  readonly values: Float64Array;
+}
+
+interface CountedSeries {
+  readonly sm: SessionMarket;
+  readonly counts: Series;
+  /** Key of the count series within a market. */
+  readonly key: string;
+  readonly columns: Int32Array;
+  /** First and last session. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Minimum number of sessions for a list of changes. For shorter books every count is compared on every session. */
+const SESSIONS_MIN = 64;
+
+/**
+ * Maximum number of changes as a fraction of all counts. With more changes, comparing all counts is as fast as reading
+ * a list.
+ */
+const CHANGES_MAX = 1 / 8;
+
+interface CachedTimeline extends Pick<CountedSeries, 'columns' | 'from' | 'to'> {
+  readonly timeline: CountTimeline | null;
+}
+
+/** Latest change list for each kind of count. All books of one index have equal securities and share the list. */
+const timelineCache = new WeakMap<SessionMarket, Map<string, CachedTimeline>>();
+
+/**
+ * Lists the share-count changes over the sessions of a book. Returns null if there are too many changes or too few
+ * sessions.
+ * @cost O(T H), once
+ */
+function findCountTimeline(counted: CountedSeries): CountTimeline | null {
+  const { sm, key, columns, from, to } = counted;
+  if (to - from < SESSIONS_MIN) return null;
+  let lists = timelineCache.get(sm);
+  if (lists === undefined) timelineCache.set(sm, (lists = new Map()));
+  const cachedTimeline = lists.get(key);
+  if (cachedTimeline?.from === from && cachedTimeline.to === to && isEqual(cachedTimeline.columns, columns))
+    return cachedTimeline.timeline;
+  const timeline = listChanges(counted);
+  lists.set(key, { columns, from, to, timeline });
+  return timeline;
+}
+
+function listChanges({ counts, columns, from, to }: CountedSeries): CountTimeline | null {
+  const H = columns.length;
+  const largestCount = CHANGES_MAX * H * (to - from);
+  const starts = new Int32Array(to - from + 2);
+  const slots = createGrowingIntegers();
+  const values = createGrowingFloats();
+  const row = new Float64Array(H);
+  const statedCounts = new Float64Array(H).fill(Number.NaN);
+  for (let session = from; session <= to; session++) {
+    counts.fill(session, columns, row);
+    for (let slot = 0; slot < H; slot++) {
+      const value = row[slot]!;
+      if (value === statedCounts[slot] || !(value > 0)) continue;
+      statedCounts[slot] = value;
+      if (session === from) continue;
+      slots.push(slot);
+      values.push(value);
+    }
+    if (slots.length > largestCount) return null;
+    starts[session - from + 1] = slots.length;
+  }
+  return { starts, slots: slots.values(), values: values.values() };
+}
+
+/** Terms on which a book follows share counts between reviews. */
+export interface ShareChangeTerms {
+  readonly counts: Series;
+  /** Key of the count series within a market. */
+  readonly key: string;
+  /**
+   * Returns the smallest relative change that is adopted on a day. Returns Infinity if shares change only at reviews.
+   */
+  readonly thresholdOn: (day: Day) => number;
+}
+
+/**
+ * Share counts of securities, NaN if unknown, [n] each. Index shares use `adopted`; `latest` are the latest counts in
+ * the data.
+ */
+export interface SecurityCounts {
+  readonly adopted: Float64Array;
+  readonly latest: Float64Array;
+}
+
+/** Share counts of the holdings of a book. */
+interface HoldingCounts extends SecurityCounts {
+  readonly columns: Int32Array;
+}
+
+/** Share counts of a book during its simulation, by slot, [H]. */
+export interface CountState extends SecurityCounts {
+  readonly terms: ShareChangeTerms;
+  /** Scratch memory for the counts of the holdings on a session. */
+  readonly values: Float64Array;
+  /** Changes in the data; null if they are not listed. */
+  readonly timeline: CountTimeline | null;
+  /** True if `latest` is the latest count in the data for every holding. Only listed changes can then change it. */
+  isSettled: boolean;
+  /** Factors on the holdings of the current session. */
+  readonly factors: CountFactors;
+  readonly changes: AdoptedChanges;
+}
+
+/** Factors on holdings from share-count changes, by position; only the first `count` elements are used. */
+export interface CountFactors {
+  readonly places: Int32Array;
+  readonly values: Float64Array;
+  count: number;
+}
+
+/** Recorded share-count changes, in the form of `ShareChanges`. */
+interface AdoptedChanges {
+  readonly session: GrowingNumbers<Int32Array>;
+  readonly column: GrowingNumbers<Int32Array>;
+  readonly before: GrowingNumbers<Float64Array>;
+  readonly after: GrowingNumbers<Float64Array>;
+  /** Session of the latest adopted change; negative if there is none. */
+  latest: number;
+}
+
+/** Changes of shares or free float that a book adopted between reviews, by session, then security. */
+interface ShareChanges {
+  /** Session of the change, which applied after the previous close. */
+  readonly session: Int32Array;
+  readonly column: Int32Array;
+  /** Float-adjusted shares before and after the change, on the share basis of the session. */
+  readonly before: Float64Array;
+  readonly after: Float64Array;
+}
+
+interface CountedBook {
+  readonly sm: SessionMarket;
+  readonly from: number;
+  readonly to: number;
+  readonly shareChanges?: ShareChangeTerms | undefined;
+}
+
+export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, columns: Int32Array): CountState | null {
+  if (terms === undefined) return null;
+  const slotCount = columns.length;
+  return {
+    timeline: findCountTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
+    isSettled: false,
+    terms,
+    adopted: new Float64Array(slotCount).fill(Number.NaN),
+    latest: new Float64Array(slotCount).fill(Number.NaN),
+    values: new Float64Array(slotCount),
+    factors: { places: new Int32Array(slotCount), values: new Float64Array(slotCount), count: 0 },
+    changes: {
+      session: createGrowingIntegers(),
+      column: createGrowingIntegers(),
+      before: createGrowingFloats(),
+      after: createGrowingFloats(),
+      latest: -1,
+    },
+  };
+}
+
+/** Returns the changes that a book adopted. Returns undefined if the book follows no share counts. */
+export function listAdoptedChanges({ shareCounts }: Pick<CountedState, 'shareCounts'>): ShareChanges | undefined {
+  if (shareCounts === null) return undefined;
+  const { session, column, before, after } = shareCounts.changes;
+  return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
+}
+
+/** Part of a book's state that contains share counts. */
+interface CountedState {
+  readonly shareCounts: CountState | null;
+  readonly columns: Int32Array;
+  /** Held slots; only the first `count` elements are used. */
+  readonly heldSlots: Int32Array;
+  readonly count: number;
+}
+
+/** Clears the counts of a security that left. */
+export function clearCounts({ shareCounts: counts }: CountedState, slot: number): void {
+  if (counts === null) return;
+  counts.adopted[slot] = Number.NaN;
+  counts.latest[slot] = Number.NaN;
+}
+
+/** Returns the counts of the holdings. Returns undefined if the book follows no share counts. */
+export function selectHoldingCounts({
+  shareCounts: counts,
+  columns,
+  heldSlots,
+  count,
+}: CountedState): HoldingCounts | undefined {
+  if (counts === null) return undefined;
+  const selectHeld = (values: Float64Array): Float64Array =>
+    Float64Array.from({ length: count }, (_, k) => values[heldSlots[k]!]!);
+  return {
+    columns: Int32Array.from({ length: count }, (_, k) => columns[heldSlots[k]!]!),
+    adopted: selectHeld(counts.adopted),
+    latest: selectHeld(counts.latest),
+  };
+}
 
 /** Weights to which a book is rebalanced at the close of a session. */
 export interface Targets {
@@ -345,4 +765,100 @@ export function moveOrder(order: UnfilledOrder, by: number): UnfilledOrder {
 export interface Gap {
   readonly session: number;
   readonly column: number;
+}
+
+/** Returns the gaps of several books from a session on, without duplicates. */
+export function listGaps(books: readonly Book[], from: number): Gap[] {
+  const gapByKey = new Map<string, Gap>();
+  for (const { gaps } of books) {
+    for (const gap of gaps) if (gap.session >= from) gapByKey.set(`${gap.session} ${gap.column}`, gap);
+  }
+  return [...gapByKey.values()].toSorted((a, b) => a.session - b.session || a.column - b.column);
+}
+
+/** Stored book with its first session and columns. */
+export interface StoredBook extends LevelsOnlyEnd {
+  readonly first: number;
+  readonly columns: Int32Array;
+}
+
+export function toStoredBook(book: Book): StoredBook {
+  return { ...shortenBookEnd(book), first: book.from, columns: book.columns };
+}
+
+/** Extends a stored book by the new sessions. */
+export function extendStoredBook(before: StoredBook, book: Book): StoredBook {
+  const shift = book.from - before.first;
+  const { orders, ...end } = toStoredBook(book);
+  return { ...end, first: before.first, orders: orders.map((order) => moveOrder(order, shift)) };
+}
+
+/** Returns the state from which a stored book resumes at a session. Orders become relative to that session. */
+export function createBookResume({ end, first, columns, orders }: StoredBook, from: number): BookResume {
+  const shift = from - first;
+  return { end, first, columns, orders: orders.map((order) => moveOrder(order, -shift)) };
+}
+
+/** Returns the end state of a book that is simulated only for its levels. */
+export function shortenBookEnd(book: Book): LevelsOnlyEnd {
+  return {
+    end: requireBookEnd(book),
+    orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })),
+  };
+}
+
+/** Returns the end state of a book with separate holdings; throws for a book that follows another. */
+export function requireBookEnd({ end }: Pick<Book, 'end'>): BookEnd {
+  if ('held' in end) return end;
+  throw new Error('a book that follows another has no separate holdings');
+}
+
+/** Memory for the weights of sparse books, which only one book uses at a time. */
+export interface SparseWeightMemory {
+  /** Returns zeroed memory. If another book uses the shared memory, allocates new memory. */
+  take(cells: number): Float64Array;
+  /**
+   * Releases the memory of a book that is no longer read.
+   * @param followedFrom first session of the portfolio that followed the book
+   */
+  giveBack(book: Book, followedFrom: number): void;
+  /** Releases the memory of an unfinished book. */
+  drop(): void;
+  /** Returns the number of bytes of the shared memory. */
+  bytes(): number;
+}
+
+/**
+ * Creates memory that sparse books reuse. A book writes few rows; clearing only these is faster than zeroing all rows
+ * and leaves no garbage.
+ */
+export function createSparseMemory(): SparseWeightMemory {
+  let buffer = new Float64Array(0);
+  let usedPart: Float64Array | undefined;
+  return {
+    take(cells) {
+      if (usedPart !== undefined) return new Float64Array(cells);
+      if (buffer.length < cells) buffer = new Float64Array(cells);
+      usedPart = buffer.subarray(0, cells);
+      return usedPart;
+    },
+    giveBack(book, followedFrom) {
+      if (book.weights !== usedPart) return;
+      clearRows(book, followedFrom - book.from);
+      usedPart = undefined;
+    },
+    drop() {
+      if (usedPart !== undefined) buffer = new Float64Array(0);
+      usedPart = undefined;
+    },
+    bytes: () => buffer.byteLength,
+  };
+}
+
+/** Clears the rows that a sparse book writes: starts of holding periods, first followed session, and last session. */
+function clearRows({ weights, begins, columns, length }: Book, followedAt: number): void {
+  const width = columns.length;
+  for (let position = 0; position < length; position++)
+    if (begins[position] === 1 || position === followedAt || position === length - 1)
+      weights.fill(0, position * width, (position + 1) * width);
 }

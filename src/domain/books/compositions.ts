@@ -1,17 +1,179 @@
-import type { EventCause } from '../schedule/rebalance-causes.js';
-import type { Day } from '../time/days.js';
-import type { IndexDocument } from '../documents/index-document.js';
-import type { DatedTreatment } from '../documents/treatment.js';
-import type { Finding } from '../refusals/findings.js';
+import type { GramHistory } from '#kernels/moments/rolling-gram.js';
+import type { ActiveState } from '#kernels/optimisation/program/active-state.js';
+import { addRebalanceDate, type Finding, type FindingCode } from '../base/findings.js';
+import { findLastAtMost } from '../base/numbers.js';
+import { type ErrorCode, Refusal } from '../base/refusals.js';
+import { type Day, formatDay } from '../base/time.js';
+import type { IndexWeights } from '../datapoints/evaluation.js';
+import { findTextInForce, isInAnyText } from '../definition/amendments.js';
+import { computeRuleHeadroom, findBreachRule, type LimitRuleName, TOLERANCE } from '../definition/compliance.js';
+import type { IndexDocument } from '../definition/index-document.js';
+import type { EventCause } from '../definition/index-schedule.js';
+import type { OverlaySpec } from '../definition/overlays.js';
+import type { DatedTreatment } from '../definition/treatment.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { StoredModel } from '../risk/stored-model.js';
-import type { Decider, DecisionMemory } from './decider.js';
-import type { OverlaySpec } from '../overlays/catalogue.js';
-import type { Book } from './book.js';
-import type { ConstituentSwap } from './constituent-swap.js';
-import type { DueRebalance, DueText, PhaseClose } from './due-rebalances.js';
-import type { OutsideMergers } from './merger-key.js';
-import type { SecurityCounts } from './security-counts.js';
+import type { StoredModel } from '../risk/stored-models.js';
+import type { Book, OutsideMergers, SecurityCounts } from './book.js';
+import type { DueRebalance, DueText, PhaseClose } from './rebalance-dates.js';
+
+/** Composition that an index holds until a rebalance replaces it. */
+export interface OutgoingComposition {
+  /** Effective session of the composition. */
+  readonly session: number;
+  /** Columns, ascending, with the weights at the effective close. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  /** Effective session of the rebalance. */
+  readonly effective: number;
+}
+
+/** Decides the composition of an index on a session, from data up to that session. */
+export interface Decider {
+  /**
+   * @param session decision session.
+   * @param incumbents columns of the latest composition effective before the session; null before the first.
+   * @param outgoing composition that the decision replaces; null before the first.
+   * @param among columns to decide on instead of the universe, ascending.
+   */
+  decide(
+    session: number,
+    incumbents: Int32Array | null,
+    outgoing?: OutgoingComposition | null,
+    among?: Int32Array | null,
+  ): Decision;
+  /**
+   * Returns the state on which later decisions depend, in addition to market and earlier compositions. Null or absent
+   * if there is none.
+   */
+  memory?(): DecisionMemory | null;
+  /** Candidates to replace constituents between reviews; absent if the decider has no rules. */
+  readonly pool?: ReviewPool;
+}
+
+/** Securities to rank, with the constituents at the time of the ranking. */
+export interface RankedSecurities {
+  readonly columns: Int32Array;
+  readonly constituents: Int32Array;
+}
+
+/** Securities that may enter an index between reviews, according to its rules. */
+export interface ReviewPool {
+  /**
+   * Returns the securities that a review did not select, best ranked first. Returns an empty list if no rule ranks
+   * securities.
+   */
+  ranking(session: number, incumbents: Int32Array | null): Int32Array;
+  /** Returns true if the candidate passes all rules that do not rank. The remaining constituents count as selected. */
+  passes(session: number, staying: Int32Array, candidate: number): boolean;
+  /** Returns the values to which weights are proportional; NaN for a security without a value. */
+  values(session: number, columns: Int32Array): Float64Array;
+  /** Returns the fixed numbers of shares of securities. Returns undefined if the weighting has none. */
+  fixedShares(session: number, columns: Int32Array): Float64Array | undefined;
+  /**
+   * Returns the securities that have a value of a datapoint, largest value first. The datapoint may depend on the
+   * constituents.
+   */
+  ranked(session: number, field: string, securities: RankedSecurities): Int32Array;
+}
+
+/**
+ * State of optimised decisions. Later decisions start from it, so that they are bit-identical to those of a full run.
+ */
+export interface DecisionMemory {
+  /** Weights of the latest optimisation, with its session. */
+  readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
+  /** Active set of the latest optimisation, with its securities. */
+  readonly active: { readonly columns: Int32Array; readonly state: ActiveState } | null;
+  /** Windows of the covariance estimates so far. */
+  readonly moments: GramHistory | null;
+}
+
+export type Decision = DecidedComposition | FailedDecision;
+
+export interface DecidedComposition {
+  readonly kind: 'decided';
+  /** Market columns, ascending. */
+  readonly columns: Int32Array;
+  /** Applied weights, one per column, negative for a short position; 1 less the sum is cash. */
+  readonly weights: Float64Array;
+  /** Weights without caps, one per column, with the sum of the applied weights. */
+  readonly uncapped: Float64Array;
+  /** Effective maximum weight; null without a cap. */
+  readonly cap: number | null;
+  /** Columns whose weight equals the cap, ascending. */
+  readonly capped: Int32Array;
+  readonly redistributed: number;
+  /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
+  readonly basket?: number;
+  /** Fixed numbers of shares that give the weights, [n]; absent if weights are decided. */
+  readonly fixedShares?: Float64Array;
+  /** Market value of the whole composition; a market value divided by it is a weight. */
+  readonly worth?: number;
+  readonly ranking?: Int32Array;
+  /**
+   * Tracking error to the parent of a derived index, as forecast by the risk model, annualised. Absent without a risk
+   * model.
+   */
+  readonly trackingError?: number;
+  readonly findings: readonly Finding[];
+}
+
+/** Number of securities after a step of a selection. */
+export interface StepCount {
+  /** Number of the step; 0 for the universe. */
+  readonly position: number;
+  readonly ruleId: string | null;
+  readonly ruleType: string | null;
+  readonly remaining: number;
+}
+
+/** Decision without a composition: no security is selected, or the weights cannot be computed. */
+export interface FailedDecision {
+  readonly kind: 'empty' | 'refused';
+  readonly code: ErrorCode | FindingCode;
+  readonly finding: Finding;
+  /** Universe and applied rules, with the securities that remain; absent if the decider has no rules. */
+  readonly waterfall?: readonly StepCount[];
+  /**
+   * Returns the detailed refusal; called only if no earlier composition exists. Absent if the finding has all details.
+   */
+  readonly explain?: () => Refusal;
+}
+
+/** Rules by which securities enter an index between reviews. */
+export const SWAP_RULES = {
+  next_ranked: 'the best-ranked security that the last review did not select replaced a constituent that left',
+  reserve: 'the first security of `events.reserve` with a price replaced a constituent that left',
+  fast_exit: '`events.fast_exit` removed a constituent that was ranked too low',
+  fast_entry: '`events.fast_entry` added a new security that was ranked high enough',
+} as const;
+export type SwapRule = keyof typeof SWAP_RULES;
+
+/** Swap between reviews: a security that entered, and the constituent that it replaced. */
+export interface ConstituentSwap {
+  readonly rule: SwapRule;
+  /** Column that entered. */
+  readonly entered: number;
+  /** Column that left. */
+  readonly left: number;
+  /** Session whose data decided the change. */
+  readonly decision: number;
+  /** Session whose data ranked the security that entered. Null if it came from the reserve list. */
+  readonly ranked: number | null;
+  /** Rank of the security that entered; 1 is the best. */
+  readonly rank: number;
+  /**
+   * Rank of the replaced constituent in the ranking that selected its replacement. Null if the constituent left through
+   * a corporate action or has no value.
+   */
+  readonly leftRank: number | null;
+}
+
+/** Security that replaces a constituent, with its rank. */
+export interface Candidate {
+  readonly column: number;
+  readonly rank: number;
+}
 
 /** Constituents of an index from one rebalance to the next. */
 export interface Composition {
@@ -265,4 +427,92 @@ export function findCompositionInForce<C extends Pick<Composition, 'session'>>(
 ): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];
   return undefined;
+}
+
+/** Returns the rule whose breaches trigger rebalances of an index on a day. */
+export function findRuleText(composer: Composer, indexId: string, day: Day): LimitRuleName | null {
+  const { calendar } = composer.market(indexId);
+  const { document } = findTextInForce(composer.document(indexId), calendar, day);
+  return findBreachRule(document.pipeline?.treatment);
+}
+
+/** Returns true if breaches trigger rebalances in any version of an index definition. */
+export function isWatched(document: IndexDocument): boolean {
+  return isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null);
+}
+
+/**
+ * Returns a warning if decided weights violate the rule whose breaches trigger rebalances. Such a rebalance does not
+ * end the breach.
+ */
+export function warnOfExceededLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
+  const { columns, weights, date, session } = composition;
+  const rule = findRuleText(composer, indexId, composer.market(indexId).sessions[session]! + 1);
+  if (rule === null) return [];
+  const { market, identifiers } = composer.market(indexId);
+  const names = Array.from(columns, (column) => identifiers[column]!);
+  const headroom = computeRuleHeadroom({ rule, market, names }, date, weights);
+  if (headroom >= -TOLERANCE) return [];
+  const beyond = Number((-headroom * 100).toPrecision(6));
+  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points, so the rebalance does not end the breach.`;
+  const path = 'pipeline.treatment.on_breach';
+  return addRebalanceDate([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
+}
+
+/**
+ * Returns a function that reads the weights of any index, by its id, for a decision of the index `indexId` on a
+ * session. The weights are those of the latest composition that was decided on or before the session. Null before the
+ * first composition.
+ */
+export function createIndexWeights(
+  composer: Composer,
+  indexId: string,
+): (requestedId: string, session: number) => IndexWeights | null {
+  return (requestedId, session) => {
+    const day = composer.market(indexId).sessions[session]!;
+    const latestSession = findLastAtMost(composer.market(requestedId).sessions, day);
+    return composer.decidedOn(requestedId, latestSession) ?? null;
+  };
+}
+
+/**
+ * Returns the compositions of an index up to the last day of its composer. Returns undefined if its universe has no
+ * price yet.
+ */
+export function composeAsKnown(composer: Composer, indexId: string): Compositions | undefined {
+  try {
+    return composer.compositions(indexId);
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'NO_DATA_IN_RANGE') return undefined;
+    throw failure;
+  }
+}
+
+/**
+ * Returns the refusal for a day before the first rebalance of an index.
+ * @param title subject of the sentence, for example `The index X`.
+ */
+export function refuseBeforeFirstRebalance(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {
+  const day = formatDay(asOf);
+  const why =
+    base_date > day
+      ? `its base date is ${base_date}`
+      : `from its base date ${base_date} to that day the data contains no price for its universe`;
+  return new Refusal('NO_DATA_AT_DATE', `${title} has no rebalance on or before ${day}: ${why}.`, { as_of: day });
+}
+
+/** Weight change that rounding alone may cause. Sums of uncapped weights differ by about 1e-15. */
+const ROUNDING = 1e-12;
+
+/**
+ * Returns the sum of the weight reductions from raw to applied weights, as fractions, [n] each. Returns 0 if the sum is
+ * only rounding.
+ */
+export function sumMovedWeight(raw: Float64Array, applied: Float64Array): number {
+  let movedWeight = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const reduction = raw[i]! - applied[i]!;
+    if (reduction > 0) movedWeight += reduction;
+  }
+  return movedWeight > ROUNDING ? movedWeight : 0;
 }

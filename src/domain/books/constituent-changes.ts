@@ -1,11 +1,10 @@
-import type { Day } from '../time/days.js';
-import { createExchangeRates } from '../market/exchange-rates.js';
+import type { Day } from '../base/time.js';
+import { createExchangeRates } from '../market/rates.js';
 import type { CorporateAction } from '../market/market-data.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
-import { readCarriedClose } from '../index-mathematics/growth.js';
-import { listEvents, convertPrice, type EventTerms, type Exit } from './book-events.js';
-import type { Composition, Compositions } from './compositions.js';
-import type { SwapRule } from './constituent-swap.js';
+import { readCarriedClose } from '../market/growth.js';
+import { convertPrice, type EventTerms, type Exit, listEvents } from './events.js';
+import type { Composition, Compositions, SwapRule } from './compositions.js';
 import { createIndexTerms } from './index-run.js';
 
 /** Ways in which a security enters or leaves an index, with descriptions. */

@@ -1,16 +1,31 @@
-import { createBookRounding } from './book-rounding.js';
-import type { TreatmentSpec } from '../documents/index-document.js';
-import type { WeightingSpec } from '../documents/weighting-spec.js';
-import { readShareTerms } from '../documents/share-terms.js';
-import { toChangingTerms, createGrowthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
-import type { ReturnVariant } from '../market/market-data.js';
-import { findLastAtMost } from '../numbers/search.js';
-import type { Book, Targets } from './book.js';
-import { alignBook } from './book-on-sessions.js';
-import type { Composition, Compositions } from './compositions.js';
+import { findLastAtMost } from '../base/numbers.js';
+import type { Day } from '../base/time.js';
+import { type IndexDocument, readShareTerms, type TreatmentSpec } from '../definition/index-document.js';
+import type { WeightingSpec } from '../definition/weighting.js';
+import { createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/growth-terms.js';
+import { cutMarket, readCarriedClose } from '../market/growth.js';
+import { ACTION_KINDS, type MarketData, readReference, type ReturnVariant } from '../market/market-data.js';
+import { createExchangeRates } from '../market/rates.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { alignBook } from './aligned-books.js';
+import {
+  type Book,
+  createBookResume,
+  createShareReader,
+  extendStoredBook,
+  type OutsideMergers,
+  requireBookEnd,
+  type SecurityCounts,
+  type StoredBook,
+  type Targets,
+  toShareTime,
+  toStoredBook,
+} from './book.js';
+import { type Composer, type Composition, type Compositions, restoreDecided } from './compositions.js';
 import { createOverlayBook } from './overlay-book.js';
-import { createShareChangeTerms } from './share-changes.js';
-import { simulateBook } from './simulate-book.js';
+import type { DueRebalance } from './rebalance-dates.js';
+import { createBookRounding, createShareChangeTerms, readCounts } from './state.js';
+import { simulateBook } from './step.js';
 import type { CalendarCoverage } from './window.js';
 
 /** Index simulated from its first composition to the end of the run. */
@@ -226,3 +241,351 @@ export function findRequestedShares(book: Book, session: number): Omit<Targets, 
 function isPast(position: number | null, current: number): boolean {
   return position !== null && position <= current;
 }
+
+/** Composition expressed in numbers of shares. */
+export interface IndexShares {
+  /** Reference date: selection and weighting use data up to this day. */
+  readonly reference: Day;
+  /** Day whose closes converted target weights into index shares. */
+  readonly priced: Day;
+  readonly targets: Pick<Composition, 'columns' | 'weights'>;
+  /** Index shares at the effective close, [n]; null if the index has no shares. */
+  readonly shares: Float64Array | null;
+  /** Ratio of index shares to float-adjusted shares; 0 without a share count, [n]. */
+  readonly factors: Float64Array | null;
+}
+
+export type IndexSharesReader = (composition: Composition) => IndexShares;
+
+/**
+ * Returns a function that computes the index shares of compositions. Index shares are the market value of a constituent
+ * over its price, at the effective close.
+ */
+export function createIndexShares(book: Book, index: Pick<Compositions, 'treatment' | 'document'>): IndexSharesReader {
+  const sharesByComposition = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
+  sharesCache.set(book, sharesByComposition);
+  const readShares = countShares(book, createIndexTerms(index));
+  return (composition) => {
+    const shares = sharesByComposition.get(composition) ?? readShares(composition);
+    sharesByComposition.set(composition, shares);
+    return shares;
+  };
+}
+
+/** Index shares by composition of a book. They are cached, because the record and the result both use them. */
+const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
+
+function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
+  const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
+  const level = reinvested?.levels.price ?? value;
+  const readHeld = book.shares && createShareReader(book.shares, book.columns.length);
+  return (composition) => {
+    const { session, columns } = composition;
+    const position = session - from;
+    const decisionDates = readDecisionDates(sm, composition);
+    if (overlay !== undefined || position < 0 || position >= book.length)
+      return { ...decisionDates, shares: null, factors: null };
+    const rates = createExchangeRates(sm, growth.currency);
+    const held = readHeld?.(toShareTime(position, 'after'));
+    const computeShares = (weight: number, k: number): number =>
+      (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
+      (readCarriedClose(sm, growth, session, columns[k]!) * rates.rateAt(session, columns[k]!));
+    const shares = composition.weights.map(
+      (weight, k) => held?.[findLastAtMost(book.columns, columns[k]!)] || computeShares(weight, k),
+    );
+    const readFloatShares = createFloatShareReader(sm, session);
+    const factors = shares.map((shareCount, k) => {
+      const count = readFloatShares(columns[k]!);
+      return count > 0 ? shareCount / count : 0;
+    });
+    return { ...decisionDates, shares, factors };
+  };
+}
+
+/**
+ * Returns a function that returns compositions without index shares. It is used for a strategy that optimises or trades
+ * its weights.
+ */
+export function omitIndexShares(sm: SessionMarket): IndexSharesReader {
+  return (composition) => ({ ...readDecisionDates(sm, composition), shares: null, factors: null });
+}
+
+function readDecisionDates(
+  { sessions }: SessionMarket,
+  composition: Composition,
+): Pick<IndexShares, 'reference' | 'priced' | 'targets'> {
+  const { decision, pricing = decision } = composition;
+  return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: restoreDecided(composition) };
+}
+
+/** Maximum age in sessions of a share count. */
+const COUNT_SESSIONS_MAX = 5;
+
+/**
+ * Returns a function that computes shares outstanding times free float. Free float is 1 by default. The result is NaN
+ * without a share count.
+ */
+function createFloatShareReader(sm: SessionMarket, session: number): (column: number) => number {
+  const { fields, reference } = sm.market;
+  const findLatest = (panel: Float64Array | undefined, column: number): number => {
+    if (panel === undefined) return Number.NaN;
+    for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
+      const value = sm.valueAt(panel, s, column);
+      if (value !== value) continue;
+      const stated = sm.rows.dayOf(panel, s, column);
+      return panel === outstanding ? value * growCount(sm.identifiers[column]!, stated) : value;
+    }
+    return Number.NaN;
+  };
+  const growCount = createCountGrowth(sm.market, sm.sessions[session]!);
+  const outstanding = fields.get('SHARES_OUTSTANDING');
+  const float = fields.get('FREE_FLOAT');
+  const isStated = reference.columns.includes('FREE_FLOAT');
+  return (column) => {
+    const latestFloat = findLatest(float, column);
+    const statedFloat = isStated
+      ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
+      : null;
+    return (
+      findLatest(outstanding, column) *
+      (latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1)
+    );
+  };
+}
+
+/**
+ * Returns a function that computes the factor of splits and rights issues on the share count of a security from the day
+ * of a count to a later day.
+ */
+function createCountGrowth(
+  { actions, adjustment }: MarketData,
+  until: Day,
+): (identifier: string, stated: Day) => number {
+  const factors = new Map<string, { readonly day: Day; readonly factor: number }[]>();
+  for (const { type, identifier, exDay, status, value, subscriptionPrice } of actions) {
+    const isSplit = ACTION_KINDS[type] === 'ratio' && adjustment === 'none';
+    const isIssue = type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && adjustment !== 'total';
+    if (status === 'cancelled' || exDay > until || !(isSplit || isIssue)) continue;
+    const own = factors.get(identifier) ?? [];
+    own.push({ day: exDay, factor: isSplit ? value : 1 + value });
+    factors.set(identifier, own);
+  }
+  return (identifier, stated) =>
+    (factors.get(identifier) ?? []).reduce((growth, { day, factor }) => (day > stated ? growth * factor : growth), 1);
+}
+
+/**
+ * Returns a function that reads shares outstanding and free float of a security as known on a day. An unknown share
+ * count is NaN, an unknown free float is 1.
+ */
+export function readSharesOutstanding(
+  market: MarketData,
+  day: Day,
+): (identifier: string) => { readonly shares: number; readonly float: number } {
+  const { fields, reference, dates, identifiers } = market;
+  const last = findLastAtMost(dates, day);
+  const columnByIdentifier = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const findLatest = (panel: Float64Array | undefined, column: number): number => {
+    if (panel === undefined) return Number.NaN;
+    for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
+      const value = panel[row * identifiers.length + column]!;
+      if (value !== value) continue;
+      return panel === outstanding ? value * growCount(identifiers[column]!, dates[row]!) : value;
+    }
+    return Number.NaN;
+  };
+  const growCount = createCountGrowth(market, day);
+  const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
+  const isStated = reference.columns.includes('FREE_FLOAT');
+  return (identifier) => {
+    const column = columnByIdentifier.get(identifier);
+    const shares = column === undefined ? Number.NaN : findLatest(outstanding, column);
+    if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
+    const latestFloat = findLatest(float, column);
+    const statedFloat = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
+    return {
+      shares,
+      float: latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1,
+    };
+  };
+}
+
+export interface PendingSharesInput {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+  readonly outside?: OutsideMergers | undefined;
+  /** Session whose closes convert target weights into index shares, and effective session of the shares. */
+  readonly pricing: number;
+  readonly session: number;
+}
+
+/** Pending index shares at their effective close. */
+export interface PendingShares {
+  /** Market columns, ascending. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+  /** Ratio of market value at the effective close to market value at the pricing close. */
+  readonly growth: number;
+  /** Fixed numbers of shares, [n]; absent if weights are converted. */
+  readonly fixedShares?: Float64Array;
+  /** Share counts that give the shares, if the index follows share counts. */
+  readonly counts?: SecurityCounts;
+}
+
+/**
+ * Converts target weights into index shares at the closes of the pricing session. Corporate actions up to the effective
+ * close adjust the shares like index holdings. If a security leaves, the others take over its weight. A security without
+ * a price up to the pricing session has its weight at the effective close.
+ * @cost O((session - pricing) N)
+ */
+export function computePendingShares(input: PendingSharesInput, targets: Omit<Targets, 'session'>): PendingShares {
+  const { sm, pricing } = input;
+  const row = readPanelRow(sm, pricing);
+  const isNew = (column: number): boolean => sm.lastBar[row + column]! < 0;
+  return targets.columns.some(isNew) ? addNewSecurities(input, targets, isNew) : convertWeights(input, targets);
+}
+
+/** Converts the weights of the securities with a price, and adds the others at the effective close. */
+function addNewSecurities(
+  input: PendingSharesInput,
+  { columns, weights, counts }: Omit<Targets, 'session'>,
+  isNew: (column: number) => boolean,
+): PendingShares {
+  const { sm, document, treatment, session } = input;
+  const added = columns.filter(isNew);
+  const isPriced = (_: number, k: number): boolean => !isNew(columns[k]!);
+  const pricedSum = weights.reduce((sum, weight, k) => (isPriced(weight, k) ? sum + weight : sum), 0);
+  const addedSum = weights.reduce((sum, weight, k) => (isPriced(weight, k) ? sum : sum + weight), 0);
+  const priced = columns.filter(isPriced);
+  const pending: PendingShares =
+    priced.length === 0
+      ? { columns: priced, weights: new Float64Array(0), growth: 1 }
+      : convertWeights(input, {
+          columns: priced,
+          weights: weights.filter(isPriced).map((weight) => weight / pricedSum),
+          ...(counts && {
+            counts: { adopted: counts.adopted.filter(isPriced), latest: counts.latest.filter(isPriced) },
+          }),
+        });
+  const terms = counts && createShareChangeTerms({ sm, document, treatment });
+  const addedCounts = terms && readCounts(terms, session, added);
+  const merged = [
+    ...Array.from(pending.columns, (column, k) => ({
+      column,
+      weight: pending.weights[k]! * (1 - addedSum),
+      adopted: pending.counts?.adopted[k] ?? Number.NaN,
+      latest: pending.counts?.latest[k] ?? Number.NaN,
+    })),
+    ...Array.from(added, (column, k) => ({
+      column,
+      weight: weights[columns.indexOf(column)]!,
+      adopted: addedCounts?.adopted[k] ?? Number.NaN,
+      latest: addedCounts?.latest[k] ?? Number.NaN,
+    })),
+  ].toSorted((a, b) => a.column - b.column);
+  return {
+    columns: Int32Array.from(merged, ({ column }) => column),
+    weights: Float64Array.from(merged, ({ weight }) => weight),
+    growth: pending.growth,
+    ...(counts && {
+      counts: {
+        adopted: Float64Array.from(merged, ({ adopted }) => adopted),
+        latest: Float64Array.from(merged, ({ latest }) => latest),
+      },
+    }),
+  };
+}
+
+function convertWeights(
+  { sm, document, treatment, outside, pricing, session }: PendingSharesInput,
+  targets: Omit<Targets, 'session'>,
+): PendingShares {
+  // Every return variant has the same composition. Only dividends that the paying constituent reinvests change shares.
+  const growth = createIndexTerms(
+    { treatment, document },
+    treatment.reinvestment === 'constituent' ? 'total' : 'price',
+  );
+  const cutSessionMarket = cutMarket(sm, growth, { from: pricing, to: session });
+  const book = simulateBook({
+    title: `The pending composition of ${document.id}`,
+    sm: cutSessionMarket,
+    shareChanges: createShareChangeTerms({ sm: cutSessionMarket, document, treatment }),
+    // Missing price bars do not stop this computation. The index that uses the shares either waits for a price bar or
+    // fails.
+    treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
+    growth,
+    outside,
+    from: pricing,
+    to: session,
+    targets: [{ ...targets, session: pricing }],
+    initialValue: 1,
+    costRate: 0,
+    fills: 'all',
+    isBrief: true,
+  });
+  const { held, weights, units, value, divisor, counts, levels } = requireBookEnd(book);
+  return {
+    columns: held,
+    weights,
+    growth: (value * divisor) / book.divisor[0]!,
+    ...(targets.fixedShares === undefined || levels === null ? {} : { fixedShares: units }),
+    ...(counts === undefined ? {} : { counts }),
+  };
+}
+
+/** Index whose rebalances depend on its book between scheduled decisions. */
+export interface WatchInput {
+  readonly indexId: string;
+  /** Scheduled rebalances, ascending, the first on session `first`. */
+  readonly due: readonly DueRebalance[];
+  readonly first: number;
+  readonly last: number;
+  readonly tick?: ((fraction: number) => void) | undefined;
+}
+
+/** Range of sessions over which a book is simulated. */
+interface BookSpan extends Pick<WatchInput, 'indexId' | 'first'> {
+  /** State of the book at the close of session `at`; null before the first session. */
+  readonly stored: StoredBook | null;
+  readonly at: number;
+  readonly to: number;
+  readonly known: readonly Composition[];
+  /** True to use the weights without caps. */
+  readonly isUncapped?: boolean;
+}
+
+/**
+ * Simulates an index book from one close to a later one, with the compositions known so far.
+ * @cost O((to - at) H)
+ */
+export function simulateBookUntil(
+  composer: Composer,
+  { indexId, first, stored, at, to, known, isUncapped = false }: BookSpan,
+): Book {
+  const document = composer.document(indexId);
+  const treatment = composer.treatment(indexId);
+  const sm = composer.market(indexId);
+  return simulateBook({
+    title: `The index ${indexId}`,
+    sm,
+    treatment,
+    outside: composer.outsideMergers(indexId),
+    shareChanges: createShareChangeTerms({ sm, document, treatment }),
+    growth: createIndexTerms({ treatment, document }),
+    from: stored === null ? first : at,
+    to,
+    targets: known
+      .filter(({ session }) => (stored === null || session > at) && session <= to)
+      .map((composition) => createIndexTargets(composition, isUncapped)),
+    initialValue: document.base_value,
+    ...createBookRounding(document, sm),
+    costRate: 0,
+    fills: 'all',
+    ...(stored === null ? {} : { resume: createBookResume(stored, at) }),
+  });
+}
+
+/** Returns the stored state after the sessions simulated last. */
+export const updateStoredBook = (before: StoredBook | null, book: Book): StoredBook =>
+  before === null ? toStoredBook(book) : extendStoredBook(before, book);

@@ -1,39 +1,526 @@
-import type { IndexDocument } from '../documents/index-document.js';
-import { listTexts, type IndexText } from '../documents/amended-texts.js';
-import { changesMembers, EventsSpec } from '../documents/events-spec.js';
-import { addRebalanceDate, type Finding } from '../refusals/findings.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import type { Book, BookEvent } from './book.js';
+import { addRebalanceDate, type Finding } from '../base/findings.js';
+import { type IndexText, listTexts } from '../definition/amendments.js';
+import { changesMembers, EventsSpec } from '../definition/events.js';
+import { hasIndependentWeights, type IndexDocument } from '../definition/index-document.js';
+import type { EventCause } from '../definition/index-schedule.js';
+import { countStaleSessions } from '../definition/treatment.js';
+import { hasLeftMarket, readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { type Book, type BookEnd, type BookEvent, requireBookEnd, type StoredBook } from './book.js';
 import {
-  findCompositionInForce,
-  isReview,
+  type Candidate,
   type Composer,
   type Composition,
   type Compositions,
+  type ConstituentSwap,
+  findCompositionInForce,
+  isReview,
+  type RankedSecurities,
+  type ReviewPool,
 } from './compositions.js';
-import { decideRebalanceOn } from './decide-index.js';
-import { findDecider, findFollowedSession } from './decided-by.js';
-import { listDueAfter, type DueRebalance } from './due-rebalances.js';
-import { applyFastEntry, applyFastExit } from './fast-changes.js';
-import {
-  findWeighing,
-  isInPhase,
-  simulateWatchedBook,
-  readClosingHoldings,
-  weighEntrants,
-  isCapped,
-  computeMarketValueUnit,
-  type MemberChange,
-  type WatchedBooks,
-  type MemberWatch,
-} from './member-watch.js';
-import {
-  listReplacementCandidates,
-  composeEntering,
-  chooseReplacements,
-  type EnteringSecurity,
-} from './replacements.js';
-import { updateStoredBook, type WatchInput } from './watched-book.js';
+import { simulateBookUntil, updateStoredBook, type WatchInput } from './index-run.js';
+import { type DueRebalance, findDecider, findFollowedSession, listDueAfter } from './rebalance-dates.js';
+import { decideRebalanceOn, findSelection } from './rebalance.js';
+import { createShareChangeTerms, readCounts } from './state.js';
+
+/** Maximum age in sessions of the price of a security that enters. */
+const ENTRY_SESSIONS = 5;
+
+/** Security that enters between reviews. */
+interface EnteringSecurity {
+  readonly column: number;
+  /** Weight of the replaced constituent, relative to the holdings before the entry. 0 if no constituent is replaced. */
+  readonly replaced: number;
+}
+
+export interface CandidateInput {
+  readonly composer: Composer;
+  readonly indexId: string;
+  readonly pool: ReviewPool;
+  readonly session: number;
+  readonly staying: Int32Array;
+  readonly ranking: Int32Array;
+  readonly wanted: number;
+}
+
+/** Returns the securities that replace constituents that left, best first. */
+function listReplacementCandidates(input: CandidateInput, events: EventsSpec): Candidate[] {
+  const { composer, indexId, pool, session, ranking, wanted } = input;
+  const sm = composer.market(indexId);
+  const isReserve = events.replacement === 'reserve';
+  const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
+  const members = new Set(isReserve ? [] : composer.universe(indexId, session));
+  const results: Candidate[] = [];
+  const remainingColumns = [...input.staying];
+  for (const [position, column] of order.entries()) {
+    if (results.length === wanted) break;
+    if (column < 0 || remainingColumns.includes(column)) continue;
+    const isThere = isReserve
+      ? sm.isPriceable(session, column, ENTRY_SESSIONS)
+      : members.has(column) && pool.passes(session, Int32Array.from(remainingColumns), column);
+    if (!isThere) continue;
+    results.push({ column, rank: position + 1 });
+    remainingColumns.push(column);
+  }
+  return results;
+}
+
+interface ReplacementInput {
+  readonly rule: 'next_ranked' | 'reserve';
+  /** Composition with the ranking of its review. */
+  readonly before: Composition;
+  readonly decision: number;
+  readonly found: readonly Candidate[];
+  /** Columns of the constituents that left, in the order of replacement. */
+  readonly left: readonly number[];
+}
+
+/** Pairs each constituent that left with the candidate that replaces it. */
+function chooseReplacements({ rule, before, decision, found, left }: ReplacementInput): ConstituentSwap[] {
+  const rankingSession = rule === 'reserve' ? null : findSelection(before).decision;
+  return found.map(({ column, rank }, k) => ({
+    rule,
+    entered: column,
+    left: left[k]!, // there are never more candidates than constituents that left
+    decision,
+    ranked: rankingSession,
+    rank,
+    leftRank: null,
+  }));
+}
+
+interface EnteringSecuritiesInput {
+  readonly composer: Composer;
+  readonly indexId: string;
+  readonly pool: ReviewPool;
+  readonly session: number;
+  readonly decision: number;
+  readonly cause: EventCause;
+  /** Composition in force before the change. */
+  readonly before: Composition;
+  /**
+   * Holdings and weights at the close, without securities that left. `held` is for the index, `uncapped` for the index
+   * without caps.
+   */
+  readonly held: Pick<BookEnd, 'held' | 'weights' | 'units' | 'counts'>;
+  readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
+  /** Columns of the constituents that entering securities replace. */
+  readonly leaving: readonly number[];
+  readonly entries: readonly EnteringSecurity[];
+  readonly swaps: readonly ConstituentSwap[];
+  /**
+   * Money amount that converts a market value into a weight at the close. Null if an entering security takes the weight
+   * of the security that left.
+   */
+  readonly worth: number | null;
+}
+
+/**
+ * Returns the composition of an index after a close at which securities enter between reviews. Other constituents keep
+ * their index shares. A security enters with its market value, or with the weight of the security that it replaces.
+ */
+function composeEntering(input: EnteringSecuritiesInput): Composition {
+  const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
+  const { columns, weights, grown } = computeEnteredWeights(input, { ...held, worth, cap: before.cap });
+  const uncappedEntrants =
+    before.uncapped === before.weights
+      ? null
+      : computeEnteredWeights(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
+  const sm = composer.market(indexId);
+  const shareChangeTerms = createShareChangeTerms({
+    sm,
+    document: composer.document(indexId),
+    treatment: composer.treatment(indexId),
+  });
+  const counts = shareChangeTerms && readCounts(shareChangeTerms, session, columns);
+  if (counts && held.counts) {
+    const { columns: adoptedColumns, adopted, latest } = held.counts;
+    counts.adopted.forEach((_, k) => {
+      const position = adoptedColumns.indexOf(columns[k]!);
+      if (position >= 0) {
+        counts.adopted[k] = adopted[position]!;
+        (counts.latest as Float64Array)[k] = latest[position]!;
+      }
+    });
+  }
+  return {
+    date: sm.sessions[session]!,
+    also: [],
+    session,
+    decision,
+    announced: decision < session ? sm.sessions[decision]! : null,
+    columns,
+    weights,
+    uncapped: uncappedEntrants?.weights ?? weights,
+    cap: before.cap,
+    capped: before.capped.filter((column) => columns.includes(column)),
+    redistributed: before.redistributed,
+    cause,
+    swaps,
+    entered: grown,
+    ...(worth === null ? {} : { worth: worth * grown }),
+    ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
+    ...(worth === null ? {} : findFixedShares(input, columns)),
+    ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
+    selected: findSelection(before),
+    ...(counts === undefined ? {} : { counts }),
+  };
+}
+
+/** Returns the fixed numbers of shares of constituents: those held, and those of securities that enter. */
+function findFixedShares(
+  { before, held, pool, session }: EnteringSecuritiesInput,
+  columns: Int32Array,
+): Pick<Composition, 'fixedShares'> {
+  const shares = before.fixedShares === undefined ? undefined : pool.fixedShares(session, columns);
+  if (shares === undefined) return {};
+  return {
+    fixedShares: shares.map((entering, k) => {
+      const position = held.held.indexOf(columns[k]!);
+      return position < 0 ? entering : held.units[position]!;
+    }),
+  };
+}
+
+/** Returns the money amount that converts a market value into a weight of the index without caps. */
+function findUncappedWorth({
+  pool,
+  session,
+  uncapped,
+  leaving,
+  entries,
+  worth,
+}: EnteringSecuritiesInput): number | null {
+  if (worth === null || entries.length === 0) return null;
+  return computePoolValue(pool, session, { ...uncapped, without: leaving });
+}
+
+/**
+ * Returns the ratio of the constituents' market value to their weight at a close. Returns null if no constituent has a
+ * market value.
+ */
+function computePoolValue(
+  pool: ReviewPool,
+  session: number,
+  { held, weights, without }: Pick<BookEnd, 'held' | 'weights'> & { readonly without: ArrayLike<number> },
+): number | null {
+  const excludedColumns = new Set(Array.from(without));
+  const values = pool.values(
+    session,
+    held.filter((column) => !excludedColumns.has(column)),
+  );
+  const includedWeights = weights.filter((_, k) => !excludedColumns.has(held[k]!));
+  const isValued = (_: number, k: number): boolean => values[k]! > 0;
+  const weight = sumValues(includedWeights.filter(isValued));
+  return weight > 0 ? sumValues(values.filter(isValued)) / weight : null;
+}
+
+interface EnteredHoldings extends Pick<BookEnd, 'held' | 'weights'> {
+  readonly worth: number | null;
+  readonly cap: number | null;
+}
+
+function computeEnteredWeights(
+  { pool, session, leaving, entries }: EnteringSecuritiesInput,
+  { worth, cap, ...held }: EnteredHoldings,
+): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
+  const largestMultiple = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
+  const weightByColumn = new Map<number, number>();
+  held.held.forEach((column, k) => {
+    if (!leaving.includes(column)) weightByColumn.set(column, held.weights[k]!);
+  });
+  const values =
+    worth === null
+      ? null
+      : pool.values(
+          session,
+          Int32Array.from(entries, ({ column }) => column),
+        );
+  entries.forEach(({ column, replaced }, k) => {
+    const poolWeight = values === null ? Number.NaN : values[k]! / worth!;
+    weightByColumn.set(column, Math.min(poolWeight > 0 ? poolWeight : replaced, largestMultiple));
+  });
+  const all = [...weightByColumn].toSorted(([a], [b]) => a - b);
+  const weightSum = sumValues(all.map(([, weight]) => weight));
+  return {
+    columns: Int32Array.from(all, ([column]) => column),
+    weights: Float64Array.from(all, ([, weight]) => weight / weightSum),
+    grown: weightSum,
+  };
+}
+
+function sumValues(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}
+
+/** Index whose constituents may change between reviews, with the data to find such changes. */
+export interface MemberWatch extends WatchInput {
+  /** Composer with every version of the definition. */
+  readonly whole: Composer;
+  /** Composer with the version of the definition that is searched. */
+  readonly composer: Composer;
+  readonly document: IndexDocument;
+  readonly events: EventsSpec;
+  readonly sm: SessionMarket;
+  readonly pool: ReviewPool;
+  readonly known: Composition[];
+  readonly findings: Finding[];
+  readonly exits: readonly DueRebalance[];
+  /** New securities by the session on which they are ranked, as columns. */
+  readonly entries: Map<number, readonly number[]>;
+}
+
+/** State of the index book at a close, and of the book without caps. */
+export interface WatchedBooks {
+  readonly at: number;
+  readonly book: StoredBook | null;
+  readonly uncapped: StoredBook | null;
+  /**
+   * Ratio of index market value to `worth` of the latest review's composition. Null if the composition has no `worth`.
+   */
+  readonly unit: number | null;
+}
+
+/** Returns true if caps changed the weights of any composition. */
+function isCapped({ known }: MemberWatch): boolean {
+  return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
+}
+
+interface WatchPosition {
+  readonly standing: WatchedBooks;
+  readonly book: Book;
+  readonly session: number;
+}
+
+/** Returns the change of constituents at a close. Returns undefined if nothing changes. */
+type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
+
+/**
+ * Returns the ratio of index market value to `worth` of the latest review's composition. The ratio is constant between
+ * reviews.
+ */
+function computeMarketValueUnit({ known }: MemberWatch, { standing, book, session }: WatchPosition): number | null {
+  const review = known.findLast((composition) => composition.session <= session && isReview(composition));
+  if (review === undefined || review.session <= standing.at) return standing.unit;
+  return review.worth === undefined ? null : computeMarketValue(book, review.session) / review.worth;
+}
+
+function computeMarketValue({ reinvested, value, divisor, from }: Book, session: number): number {
+  return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
+}
+
+function isReviewSession({ known }: MemberWatch, session: number): boolean {
+  const composition = findCompositionInForce(known, session);
+  return (
+    composition === undefined || (composition.session === session && isReview(composition)) || isInPhase(known, session)
+  );
+}
+
+/** Returns true if later closes of an earlier rebalance are pending. Constituents change only after the last close. */
+function isInPhase(compositions: readonly Composition[], session: number): boolean {
+  return findCompositionInForce(compositions, session)?.transition !== undefined;
+}
+
+interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 'uncapped'> {
+  readonly marketValue: number;
+}
+
+/** Returns the holdings at a close with their market value. */
+function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
+  const book = simulateWatchedBook(watch, standing, session);
+  const bookEnd = requireBookEnd(book);
+  const uncappedEnd = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : bookEnd;
+  return { held: bookEnd, uncapped: uncappedEnd, marketValue: computeMarketValue(book, session) };
+}
+
+/** Returns the pool and the definition by which the latest review of an index weighted its constituents. */
+function findWeighing(
+  { whole, indexId }: Pick<MemberWatch, 'whole' | 'indexId'>,
+  latest: Composition | undefined,
+): { readonly pool: ReviewPool; readonly document: IndexDocument } {
+  const review = {
+    ...(latest?.amendment === undefined ? {} : { amendment: latest.amendment }),
+    ...(latest?.reviews === undefined ? {} : { review: latest.reviews.at(-1)! }), // a list of reviews is not empty
+  };
+  const { pool } = whole.decider(indexId, review);
+  if (pool === undefined) throw new Error(`${indexId} changes at reviews alone`);
+  return { pool, document: findDecider(whole.document(indexId), review).document };
+}
+
+function weighEntrants(
+  watch: MemberWatch,
+  watchPosition: WatchPosition,
+  { held, uncapped, marketValue: worth }: ClosingHoldings,
+): Omit<EnteringSecuritiesInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
+  const { composer, indexId, known } = watch;
+  const { session } = watchPosition;
+  const { pool, document } = findWeighing(
+    watch,
+    known.findLast((one) => one.session <= session && isReview(one)),
+  );
+  const unit = computeMarketValueUnit(watch, watchPosition);
+  const before = findCompositionInForce(known, session)!;
+  const findWorthOfPool = (): number | null => {
+    const isSelfWeighing = hasIndependentWeights(document.pipeline?.weighting);
+    return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
+  };
+  return {
+    composer,
+    indexId,
+    pool,
+    session,
+    decision: session,
+    before,
+    held,
+    uncapped,
+    worth: unit === null ? findWorthOfPool() : worth / unit,
+  };
+}
+
+export function simulateWatchedBook(
+  watch: MemberWatch,
+  watchedBooks: WatchedBooks,
+  to: number,
+  isUncapped = false,
+): Book {
+  const { whole, indexId, known, first } = watch;
+  const storedBook = isUncapped ? watchedBooks.uncapped : watchedBooks.book;
+  return simulateBookUntil(whole, { indexId, first, stored: storedBook, at: watchedBooks.at, to, known, isUncapped });
+}
+
+/** Replaces each constituent that ranks too low by the best-ranked security that is not a constituent. */
+export const applyFastExit: MemberChange = (watch, watchPosition) => {
+  const { events, exits, pool, composer, indexId, known, sm } = watch;
+  const { fast_exit: exit } = events;
+  const due = exits.find(({ session }) => session === watchPosition.session);
+  if (exit === undefined || due === undefined || isReviewSession(watch, watchPosition.session)) return undefined;
+  const { decision } = due;
+  const members = findCompositionInForce(known, decision)?.columns;
+  if (members === undefined) return undefined;
+  const universe = composer.universe(indexId, decision);
+  const staleMax = countStaleSessions(composer.treatment(indexId));
+  // A constituent that left after its review is not ranked.
+  const constituents = members.filter((column) => !hasLeftMarket(sm, decision, column, staleMax));
+  const order = pool.ranked(decision, exit.field, createRankedSecurities(constituents, universe));
+  const ends = readClosingHoldings(watch, watchPosition);
+  const isMember = (column: number): boolean => ends.held.held.includes(column);
+  const low = [...order].slice(exit.rank).filter(isMember).toReversed();
+  const stayingColumns = ends.held.held.filter((column) => !low.includes(column));
+  const isAvailable = (column: number): boolean =>
+    universe.includes(column) && sm.isPriceable(watchPosition.session, column, ENTRY_SESSIONS);
+  const best: number[] = [];
+  for (const column of order) {
+    if (best.length === low.length) break;
+    if (!isMember(column) && isAvailable(column) && pool.passes(decision, stayingColumns, column)) best.push(column);
+  }
+  // A constituent stays if its replacement ranks lower.
+  const pairs = low.map((column, k) => [column, best[k]] as const);
+  const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
+  return composeSwaps(watch, watchPosition, {
+    ends,
+    cause: 'fast_exit',
+    decision,
+    order: [...order],
+    swaps: swaps as [number, number][],
+  });
+};
+
+/** Adds new securities that rank high enough. Each replaces the constituent with the lowest rank. */
+const applyFastEntry: MemberChange = (watch, watchPosition) => {
+  const { events, entries, pool, composer, indexId } = watch;
+  const { fast_entry: entry } = events;
+  const newSecurities = entries.get(watchPosition.session);
+  if (entry === undefined || newSecurities === undefined) return undefined;
+  if (isReviewSession(watch, watchPosition.session)) {
+    const isPhase = findCompositionInForce(watch.known, watchPosition.session)?.phase !== undefined;
+    if (isPhase)
+      entries.set(watchPosition.session + 1, [...newSecurities, ...(entries.get(watchPosition.session + 1) ?? [])]);
+    return undefined;
+  }
+  const ends = readClosingHoldings(watch, watchPosition);
+  const { held } = ends.held;
+  const universe = composer.universe(indexId, watchPosition.session);
+  const order = [...pool.ranked(watchPosition.session, entry.field, createRankedSecurities(held, universe))];
+  const qualifyingColumns = newSecurities.filter(
+    (column) => order.slice(0, entry.rank).includes(column) && !held.includes(column),
+  );
+  const best = qualifyingColumns
+    .filter((column) => universe.includes(column) && pool.passes(watchPosition.session, held, column))
+    .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  const columnsFromWorst = [...held].toSorted((a, b) => findRank(order, b) - findRank(order, a));
+  const swaps = best.flatMap((column, k): [number, number][] =>
+    columnsFromWorst[k] === undefined || findRank(order, columnsFromWorst[k]) < findRank(order, column)
+      ? []
+      : [[columnsFromWorst[k], column]],
+  );
+  return composeSwaps(watch, watchPosition, {
+    ends,
+    cause: 'fast_entry',
+    decision: watchPosition.session,
+    order,
+    swaps,
+  });
+};
+
+const createRankedSecurities = (constituents: Int32Array, universe: Int32Array): RankedSecurities => ({
+  columns: Int32Array.from(new Set([...constituents, ...universe])).toSorted(),
+  constituents,
+});
+
+/** Returns the rank of a security. Returns Infinity if it has no value. */
+function findRank(order: readonly number[], column: number): number {
+  const position = order.indexOf(column);
+  return position < 0 ? Infinity : position + 1;
+}
+
+interface FastChangesInput {
+  readonly ends: ClosingHoldings;
+  readonly cause: 'fast_exit' | 'fast_entry';
+  readonly decision: number;
+  /** Columns in rank order. */
+  readonly order: readonly number[];
+  /** Pairs of the leaving and the entering column. */
+  readonly swaps: readonly (readonly [number, number])[];
+}
+
+function composeSwaps(
+  watch: MemberWatch,
+  watchPosition: WatchPosition,
+  { ends, cause, decision, order, swaps }: FastChangesInput,
+): Composition | undefined {
+  if (swaps.length === 0) return undefined;
+  const { held, weights } = ends.held;
+  const leavingColumns = swaps.map(([column]) => column);
+  const entries = swaps.map(([column, other]): EnteringSecurity => ({
+    column: other,
+    replaced: weights[held.indexOf(column)]!,
+  }));
+  const earlier = findCompositionInForce(watch.known, watchPosition.session);
+  const results = swaps.map(([left, entered]): ConstituentSwap => {
+    const leaverRank = findRank(order, left);
+    return {
+      rule: cause,
+      entered,
+      left,
+      decision,
+      ranked: decision,
+      rank: findRank(order, entered),
+      leftRank: Number.isFinite(leaverRank) ? leaverRank : null,
+    };
+  });
+  const composition = composeEntering({
+    ...weighEntrants(watch, watchPosition, ends),
+    cause,
+    decision,
+    leaving: leavingColumns,
+    entries,
+    swaps: earlier?.session === watchPosition.session ? [...(earlier.swaps ?? []), ...results] : results,
+  });
+  // Only one composition can take effect at a close, so it includes earlier entries at this close.
+  if (earlier?.session !== watchPosition.session) return composition;
+  return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
+}
 
 /**
  * Number of sessions simulated at a time. After a change of constituents, at most this many sessions are simulated

@@ -1,12 +1,345 @@
-import type { OverlayPath } from '../overlays/overlay-type.js';
-import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
-import { readDrift, readSecurityCurrency, type Book, type BookEvent, type BookOverlay } from './book.js';
-import { NO_COUNT_CHANGES, listTransfers, type Transfers } from './transfers.js';
-import { listOrders, type EarlierOrders, type Layer } from './overlay-orders.js';
-import { listParts } from './overlay-parts.js';
+import { findLastAtMost } from '../base/numbers.js';
+import { Refusal } from '../base/refusals.js';
+import { formatDay, parseValidDay, toCivilDate } from '../base/time.js';
+import { estimatePeriodsPerYear } from '../calendars/calendar.js';
+import { listTextSpans } from '../definition/amendments.js';
+import { type IndexDocument, isOverlayDocument, type OverlayDocument } from '../definition/index-document.js';
+import type { OverlayContext, OverlayPart, OverlayPath } from '../definition/overlay-type.js';
+import { findOverlayType, type OverlaySpec } from '../definition/overlays.js';
+import { listRebalanceDates } from '../definition/schedule.js';
+import { createPair, findMajorUnit } from '../market/currencies.js';
+import { carryCloses } from '../market/market-data.js';
+import { createExchangeRates, readRateSeries, readSeriesRates, refuseRateNotAboveZero } from '../market/rates.js';
+import type { SessionMarket } from '../market/session-market.js';
+import {
+  type Book,
+  type BookEvent,
+  type BookOverlay,
+  type BookPart,
+  listTransfers,
+  moveOrder,
+  NO_COUNT_CHANGES,
+  readDrift,
+  readSecurityCurrency,
+  type Transfers,
+  type UnfilledOrder,
+} from './book.js';
 import type { Compositions } from './compositions.js';
-import { readShares } from './overlay-context.js';
-import { readOverlay, computeOverlayPath } from './overlay-path.js';
+
+/** Underlying book on the sessions of the overlay. */
+interface Layer {
+  readonly book: Book;
+  /** Positions of the book's columns among the overlay's columns. */
+  readonly places: Int32Array;
+  /** Session index in the book of the overlay's first session. */
+  readonly shift: number;
+  /** Exposure of the overlay to the book after each close, as a fraction, [T]. */
+  readonly exposure: Float64Array;
+  readonly exchange: Float64Array | null;
+  /** Factor from the weights after the previous close to the weights before this close, by session of the book. */
+  readonly drift: Float64Array;
+}
+
+/** Orders of an overlay before its first session, for a resumed overlay. */
+export interface EarlierOrders {
+  /** Orders up to the first session, with sessions relative to it. */
+  readonly orders: readonly UnfilledOrder[];
+  /** Number of sessions on which the overlay was held before. */
+  readonly heldFor: number;
+}
+
+/**
+ * Returns the orders of the underlying books on the overlay's sessions, in weights and money of the overlay, by
+ * underlying book. Only the outcome of an order up to the first session is new; its other fields come from `earlier`.
+ */
+function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
+  let position = 0;
+  return layers.flatMap(({ book, places, shift, exposure }) =>
+    book.unfilled.flatMap((underlyingOrder) => {
+      const order = { ...moveOrder(underlyingOrder, -shift), slot: places[underlyingOrder.slot]! };
+      const { at, slot, filledAt, replacedAt } = order;
+      if (at < -(earlier?.heldFor ?? 0)) return [];
+      if (earlier !== undefined && at <= 0) return [{ ...earlier.orders[position++]!, slot, filledAt, replacedAt }];
+      const heldPart = exposure[at]!;
+      const notional = (heldPart * order.notional * value[at]!) / book.value[underlyingOrder.at]!;
+      return [{ ...order, target: heldPart * order.target, held: heldPart * order.held, notional }];
+    }),
+  );
+}
+
+/** Returns the return components of an overlay, and of its underlying overlays, scaled by exposure. */
+function listParts(
+  layers: readonly Layer[],
+  path: OverlayPath,
+  { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
+): BookPart[] {
+  const pathParts = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
+  const inheritedParts = layers.flatMap((layer) =>
+    (layer.book.overlay?.parts ?? []).map((part) => ({
+      ...part,
+      contributions: path.growth.map((_, t) =>
+        t === 0 ? 0 : layer.exposure[t - 1]! * (layer.exchange?.[t] ?? 1) * part.contributions[t + layer.shift]!,
+      ),
+    })),
+  );
+  const { exchange } = path;
+  if (exchange === null) return mergeParts([...pathParts, ...inheritedParts]);
+  const currency = path.growth.map((_, t) => {
+    if (t === 0) return 0;
+    return layers.reduce(
+      (sum, { book, shift, exposure }) => sum + exposure[t - 1]! * book.cash[t - 1 + shift]! * (exchange[t]! - 1),
+      0,
+    );
+  });
+  const currencyParts = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
+  return mergeParts([...pathParts, ...currencyParts, ...inheritedParts]);
+}
+
+/** Merges components that occur several times. An overlay may underlie another overlay in several ways. */
+function mergeParts(parts: readonly BookPart[]): BookPart[] {
+  const byKey = new Map<string, BookPart>();
+  for (const part of parts) {
+    const key = `${part.indexId} ${part.part}`;
+    const existingPart = byKey.get(key);
+    const contributions =
+      existingPart?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
+    byKey.set(key, { ...part, contributions });
+  }
+  return [...byKey.values()];
+}
+
+interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
+  /** Currency of the underlying index. */
+  readonly currency: string;
+}
+
+interface UnderlyingIndex {
+  readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
+  readonly shares: BookOverlay['shares'];
+  readonly to: number;
+}
+
+/** Creates the access to market data and underlying books for an overlay type. */
+function createOverlayContext(
+  { sm, first, document, currency }: OverlayTerms,
+  { beneath, shares, to }: UnderlyingIndex,
+): OverlayContext {
+  const days = sm.sessions.slice(first, to + 1);
+  const formatDate = (t: number): string => formatDay(days[t]!);
+  return {
+    indexId: document.id,
+    days,
+    dateOf: formatDate,
+    baseValue: document.base_value,
+    periods: estimatePeriodsPerYear(sm.calendar.sessions),
+    sources: beneath.map(({ gross, from }) => ({
+      growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
+      before: gross.slice(1, first - from + 1),
+    })),
+    rate(id) {
+      const series = sm.market.series?.get(id);
+      if (series === undefined)
+        throw createMissingRefusal(
+          `The overlay ${document.id} needs the series ${id}, which the data does not contain.`,
+          id,
+        );
+      const carriedCloses = carryCloses(series, days);
+      const position = carriedCloses.findIndex((value) => Number.isNaN(value));
+      if (position >= 0)
+        throw createMissingRefusal(
+          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(position)}, but the series has no such value.`,
+          id,
+        );
+      return readSeriesRates(series, carriedCloses, days);
+    },
+    exchange(quoted = currency) {
+      const rates = readRateSeries(sm, quoted, document.currency)?.slice(first, to + 1);
+      const position = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
+      if (rates !== undefined && position < 0) return rates;
+      const refusal =
+        rates && refuseRateNotAboveZero(sm, { from: quoted, to: document.currency, session: first + position });
+      if (refusal !== undefined) throw refusal;
+      const pair = createPair(quoted, document.currency);
+      throw new Refusal(
+        'FX_MISSING',
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${formatDate(position)}.`,
+        { pair },
+      );
+    },
+    weightIn: (of) => shares[of]!, // the overlay type declares these currencies
+    monthEnds: () => findMonthEnds(sm.calendar.sessions, days),
+    resets(rebalance) {
+      const dates = listRebalanceDates({
+        rebalance,
+        calendar: sm.calendar,
+        baseDay: parseValidDay(document.base_date),
+        from: days[0]! + 1,
+        to: days.at(-1)!,
+      });
+      const resets = new Uint8Array(days.length);
+      for (const { session } of dates) resets[findLastAtMost(days, session)] = 1;
+      return resets;
+    },
+  };
+}
+
+/** Book whose weights are summed by currency. */
+export interface WeightedUnderlying {
+  readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
+  /** Currency of the index, which also applies to securities without a currency. */
+  readonly currency: string;
+  readonly codes: readonly string[];
+  /** First and last session of the weights. */
+  readonly first: number;
+  readonly to: number;
+}
+
+/**
+ * Returns the weights by currency of the securities after each close, [T] each. Minor units count as their main
+ * currency.
+ * @cost O(T H)
+ */
+export function readShares({ book, currency, codes, first, to }: WeightedUnderlying): BookOverlay['shares'] {
+  const { sm, from, columns, weights } = book;
+  const rates = createExchangeRates(sm, currency);
+  const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
+  const shareByCurrency = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
+  if (shareByCurrency.size === 0) return {};
+  for (let session = first; session <= to; session++)
+    for (let slot = 0, position = (session - from) * columns.length; slot < columns.length; slot++, position++) {
+      if (weights[position] === 0) continue;
+      const share = shareByCurrency.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
+      if (share !== undefined) share[session - first]! += weights[position]!;
+    }
+  return Object.fromEntries(shares);
+}
+
+function createMissingRefusal(message: string, series: string): Refusal {
+  return new Refusal('NO_DATA_AT_DATE', message, { series });
+}
+
+/**
+ * Returns, for each day, the first month-end session after it, [T]. If no month end follows, returns the last available
+ * session.
+ */
+function findMonthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
+  const ends = sessions.filter(
+    (day, s) => s + 1 === sessions.length || toCivilDate(day).month !== toCivilDate(sessions[s + 1]!).month,
+  );
+  let position = 0;
+  return days.map((day) => {
+    while (position + 1 < ends.length && ends[position]! <= day) position++;
+    return ends[position]!;
+  });
+}
+
+/** Returns the document as an overlay document; throws for any other index. */
+function readOverlay(document: IndexDocument): OverlayDocument {
+  if (isOverlayDocument(document)) return document;
+  throw new Error(`${document.id} is not an overlay`);
+}
+
+interface OverlayOnMarket {
+  readonly sm: SessionMarket;
+  readonly first: number;
+  readonly document: OverlayDocument;
+  /** Currency of the underlying index. */
+  readonly currency: string;
+}
+
+/** Sessions of an overlay under one version of its definition, from the first close to the last. */
+interface Segment {
+  readonly spec: OverlaySpec;
+  readonly first: number;
+  readonly to: number;
+}
+
+/**
+ * Computes the path of an overlay through its underlying indices. An amended version begins at the overlay's level on
+ * the amendment date.
+ * @cost O(T sources)
+ */
+export function computeOverlayPath(overlay: OverlayOnMarket, underlying: UnderlyingIndex): OverlayPath {
+  const { sm, first, document, currency } = overlay;
+  const segments = listSegments(overlay, underlying.to);
+  let level = document.base_value;
+  const paths = segments.map((segment) => {
+    const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
+    const shares = sliceShares(underlying.shares, segment, first);
+    const path = findOverlayType(segment.spec).path(
+      segment.spec,
+      createOverlayContext(terms, { beneath: underlying.beneath, shares, to: segment.to }),
+    );
+    level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
+    return path;
+  });
+  return paths.reduce(joinPaths);
+}
+
+function listSegments({ sm, first, document }: OverlayOnMarket, to: number): Segment[] {
+  const texts = listTextSpans(document, sm.calendar).flatMap(({ after, text }) => {
+    const session = Math.max(first, findLastAtMost(sm.sessions, after));
+    const { document: amended } = text;
+    return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
+  });
+  const begins = [{ spec: document.overlay, first }, ...texts];
+  const latestBegins = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
+  return latestBegins.map((one, k) => ({ ...one, to: latestBegins[k + 1]?.first ?? to }));
+}
+
+/**
+ * Returns the weights by currency on the sessions of a segment.
+ * @param first first session of the weights
+ */
+function sliceShares(shares: BookOverlay['shares'], segment: Segment, first: number): BookOverlay['shares'] {
+  const { first: from, to } = segment;
+  return Object.fromEntries(
+    Object.entries(shares).map(([code, share]) => [code, share.subarray(from - first, to + 1 - first)]),
+  );
+}
+
+/**
+ * Joins two paths. The second path begins at the last close of the first, and its exposures apply from that close on.
+ */
+function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
+  const shift = before.growth.length - 1;
+  const begins = Uint8Array.from(before.growth, (_, t) => (t === shift ? 1 : 0));
+  const { explain: earlier } = before;
+  const { explain: later } = after;
+  return {
+    growth: concatenatePaths(before.growth, after.growth),
+    exposures: before.exposures.map((exposure, k) =>
+      concatenateAfterFirst(exposure.subarray(0, shift), after.exposures[k]!),
+    ),
+    exchange: before.exchange && after.exchange && concatenatePaths(before.exchange, after.exchange),
+    parts: joinParts(before, after),
+    resets:
+      before.resets &&
+      Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
+    ...(earlier && later ? { explain: (t) => (t < shift ? earlier(t) : later(t - shift)) } : {}),
+  };
+}
+
+function concatenateAfterFirst(before: Float64Array, after: Float64Array): Float64Array {
+  const joinedValues = new Float64Array(before.length + after.length);
+  joinedValues.set(before);
+  joinedValues.set(after, before.length);
+  return joinedValues;
+}
+
+function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {
+  return concatenateAfterFirst(before, after.subarray(1));
+}
+
+function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
+  const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
+  const findContributions = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
+    parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);
+  return [...names].map((part) => ({
+    part,
+    contributions: concatenatePaths(findContributions(before, part), findContributions(after, part)),
+  }));
+}
 
 export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;

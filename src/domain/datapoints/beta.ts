@@ -1,5 +1,4 @@
-import type { WindowLayout, WindowReader } from './window-layout.js';
-import { computeHalf } from './windows.js';
+import { computeHalf, type WindowLayout, type WindowReader } from './windows.js';
 
 export interface BetaWindow {
   /** Reader of windows of returns. */

@@ -1,45 +1,314 @@
-import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
-import type { Day } from '../time/days.js';
+import { findFirstAtLeast } from '../base/numbers.js';
+import { type Day, formatDay } from '../base/time.js';
+import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
-import type { SessionMarket } from '../market/session-market.js';
-import { STATISTICS, type Statistic } from './aggregates.js';
+import { createReferenceSpells, type ReferenceSpell } from '../market/reference.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { computeBetas, createMarketReturns } from './beta.js';
-import { type DatapointDates, readExpression } from './datapoint-read.js';
+import { createDividendHistory, type DividendHistory } from './dividends.js';
 import {
+  createDatapointsByName,
+  createExpressionSection,
+  createExpressionSeries,
+  createSource,
+  createTrailingReader,
+  type DatapointsByName,
+  type DatapointSource,
+  type DecisionContext,
+  EMPTY_CONTEXT,
   GROWTH_DATAPOINTS,
   isMoney,
   isText,
-  createSource,
-  readTexts,
-  createTrailingReader,
-  type SharedState,
-} from './datapoint-sources.js';
-import { createDividendHistory, type DividendHistory } from './dividends.js';
-import { DEFAULT_WINDOW, createLatestRequest, createRequestKey, type FieldRequest } from './field-request.js';
-import { createSampleReader } from './sample-series.js';
-import { createDatedGroups, groupByValue, type DatedGroups, type Grouping } from './groups.js';
-import type { WindowReader } from './window-layout.js';
-import { writeLatestValues, computeLatestValues } from './latest-values.js';
-import { findReferenceKind, type ValueKind } from './resolution.js';
-import { createRollingStatistics } from './rolling-statistics.js';
-import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
-import { createTally, type Tally } from './tally.js';
-import { createTrail } from './trail.js';
-import { transformValues } from './transforms.js';
-import { createVectorCache, type Ordering } from './vector-cache.js';
-import { countOver, computeHalf, computeOverWindow, readTrailingValues } from './windows.js';
-import { isField, toFieldRequest, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
-import { listExpressionReads } from './expressions/reads.js';
-import { createExpressionSeries } from './expression-series.js';
-import {
-  createExpressionSection,
-  createDatapointsByName,
-  EMPTY_CONTEXT,
-  type DecisionContext,
   type LeafReader,
-  type DatapointsByName,
-} from './expression-section.js';
+  readTexts,
+  type SharedState,
+} from './evaluation.js';
+import { listExpressionReads } from './expression-checks.js';
+import { type DatapointExpression, type ExpressionNode, isField, toFieldRequest } from './expression-tree.js';
+import {
+  createLatestRequest,
+  createRequestKey,
+  DEFAULT_WINDOW,
+  type FieldRequest,
+  findReferenceKind,
+  resolveName,
+  type ValueKind,
+} from './fields.js';
+import { createRollingStatistics } from './rolling-statistics.js';
+import {
+  createDatedGroups,
+  createSeriesTable,
+  type DatedGroups,
+  groupByValue,
+  type Grouping,
+  type Series,
+  type SeriesTerms,
+  type ValuedKind,
+} from './series.js';
+import {
+  listPositions,
+  rankPositions,
+  selectPositionsWithValue,
+  type Statistic,
+  STATISTICS,
+  transformValues,
+} from './statistics.js';
+import {
+  computeHalf,
+  computeOverWindow,
+  countOver,
+  createSampleReader,
+  createTally,
+  createTrail,
+  readTrailingValues,
+  type Tally,
+  type WindowReader,
+} from './windows.js';
+
+interface LatestInput {
+  readonly sm: SessionMarket;
+  /**
+   * Maximum number of sessions for which the latest bar prices a security, and a suspended constituent, and the values of
+   * suspended securities.
+   */
+  readonly terms: Pick<SeriesTerms, 'maxStaleSessions' | 'suspendedSessions' | 'valuation'>;
+  readonly series: Series;
+  readonly end: number;
+  readonly columns: Int32Array;
+  /** Kind of a value that corporate actions change; null for other values. */
+  readonly valued: ValuedKind | null;
+  /** True if values are in index currency. */
+  readonly isConverted: boolean;
+}
+
+/**
+ * Returns the latest value of each security on or before a session. A value that is too old to price the security is
+ * missing.
+ */
+function computeLatestValues(latest: LatestInput): Float64Array {
+  const values = new Float64Array(latest.columns.length);
+  writeLatestValues(values, latest);
+  return values;
+}
+
+/** Writes the latest values to memory of the caller, [n]. */
+function writeLatestValues(values: Float64Array, latest: LatestInput): void {
+  const { series, end, columns } = latest;
+  series.fill(end, columns, values);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value !== value) values[i] = findCarriedValue(latest, columns[i]!);
+  }
+}
+
+/** Returns the latest value of a security that has none on the session. Returns NaN if no value is valid. */
+function findCarriedValue(latest: LatestInput, column: number): number {
+  const { sm, series, end, valued, isConverted } = latest;
+  const session = findLatestSession({ ...latest, column });
+  if (session < 0) return NaN;
+  const cell = new Float64Array(1);
+  series.fill(session, Int32Array.of(column), cell);
+  // The value of a suspended security changes with its actions and its exchange rate, as in a level.
+  const isSuspended = sm.lastBar[readPanelRow(sm, end) + column] !== end;
+  if (valued === null || !isSuspended) return cell[0]!;
+  return valued === 'yield'
+    ? latest.terms.valuation().yieldAt(end, column)
+    : cell[0]! * latest.terms.valuation().ratio({ kind: valued, column, from: session, to: end, isConverted });
+}
+
+/**
+ * Returns the session of the latest valid value. Returns -1 if there is none. A value is valid within a maximum age. It
+ * is also valid if it belongs to the latest bar and this bar still prices the security, whose exchange may have been
+ * closed for longer.
+ */
+function findLatestSession({
+  sm,
+  series,
+  end,
+  column,
+  terms: { maxStaleSessions, suspendedSessions = maxStaleSessions },
+}: Pick<LatestInput, 'sm' | 'series' | 'end' | 'terms'> & { readonly column: number }): number {
+  const singleColumn = Int32Array.of(column);
+  const cell = new Float64Array(1);
+  const hasValue = (session: number): boolean => {
+    series.fill(session, singleColumn, cell);
+    return !Number.isNaN(cell[0]!);
+  };
+  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--)
+    if (hasValue(session)) return session;
+  const bar = sm.lastBar[readPanelRow(sm, end) + column]!;
+  return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && hasValue(bar) ? bar : -1;
+}
+
+/** Dates of the bars, rows or events on which a value is based. */
+export interface DatapointDates {
+  /**
+   * First date read. It equals `to` for a single value. Both are null if no value was found, or if the value was always
+   * valid.
+   */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Number of values found between the two dates. */
+  readonly observations: number;
+  /** First later session on which the security can have enough history. Null if it has enough now. */
+  readonly knownFrom: string | null;
+}
+
+/** Returns the dates on which an expression is based: the union over all datapoints that it reads. */
+function readExpression(
+  shared: SharedState,
+  request: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
+): DatapointDates {
+  const { field, column, session } = request;
+  const { datapoints } = shared.terms;
+  if (isField(field) && !datapoints.has(field.name))
+    return readDatapoint(shared, { field: toFieldRequest(field), column, session });
+  const reads = listExpressionReads(field, datapoints).map((read) =>
+    readDatapoint(shared, { field: read.field, column, session }),
+  );
+  const sortDays = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
+  return {
+    from: sortDays(reads.map(({ from }) => from))[0] ?? null,
+    to: sortDays(reads.map(({ to }) => to)).at(-1) ?? null,
+    observations: reads.reduce((sum, { observations }) => sum + observations, 0),
+    knownFrom: sortDays(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
+  };
+}
+
+function readDatapoint(
+  shared: SharedState,
+  { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
+): DatapointDates {
+  const { sm, terms } = shared;
+  const end = session - field.lag;
+  const source = createSource(shared, field);
+  const earliest = findEarliestSession(sm, { field, source, column });
+  const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
+  const emptyDates: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
+  if (end < 0) return emptyDates;
+  const formatSession = (position: number) => formatDay(sm.sessions[position]!);
+  const result = resolveName(sm.market, field);
+  if ('dataset' in result && result.dataset === 'reference' && field.aggregate === 'last') {
+    const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
+    if (spell === undefined || spell.value === null) return { ...emptyDates, knownFrom: null };
+    const spellStart = spell.from === -Infinity ? null : formatDay(spell.from);
+    return { from: spellStart, to: spellStart, observations: 1, knownFrom: null };
+  }
+  if (source.kind === 'series' && field.aggregate === 'last') {
+    const { series } = source;
+    const position = findLatestSession({ sm, series, end, column, terms });
+    return position < 0
+      ? emptyDates
+      : { from: formatSession(position), to: formatSession(position), observations: 1, knownFrom: null };
+  }
+  const trailingSeries = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
+  const length = field.window ?? DEFAULT_WINDOW;
+  const cell = new Float64Array(1);
+  const singleColumn = Int32Array.of(column);
+  const read: number[] = [];
+  for (let position = Math.max(0, end - length + 1); position <= end; position++) {
+    trailingSeries.fill(position, singleColumn, cell);
+    if (!Number.isNaN(cell[0]!)) read.push(position);
+  }
+  if (read.length === 0) return emptyDates;
+  return { from: formatSession(read[0]!), to: formatSession(read.at(-1)!), observations: read.length, knownFrom };
+}
+
+/**
+ * Returns the first session on which a datapoint of a security can have a value. Assumes that the security trades on
+ * every session from its first price bar on; a statistic needs half of its window. Returns NaN before the first price
+ * bar.
+ */
+function findEarliestSession(
+  sm: SessionMarket,
+  {
+    field,
+    source,
+    column,
+  }: { readonly field: FieldRequest; readonly source: DatapointSource; readonly column: number },
+): number {
+  const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
+  const observationsRequired = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
+  const begin = findFirstBar(sm, column) + (GROWTH_DATAPOINTS.has(field.name) ? 1 : 0); // a return needs an earlier price bar
+  return begin + observationsRequired - 1 + field.lag;
+}
+
+function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number): number {
+  for (let cell = column; cell < lastBar.length; cell += securityCount) if (lastBar[cell]! >= 0) return lastBar[cell]!;
+  return NaN;
+}
+
+/**
+ * Returns the date of a session. The session may be after the last session of the data. Returns null beyond the
+ * calendar.
+ */
+function formatSessionDay({ sessions, calendar }: SessionMarket, session: number): string | null {
+  const from = findFirstAtLeast(calendar.sessions, sessions[0]!);
+  const day = calendar.sessions[from + session];
+  return day === undefined ? null : formatDay(day);
+}
+
+/**
+ * Returns the values of a subset of columns, both ascending. Returns undefined if a column is not in `valueColumns`.
+ */
+function pickValues(valueColumns: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
+  if (valueColumns === columns) return values;
+  const pickedValues = new Float64Array(columns.length);
+  let position = 0;
+  for (let i = 0; i < columns.length; i++) {
+    while (position < valueColumns.length && valueColumns[position]! < columns[i]!) position++;
+    if (valueColumns[position] !== columns[i]) return undefined;
+    pickedValues[i] = values[position]!;
+  }
+  return pickedValues;
+}
+
+interface Ordering {
+  readonly ascending: boolean;
+  /** True to place positions without a value last; false to omit them. */
+  readonly withMissing: boolean;
+}
+
+/** Cache of the vectors of one cross-section, and of the orders of their values. */
+export interface VectorCache {
+  /**
+   * Returns a vector, computed once. The selection of securities only shrinks, so a vector that was computed for an
+   * earlier selection contains all later values.
+   */
+  value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
+  /**
+   * Returns the positions of values in the order of `rankPositions`, best first. Results are cached for each array of
+   * values.
+   */
+  ordered(values: Float64Array, order: Ordering): Int32Array;
+}
+
+function createVectorCache(): VectorCache {
+  const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
+  const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
+  return {
+    value(key, columns, compute) {
+      const cachedEntry = cache.get(key);
+      const pickedValues =
+        cachedEntry === undefined ? undefined : pickValues(cachedEntry.columns, cachedEntry.values, columns);
+      if (pickedValues !== undefined) return pickedValues;
+      const values = compute();
+      cache.set(key, { columns, values });
+      orders.set(values, new Map());
+      return values;
+    },
+    ordered(values, { ascending, withMissing }) {
+      const valueOrders = orders.get(values);
+      const key = `${ascending} ${withMissing}`;
+      const positions = listPositions(values);
+      const order =
+        valueOrders?.get(key) ??
+        rankPositions(values, withMissing ? positions : selectPositionsWithValue(values, positions), ascending);
+      valueOrders?.set(key, order);
+      return order;
+    },
+  };
+}
 
 /** Datapoints of the market as known at the close of one session. */
 export interface CrossSection {

@@ -1,9 +1,9 @@
-import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
+import { addMonths, type Day, formatDay, toCivilDate, toDay } from '../base/time.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
-import { readRateOn } from '../market/currency-pairs.js';
-import { createReferenceSpells, isBlank } from '../market/reference-spells.js';
+import { readRateOn } from '../market/currencies.js';
+import { createReferenceSpells, isBlank } from '../market/reference.js';
 import { BeforeMarketError } from '../market/session-market.js';
-import { findLastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../base/numbers.js';
 
 /** Ordinary dividends of every security, without cancelled dividends. */
 export interface DividendHistory {

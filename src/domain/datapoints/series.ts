@@ -1,15 +1,245 @@
-import type { Day } from '../time/days.js';
-import { readGrowthRow } from '../index-mathematics/growth.js';
-import type { ReturnGaps } from '../market/return-gaps.js';
-import type { SessionMarket } from '../market/session-market.js';
-import { findLastAtMost } from '../numbers/search.js';
-import { createAgeSeries } from './age-series.js';
-import { createReferenceSeries } from './reference-series.js';
+import { findLastAtMost } from '../base/numbers.js';
+import type { Day } from '../base/time.js';
+import {
+  carryClose,
+  computeShareFactor,
+  createEffectTable,
+  findEffect,
+  findEffectAfter,
+  NO_EFFECT,
+} from '../market/action-effects.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
+import { findCarriedUnder, readGrowthRow } from '../market/growth.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import { createExchangeRates } from '../market/rates.js';
+import { createReferenceSpells, findSpell, type ReferenceSpell } from '../market/reference.js';
+import type { ReturnGaps, SessionMarket } from '../market/session-market.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
-import type { DerivedName, SessionReturn } from './field-request.js';
-import { resolveName } from './resolution.js';
-import { findValuedKind, type Valuation } from './valuation.js';
-import type { ExpressionNode } from './expressions/tree.js';
+import { type ExpressionNode, readGroup } from './expression-tree.js';
+import { type DerivedName, hasSharesField, resolveName, type SessionReturn } from './fields.js';
+
+/** Value for a security whose first price bar has not been searched yet. */
+const NOT_SEARCHED = -1;
+
+interface AgeSeries {
+  fill(session: number, columns: Int32Array, out: Float64Array): void;
+}
+
+/**
+ * Creates the series of a security's age: the number of sessions since its first price bar. The age is 0 on the session
+ * of that bar and missing before it.
+ */
+function createAgeSeries({ market, sessions, rows }: SessionMarket): AgeSeries {
+  const close = market.fields.get('CLOSE')!;
+  const first = new Int32Array(market.identifiers.length).fill(NOT_SEARCHED);
+  /**
+   * Searches the bars before the first session too, because securities may be older than the first session of this
+   * market.
+   * @cost number of sessions before the axis
+   */
+  const findFirstBar = (column: number): number => {
+    for (let session = 0; session < sessions.length; session++)
+      if (!Number.isNaN(rows.valueAt(close, session, column))) return session;
+    return sessions.length;
+  };
+  return {
+    fill(session: number, columns: Int32Array, out: Float64Array) {
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (first[column] === NOT_SEARCHED) first[column] = findFirstBar(column);
+        const firstBar = first[column]!;
+        out[i] = firstBar > session ? NaN : session - firstBar;
+      }
+    },
+  };
+}
+
+/** Assignment of securities to groups. */
+export interface Grouping {
+  /** Group of each security, [n]. */
+  readonly of: Int32Array;
+  /** Groups in the order of their first members; null for securities without a value. */
+  readonly names: readonly (string | null)[];
+}
+
+/**
+ * Function that returns the groups of securities on a day. A security whose value never changes is looked up only once.
+ */
+export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
+
+/** Creates the groups of a reference column. @param spells spells of each column of the market */
+export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
+  const numbers = createNumbering();
+  const changingCode = -1;
+  const constantGroups = Int32Array.from(spells, (ownReferenceSpells) => {
+    if (ownReferenceSpells.length === 0) return numbers.of(null);
+    return ownReferenceSpells.length === 1 && ownReferenceSpells[0]!.from === -Infinity
+      ? numbers.of(ownReferenceSpells[0]!.value)
+      : changingCode;
+  });
+  return (day, columns) => {
+    const codes = new Int32Array(columns.length);
+    for (let i = 0; i < columns.length; i++) {
+      const code = constantGroups[columns[i]!]!;
+      codes[i] = code === changingCode ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
+    }
+    return renumberByOccurrence(codes, numbers.texts);
+  };
+}
+
+/** Returns the groups of values: one group per different value, and one for missing values. */
+export function groupByValue(values: readonly ReferenceValue[]): Grouping {
+  const numbers = createNumbering();
+  return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
+}
+
+interface Numbering {
+  readonly texts: (string | null)[];
+  of(value: ReferenceValue): number;
+}
+
+/** Creates a numbering of texts in order of first occurrence. */
+function createNumbering(): Numbering {
+  const numberByText = new Map<string | null, number>();
+  const texts: (string | null)[] = [];
+  return {
+    texts,
+    of(value) {
+      const text = readGroup(value);
+      const number = numberByText.get(text) ?? texts.push(text) - 1;
+      numberByText.set(text, number);
+      return number;
+    },
+  };
+}
+
+/** Renumbers codes in order of first occurrence, in place. */
+function renumberByOccurrence(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
+  const numberByCode = new Int32Array(texts.length).fill(-1);
+  const names: (string | null)[] = [];
+  for (let i = 0; i < codes.length; i++) {
+    const code = codes[i]!;
+    if (numberByCode[code]! < 0) numberByCode[code] = names.push(texts[code]!) - 1;
+    codes[i] = numberByCode[code]!;
+  }
+  return { of: codes, names };
+}
+
+/** Creates a series of values known on the day of each session (point in time). */
+function createReferenceSeries({ market, sessions }: SessionMarket, name: string) {
+  const spells = createReferenceSpells(market, name);
+  /** Last value read for each security, and the range of days for which it applies. */
+  const values = new Float64Array(spells.length);
+  const from = new Float64Array(spells.length).fill(Infinity);
+  const spellEnds = new Float64Array(spells.length).fill(-Infinity);
+  const seekSpell = (column: number, day: Day): void => {
+    const columnSpells = spells[column]!;
+    const position = columnSpells.findLastIndex((spell) => spell.from <= day);
+    const value = columnSpells[position]?.value;
+    values[column] = typeof value === 'number' ? value : NaN;
+    from[column] = columnSpells[position]?.from ?? -Infinity;
+    spellEnds[column] = columnSpells[position + 1]?.from ?? Infinity;
+  };
+  return {
+    fill(session: number, columns: Int32Array, out: Float64Array): void {
+      const day = sessions[session]!;
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (day >= spellEnds[column]! || day < from[column]!) seekSpell(column, day);
+        out[i] = values[column]!;
+      }
+    },
+  };
+}
+
+/** Kinds of values that corporate actions change: prices, numbers of shares, market values, and dividends by price. */
+export type ValuedKind = 'price' | 'shares' | 'money' | 'yield';
+
+export interface ValuedSpan {
+  readonly kind: Exclude<ValuedKind, 'yield'>;
+  readonly column: number;
+  /** Session of the stated value. */
+  readonly from: number;
+  /** Later session, up to which the security has no bar. */
+  readonly to: number;
+  /** True if the value is in index currency. */
+  readonly isConverted: boolean;
+}
+
+/** Value of a bar between two sessions, which belongs to the later one. */
+export interface MergedValue {
+  readonly kind: ValuedKind;
+  readonly column: number;
+  readonly session: number;
+  /** Day of the bar. */
+  readonly day: Day;
+  readonly value: number;
+}
+
+/** Returns the kind of a datapoint whose values corporate actions change; null for other datapoints. */
+export function findValuedKind(name: string): ValuedKind | null {
+  if (name === 'CLOSE') return 'price';
+  if (name === 'SHARES_OUTSTANDING') return 'shares';
+  if (name === 'DIVIDEND_YIELD') return 'yield';
+  return name === 'MARKET_CAP' || name === 'FREE_FLOAT_MARKET_CAP' ? 'money' : null;
+}
+
+/** Values of a suspended security as an index values its holdings. */
+export interface Valuation {
+  /** Returns the price of a security on a session. Returns NaN before its first bar. */
+  priceAt(session: number, column: number): number;
+  /** Returns the ordinary dividends of the twelve months up to a session, divided by the price on it. */
+  yieldAt(session: number, column: number): number;
+  /** Returns the ratio of a value on a session to the value that was stated earlier. */
+  ratio(span: ValuedSpan): number;
+  /** Returns a value of an earlier day of a session after the events since. */
+  onSession(merged: MergedValue): number;
+}
+
+/** @param growth terms by which the index adjusts prices and shares */
+export function createValuation(sm: SessionMarket, growth: GrowthTerms): Valuation {
+  const table = createEffectTable(sm, growth);
+  const rates = createExchangeRates(sm, growth.currency);
+  const countSpells = sm.market.fields.has('SHARES_OUTSTANDING')
+    ? undefined
+    : createReferenceSpells(sm.market, 'SHARES_OUTSTANDING');
+  const priceAt = (session: number, column: number): number => findCarriedUnder(sm, table, session, column);
+  const computeShares = ({ column, from, to }: ValuedSpan): number => {
+    const readCount = (session: number) => findSpell(countSpells?.[column] ?? [], sm.sessions[session]!);
+    const [before, after] = [readCount(from), readCount(to)];
+    if (typeof before === 'number' && typeof after === 'number' && before !== after) return after / before;
+    let factor = 1;
+    for (let s = from + 1; s <= to; s++) {
+      const effect = findEffect(table, s, column);
+      if (effect !== undefined) factor *= computeShareFactor(effect, priceAt(s - 1, column), table.getTerms(s));
+    }
+    return factor;
+  };
+  const yieldAt = (session: number, column: number): number =>
+    createDividendHistory(sm.market).trailing(column, sm.sessions[session]!) / priceAt(session, column);
+  return {
+    priceAt,
+    yieldAt,
+    onSession({ kind, column, session, day, value }) {
+      const stated = { column, stated: day, wanted: sm.sessions[session]!, session };
+      const effect = findEffectAfter(sm, table.getTerms(session), { session, column, day }) ?? NO_EFFECT;
+      const isChanged = effect !== NO_EFFECT || rates.convert(1, stated) !== 1;
+      if (!isChanged) return value;
+      if (kind === 'yield') return yieldAt(session, column);
+      if (kind === 'price') return rates.convert(carryClose(effect, value), stated);
+      const close = sm.closeAt(session, column);
+      const shares = value * computeShareFactor(effect, close, table.getTerms(session));
+      return kind === 'shares' ? shares : rates.convert(shares * (carryClose(effect, close) / close), stated);
+    },
+    ratio(span) {
+      const { kind, column, from, to, isConverted } = span;
+      const shares = kind === 'price' ? 1 : computeShares(span);
+      if (kind === 'shares') return shares;
+      const currency = isConverted ? rates.rateAt(to, column) / rates.rateAt(from, column) : 1;
+      return (priceAt(to, column) / priceAt(from, column)) * currency * shares;
+    },
+  };
+}
 
 /** Numeric datapoint as dated values. Each value is as stated on its session and is not carried forward. */
 export interface Series {
@@ -350,4 +580,35 @@ function createYieldSeries(
       }
     },
   };
+}
+
+export interface ShareCountTerms {
+  readonly counted: 'all' | 'float';
+  /** Maximum age of a FREE_FLOAT in sessions. */
+  readonly maxStaleSessions: number;
+}
+
+/**
+ * Returns the share counts from which the market values of a market are computed. Returns null without
+ * SHARES_OUTSTANDING.
+ */
+export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
+  if (!hasSharesField(sm.market)) return null;
+  const table = createSeriesTable(sm, {
+    requireRates: () => {},
+    exchange: null,
+    growth: refuseGrowth,
+    gaps: refuseGrowth,
+    price: { growth: refuseGrowth, gaps: refuseGrowth },
+    valuation: refuseGrowth,
+    followed: null,
+    maxStaleSessions,
+    datapoints: new Map(),
+  });
+  const { fields, reference } = sm.market;
+  return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
+}
+
+function refuseGrowth(): never {
+  throw new Error('share counts need no growth');
 }

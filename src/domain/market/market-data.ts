@@ -1,5 +1,55 @@
-import type { Day } from '../time/days.js';
-import type { SeriesTable } from './series.js';
+import { compareText } from '../base/findings.js';
+import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
+import type { Day } from '../base/time.js';
+
+/** Kinds of suspected errors in market data, by symptom. */
+export const DATA_WARNING_KINDS = [
+  'unexplained_jump',
+  'missed_split',
+  'currency_flip',
+  'duplicate_bar',
+  'stale_tail',
+  'volume_without_trade',
+  'exchange_rate',
+  'unknown_currency',
+  'action_terms',
+  'dividend_size',
+  'dividend_duplicate',
+  'dividend_not_adjusted',
+] as const;
+export type DataWarningKind = (typeof DATA_WARNING_KINDS)[number];
+
+/** Prices of an instrument that is never a constituent: an index, an exchange rate or an interest rate. */
+export interface PriceSeries {
+  readonly identifier: string;
+  readonly name: string | null;
+  /** Currency of the prices; null if not stated. */
+  readonly currency: string | null;
+  /** Days with a value, ascending, [P]. */
+  readonly days: Int32Array;
+  /** CLOSE on those days, [P]. */
+  readonly closes: Float64Array;
+}
+
+/** Series of a store by identifier, in code-point order. */
+export type SeriesTable = ReadonlyMap<string, PriceSeries>;
+
+/** Returns the CLOSE of a day. Returns NaN if the series has no value on that day. */
+export function closeOn({ days, closes }: PriceSeries, day: Day): number {
+  const position = findLastAtMost(days, day);
+  return position >= 0 && days[position] === day ? closes[position]! : Number.NaN;
+}
+
+/** Returns the latest CLOSE on or before each of some ascending days, [days]; NaN before the first value. */
+export function carryCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
+  const carriedCloses = new Float64Array(on.length);
+  let position = -1;
+  for (let s = 0; s < on.length; s++) {
+    while (position + 1 < days.length && days[position + 1]! <= on[s]!) position++;
+    carriedCloses[s] = position < 0 ? Number.NaN : closes[position]!;
+  }
+  return carriedCloses;
+}
 
 /** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */
 export type Adjustment = 'none' | 'splits' | 'total';
@@ -137,4 +187,229 @@ export function readReference(table: ReferenceTable, identifier: string, column:
     value = row.values[position] ?? null;
   }
   return value;
+}
+
+/** Columns of securities, and a range of rows with inclusive ends. */
+export interface SecuritiesOverRows {
+  readonly columns: Int32Array;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface CachedMissing extends SecuritiesOverRows {
+  /** Missing rows, by position in `columns`. */
+  readonly missing: readonly Int32Array[];
+}
+
+/** Maximum number of cached missing bars per market: 4 MB. */
+const CACHED_MAX = 2 ** 20;
+
+const latestMissing = new WeakMap<Float64Array, CachedMissing>();
+
+/**
+ * Returns the rows without a bar for each column, ascending. The last result is cached. A call for fewer securities or
+ * days only searches this result.
+ * @cost one pass over the closes, or over the missing rows
+ */
+export function findMissingBars(
+  market: Pick<MarketData, 'identifiers' | 'fields'>,
+  names: SecuritiesOverRows,
+): Int32Array[] {
+  const close = market.fields.get('CLOSE')!;
+  const width = market.identifiers.length;
+  const cachedMissing = latestMissing.get(close);
+  const cachedBars =
+    cachedMissing && cachedMissing.from <= names.from && cachedMissing.to >= names.to
+      ? selectCached(cachedMissing, names, width)
+      : undefined;
+  if (cachedBars !== undefined) return cachedBars;
+  const missingRows = listMissing(close, width, names);
+  const count = missingRows.reduce((sum, { length }) => sum + length, 0);
+  if (count <= CACHED_MAX) latestMissing.set(close, { ...names, missing: missingRows });
+  return missingRows;
+}
+
+/** Returns the missing rows from a cached result. Returns undefined if the result lacks a security. */
+function selectCached(
+  cachedMissing: CachedMissing,
+  { columns, from, to }: SecuritiesOverRows,
+  width: number,
+): Int32Array[] | undefined {
+  const positionByColumn = new Int32Array(width).fill(-1);
+  cachedMissing.columns.forEach((column, place) => (positionByColumn[column] = place));
+  if (columns.some((column) => positionByColumn[column]! < 0)) return undefined;
+  return Array.from(columns, (column) => {
+    const rows = cachedMissing.missing[positionByColumn[column]!]!;
+    return rows.length === 0 ? rows : rows.filter((row) => row >= from && row <= to);
+  });
+}
+
+function listMissing(close: Float64Array, width: number, { columns, from, to }: SecuritiesOverRows): Int32Array[] {
+  const missingRows: number[][] = Array.from(columns, () => []);
+  for (let row = from; row <= to; row++) {
+    const first = row * width;
+    for (let k = 0; k < columns.length; k++) {
+      const price = close[first + columns[k]!]!;
+      if (price !== price) missingRows[k]!.push(row);
+    }
+  }
+  return missingRows.map((rows) => Int32Array.from(rows));
+}
+
+/** Part of a market to retain. */
+export interface Narrowing {
+  /** Columns of the securities, ascending. */
+  readonly columns: ArrayLike<number>;
+  /** First and last day; null: no limit. */
+  readonly from: Day | null;
+  readonly to: Day | null;
+  /** Data to keep in addition to prices: reference data, or all datapoints with their full history. Default: none. */
+  readonly keeps?: 'reference' | 'datapoints' | undefined;
+}
+
+/** Reference column that a narrowed market omits. */
+const CURRENCY = 'CURRENCY';
+
+/**
+ * Returns the prices of a few securities in a window as a separate market. Its days are those with a bar of any of the
+ * securities. It has no currencies, so prices are never converted.
+ * @cost O(window * securities)
+ */
+export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {
+  const width = market.identifiers.length;
+  const n = columns.length;
+  const close = market.fields.get('CLOSE')!;
+  const rows = listRowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
+  const copyPart = (panel: Float64Array): Float64Array => {
+    const values = new Float64Array(rows.length * n);
+    rows.forEach((row, position) => {
+      for (let k = 0; k < n; k++) values[position * n + k] = panel[row * width + columns[k]!]!;
+    });
+    return values;
+  };
+  const fields = keeps === 'datapoints' ? [...market.fields] : [['CLOSE', close] as const];
+  const identifiers = Array.from(columns, (column) => market.identifiers[column]!);
+  const retainedIdentifiers = new Set(identifiers);
+  return {
+    ...market,
+    currency: null,
+    identifiers,
+    dates: Int32Array.from(rows, (row) => market.dates[row]!),
+    fields: new Map(fields.map(([name, panel]) => [name, copyPart(panel)])),
+    reference:
+      keeps === undefined ? { columns: [], rows: new Map() } : selectReference(market.reference, retainedIdentifiers),
+    actions: market.actions.filter(({ identifier }) => retainedIdentifiers.has(identifier)),
+    universes: [],
+  };
+}
+
+/**
+ * Returns the rows of a window with a bar of any of some securities, ascending. @cost O(window), and O(securities) per
+ * row before the first bar
+ */
+export function listRowsWithBar(
+  { identifiers, dates, fields }: Pick<MarketData, 'identifiers' | 'dates' | 'fields'>,
+  { columns, from, to }: Pick<Narrowing, 'columns' | 'from' | 'to'>,
+): Int32Array {
+  const width = identifiers.length;
+  const close = fields.get('CLOSE')!;
+  const last = to === null ? dates.length - 1 : findLastAtMost(dates, to);
+  const rows: number[] = [];
+  for (let row = from === null ? 0 : findFirstAtLeast(dates, from); row <= last; row++)
+    for (let k = 0; k < columns.length; k++)
+      if (!Number.isNaN(close[row * width + columns[k]!]!)) {
+        rows.push(row);
+        break;
+      }
+  return Int32Array.from(rows);
+}
+
+/** Returns the reference data of a few securities, without the currency. */
+function selectReference({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
+  const remainingColumns = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
+  return {
+    columns: remainingColumns.map((position) => columns[position]!),
+    rows: new Map(
+      [...rows].flatMap(([name, ownReferenceRows]) =>
+        names.has(name)
+          ? [
+              [
+                name,
+                ownReferenceRows.map((row) => ({
+                  ...row,
+                  values: remainingColumns.map((position) => row.values[position] ?? null),
+                })),
+              ],
+            ]
+          : [],
+      ),
+    ),
+  };
+}
+
+/**
+ * Returns the return variants that can be computed from the prices of a market. Prices that include dividends permit
+ * only the total return.
+ */
+export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
+  return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
+}
+
+/** Returns the variant of a level on a market for a requested variant. */
+export function resolveVariant(market: Pick<MarketData, 'adjustment'>, requestedVariant: ReturnVariant): ReturnVariant {
+  return listVariants(market).includes(requestedVariant) ? requestedVariant : 'total';
+}
+
+/** Variant that each return variant equals if no tax is withheld. */
+export const UNTAXED_VARIANTS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
+  price: 'price',
+  total: 'net',
+  net: 'total',
+};
+
+/** Returns true if a market has any cash action, on any day and with any status. */
+export function hasCash({ actions, settledCash = false }: Pick<MarketData, 'actions' | 'settledCash'>): boolean {
+  return settledCash || actions.some(({ type }) => ACTION_KINDS[type] === 'cash');
+}
+
+const cache = new WeakMap<MarketData, Map<string, MarketData>>();
+
+/**
+ * Returns a market in which one of its series is an additional security. Requests can then treat the series as a
+ * holding. The new market has only the panel CLOSE, on the days of the original market. The original market is
+ * unchanged.
+ * @cost a copy of CLOSE, once per market and series
+ */
+export function addSeries(market: MarketData, series: PriceSeries): MarketData {
+  const marketByIdentifier = cache.get(market) ?? new Map<string, MarketData>();
+  cache.set(market, marketByIdentifier);
+  const result = marketByIdentifier.get(series.identifier) ?? extendMarket(market, series);
+  marketByIdentifier.set(series.identifier, result);
+  return result;
+}
+
+function extendMarket(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
+  const { dates, reference } = market;
+  const width = market.identifiers.length;
+  const identifiers = [...market.identifiers, identifier].toSorted(compareText);
+  const position = identifiers.indexOf(identifier);
+  const sourceClose = market.fields.get('CLOSE')!;
+  const close = new Float64Array(dates.length * (width + 1)).fill(Number.NaN);
+  for (let t = 0; t < dates.length; t++) {
+    const row = t * (width + 1);
+    close.set(sourceClose.subarray(t * width, t * width + position), row);
+    close.set(sourceClose.subarray(t * width + position, (t + 1) * width), row + position + 1);
+  }
+  days.forEach((day, i) => {
+    const t = findLastAtMost(dates, day);
+    if (dates[t] === day) close[t * (width + 1) + position] = closes[i]!;
+  });
+  const columns = reference.columns.includes('CURRENCY') ? reference.columns : [...reference.columns, 'CURRENCY'];
+  const row = { validFrom: null, values: columns.map((column) => (column === 'CURRENCY' ? currency : null)) };
+  return {
+    ...market,
+    identifiers,
+    fields: new Map([['CLOSE', close]]),
+    reference: { columns, rows: new Map([...reference.rows, [identifier, [row]]]) },
+  };
 }

@@ -1,16 +1,409 @@
+import { EXCLUDED, INCLUDED, type SplitState, UNDECIDED } from '#kernels/optimisation/choices/split-covariance.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import type { ActiveState } from '#kernels/optimisation/program/active-state.js';
 import { computeMetricDiagonal, createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
-import { computeGoalValue } from './goals/goal-value.js';
-import { computeSplitShare } from './move-costs.js';
-import type { Solvers } from './solvers.js';
+import type { CountRow, NonConvexRow } from '../definition/constraint-class.js';
+import type { Restriction } from './assembly.js';
+import type { ConvexSolution } from './convex-solve.js';
+import { computeGoalValue } from './goals.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
-import type { Problem } from './problem.js';
-import { proveBound, THOROUGH_PROOF, type BestChoice, type ProofTerms } from './proof-tree.js';
-import { findThreshold } from './restriction.js';
-import { computeEvenShares, relaxShares, type CardinalityProgram, type ShareSolution } from './share-relaxation.js';
-import type { ConvexSolution } from './solve-convex.js';
+import type { Problem, Solvers } from './problem.js';
+import { findThreshold, HELD_MIN, satisfiesRow } from './restriction.js';
+import {
+  type CardinalityProgram,
+  computeEvenShares,
+  computeSplitShare,
+  createPairSplitter,
+  relaxShares,
+  SHARE_MIN as SHARE_RELAXATION_SHARE_MIN,
+  type ShareSolution,
+} from './share-relaxation.js';
+
+/**
+ * Node of the search tree. It decides for some securities if they are held or dropped, and for some held securities if
+ * they exceed a trigger.
+ */
+export interface Node {
+  /** [N] */
+  readonly names: Uint8Array;
+  /**
+   * Choice of each security in the certified bound of the parent node, from 0 to 1, [N]. The bound of this node starts
+   * from it.
+   */
+  readonly shares: Float64Array | undefined;
+  /** Decisions on exceeding the trigger, [N] for each concentration row, in order. */
+  readonly large: readonly Uint8Array[];
+  readonly bound: number;
+  /** Active set, worst scenarios and cutting planes of the parent node. */
+  readonly warm: ActiveState;
+  readonly tail: ConvexSolution['tail'];
+  readonly planes: ConvexSolution['planes'];
+}
+
+/** Node with lower bounds on the objective for holding and for dropping each security, [N] each. */
+export interface NarrowedNode extends Node {
+  readonly held: Float64Array;
+  readonly dropped: Float64Array;
+}
+
+/** Inputs of a search that all nodes share. */
+export interface SearchRows {
+  readonly rows: readonly NonConvexRow[];
+  /** 1 for a security that is sold short, [N]. */
+  readonly short: Uint8Array;
+  /** [N] */
+  readonly variances: Float64Array;
+}
+
+export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
+  rows.filter((row) => row.form === 'concentration');
+
+/**
+ * Applies the decisions that count rows force.
+ * @returns undefined if a count row cannot be satisfied
+ */
+export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
+  const names = excludeSecurities(
+    node.names,
+    rows.filter((row) => row.form === 'count'),
+  );
+  return names && { ...node, names };
+}
+
+/**
+ * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if a count row cannot
+ * be satisfied.
+ */
+function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
+  const names = decided.slice();
+  for (const { members, minimum, maximum } of counts) {
+    let heldCount = 0;
+    let possibleCount = 0;
+    for (const i of members) {
+      if (names[i] === INCLUDED) heldCount++;
+      if (names[i] !== EXCLUDED) possibleCount++;
+    }
+    if (heldCount > maximum || possibleCount < minimum) return undefined;
+    if (heldCount === maximum) for (const i of members) if (names[i] === UNDECIDED) names[i] = EXCLUDED;
+    if (possibleCount === minimum) for (const i of members) if (names[i] === UNDECIDED) names[i] = INCLUDED;
+  }
+  return names;
+}
+
+/** Removes the branch with the lowest bound from a list and returns it. */
+export function takeLowestNode<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
+  let least = 0;
+  for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
+  const branch = open[least]!;
+  open[least] = open.at(-1)!;
+  open.pop();
+  return branch;
+}
+
+/** Returns the weight bounds that hold for every choice below a node. */
+export function restrictNode({ names, large }: Node, { rows, short }: SearchRows): Restriction {
+  const n = names.length;
+  const concentrations = selectConcentrations(rows);
+  const least = new Float64Array(n).fill(-Infinity);
+  const upperBounds = new Float64Array(n).fill(Infinity);
+  const sums: { coefficients: Float64Array; upper: number }[] = [];
+  for (const row of rows) {
+    if (row.form === 'threshold')
+      names.forEach(
+        (decided, i) => decided === INCLUDED && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
+      );
+    if (row.form !== 'concentration') continue;
+    const largeSet = large[concentrations.indexOf(row)]!;
+    const coefficients = new Float64Array(n);
+    for (let i = 0; i < n; i++) {
+      upperBounds[i] = Math.min(upperBounds[i]!, largeSet[i] === EXCLUDED ? row.trigger : row.single);
+      coefficients[i] = largeSet[i] === INCLUDED ? 1 : 0;
+    }
+    if (largeSet.includes(INCLUDED)) sums.push({ coefficients, upper: row.aggregate });
+  }
+  names.forEach((decided, i) => {
+    if (decided !== EXCLUDED) return;
+    least[i] = Math.max(least[i]!, 0);
+    upperBounds[i] = Math.min(upperBounds[i]!, 0);
+  });
+  return { least, most: upperBounds, sums };
+}
+
+/**
+ * Returns two child nodes that differ in the decision on one security of a violated row. If no decision is open,
+ * returns the node itself while its weights contradict an exclusion, otherwise an empty list.
+ */
+export function branchNode(
+  { held, dropped, ...node }: NarrowedNode,
+  { weights }: ConvexSolution,
+  { rows, variances }: SearchRows,
+): Node[] {
+  const findHeaviestPosition = (test: (i: number) => boolean) => findHeaviestSecurity(weights, variances, test);
+  for (const [c, row] of selectConcentrations(rows).entries()) {
+    if (satisfiesRow(row, weights)) continue;
+    const i = findHeaviestPosition((name) => node.large[c]![name] === UNDECIDED && weights[name]! > row.trigger);
+    if (i < 0) continue;
+    return [INCLUDED, EXCLUDED].map((decided) => ({
+      ...node,
+      large: node.large.map((set, q) => (q === c ? setValue(set, i, decided) : set)),
+    }));
+  }
+  const involvedFlags = new Uint8Array(weights.length);
+  for (const row of rows) {
+    if (satisfiesRow(row, weights)) continue;
+    if (row.form === 'count') for (const i of row.members) involvedFlags[i] = 1;
+    if (row.form === 'threshold')
+      weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involvedFlags[i] = 1));
+  }
+  const isOpen = (name: number) => node.names[name] === UNDECIDED && involvedFlags[name] === 1;
+  let i = node.shares === undefined ? -1 : findMostDecisive(node.bound, { held, dropped }, isOpen);
+  if (i < 0) i = findHeaviestPosition((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
+  if (i < 0) i = findHeaviestPosition(isOpen);
+  // If no open decision affects a violated row, the program is solved again with the forced decisions.
+  if (i < 0) return hasChanged(node, weights) ? [node] : [];
+  return [INCLUDED, EXCLUDED].map((decided) => ({
+    ...node,
+    bound: Math.max(node.bound, (decided === INCLUDED ? held : dropped)[i]!),
+    names: setValue(node.names, i, decided),
+  }));
+}
+
+/** Returns the start for the solves below a node. */
+export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
+  return { warm: answer.state, tail, planes };
+}
+
+/** Returns true if a security that the node excludes has a weight. */
+function hasChanged({ names }: Node, weights: Float64Array): boolean {
+  return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
+}
+
+/**
+ * Returns the security with the largest w^2 times variance among those that pass a test. Of several equal ones, returns
+ * the first. Returns -1 if there is none.
+ */
+function findHeaviestSecurity(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
+  let result = -1;
+  let largestPosition = -1;
+  for (let i = 0; i < weights.length; i++) {
+    const size = weights[i]! * weights[i]! * variances[i]!;
+    if (size > largestPosition && test(i)) {
+      result = i;
+      largestPosition = size;
+    }
+  }
+  return result;
+}
+
+/**
+ * Returns the security with the largest product of two increases of the bound: by holding it and by dropping it.
+ * Returns -1 if no security has both.
+ */
+function findMostDecisive(
+  bound: number,
+  { held, dropped }: Pick<NarrowedNode, 'held' | 'dropped'>,
+  test: (i: number) => boolean,
+): number {
+  let result = -1;
+  let largestValue = 0;
+  for (let i = 0; i < held.length; i++) {
+    const rise = (held[i]! - bound) * (dropped[i]! - bound);
+    if (rise > largestValue && test(i)) {
+      result = i;
+      largestValue = rise;
+    }
+  }
+  return result;
+}
+
+function setValue(values: Uint8Array, position: number, value: number): Uint8Array {
+  const nextValues = values.slice();
+  nextValues[position] = value;
+  return nextValues;
+}
+
+/** Branch of the proof: all choices of securities that agree with some decisions. */
+interface Branch {
+  /** [N] */
+  readonly names: Uint8Array;
+  /** Lower bound of the objective over the choices of the branch. */
+  readonly bound: number;
+  /** [N] */
+  readonly shares: Float64Array;
+  readonly state: SplitState;
+}
+
+/** Best choice found so far. */
+export interface BestChoice {
+  /** Objective of the choice. */
+  readonly value: number;
+  /** Searches for a better choice, starting from a set of securities, [N]. */
+  readonly improve: (heldFlags: Uint8Array) => ImprovedChoice;
+}
+
+export interface ImprovedChoice {
+  /** Objective of the best choice found so far. */
+  readonly value: number;
+  /** True if no choice among the starting securities has a lower objective. */
+  readonly isExact: boolean;
+}
+
+/** Work and precision of a proof. Work is counted instead of time, so that equal requests have equal answers. */
+export interface ProofEffort {
+  /** Maximum work of all iterations; see `countWork`. */
+  readonly workMax: number;
+  /** Number of iterations of the split before the first decision, and after each decision. */
+  readonly rootIterations: number;
+  readonly branchIterations: number;
+}
+
+/** Effort of about one minute on one processor. */
+export const THOROUGH_PROOF: ProofEffort = { workMax: 3e11, rootIterations: 800, branchIterations: 100 };
+
+/** Fraction of the work before the first decision. */
+const ROOT_SHARE = 0.6;
+
+/** Relative difference below which a bound equals an objective: the accuracy of the bounds. */
+export const PROOF_TOLERANCE = 1e-7;
+
+/** Number of iterations of the shares, starting from the shares of the split. */
+const ROOT_SHARE_ITERATIONS = 4;
+const BRANCH_SHARE_ITERATIONS = 2;
+
+/**
+ * Maximum number of branches, and minimum number. If fewer are affordable, deciding securities would not raise the
+ * bound.
+ */
+const BRANCHES_MAX = 2000;
+const BRANCHES_MIN = 10;
+
+interface ProofTerms {
+  /** Known lower bound. */
+  readonly least: number;
+  readonly known: BestChoice;
+  readonly effort: ProofEffort;
+}
+
+/**
+ * Raises the bound over all choices of securities. Splits pairs of securities off the covariance. Then repeatedly takes
+ * the branch with the lowest bound, decides its least certain security, and computes a new split.
+ * @returns the bound, which equals the objective of the best choice up to rounding if no choice is better; undefined if
+ * pairs cannot be split off
+ * @cost hundreds of decompositions into eigenpairs
+ */
+function proveBound(
+  { solver, algebra }: Solvers,
+  counted: CardinalityProgram,
+  { least, known: { value: bestValue, improve }, effort }: ProofTerms,
+): number | undefined {
+  const { counts } = counted;
+  const splitPairs = createPairSplitter(algebra, counted);
+  if (splitPairs === undefined) return undefined;
+  const { n } = counted.program;
+  let value = bestValue;
+  let work = 0;
+  let lowestBound = Infinity;
+  const { workMax, rootIterations, branchIterations } = effort;
+  const iterationCount = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
+  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterationCount, ROOT_SHARE_ITERATIONS);
+  if (root === undefined) return undefined;
+  ({ value } = improve(selectLargestShares(root)));
+  const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
+  const openBranches: Branch[] = [root];
+  for (let count = 0; openBranches.length > 0; count++) {
+    const branch = takeLowestNode(openBranches);
+    if (!isOpen(branch.bound)) break;
+    if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowestBound, branch.bound);
+    const name = findLeastCertain(branch);
+    if (name === undefined) {
+      const improvedChoice = improve(selectLargestShares(branch));
+      ({ value } = improvedChoice);
+      if (!improvedChoice.isExact)
+        lowestBound = Math.min(lowestBound, Math.max(branch.bound, boundChoice(branch.names)));
+      continue;
+    }
+    for (const decision of [INCLUDED, EXCLUDED]) {
+      const names = excludeSecurities(branch.names.with(name, decision), counts);
+      if (names === undefined) continue;
+      const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_SHARE_ITERATIONS);
+      if (next === undefined) return Math.min(lowestBound, branch.bound);
+      if (isOpen(next.bound)) openBranches.push(next);
+    }
+  }
+  return Math.min(lowestBound, value);
+
+  function isOpen(bound: number): boolean {
+    return bound < value - PROOF_TOLERANCE * Math.abs(value);
+  }
+
+  /**
+   * Improves the split and the bound of a branch. Decides securities for which the other alternative is worse than
+   * `value`.
+   */
+  function boundBranch(
+    { names, bound, state }: Pick<Branch, 'names' | 'bound'> & { readonly state?: SplitState },
+    count: number,
+    turnsMax: number,
+  ): Branch | undefined {
+    const pairs = splitPairs!(names, count, state);
+    if (pairs === undefined) return undefined;
+    work += count * countWork(pairs.state.open.length);
+    const start = { names, shares: pairs.shares, shareMin: SHARE_RELAXATION_SHARE_MIN, turnsMax };
+    const relaxedShares = relaxShares(solver, pairs.counted, pairs.split, start);
+    if (relaxedShares === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
+    const decidedNames = names.map((decision, i) => {
+      if (decision !== UNDECIDED) return decision;
+      return relaxedShares.dropped[i]! >= value ? INCLUDED : relaxedShares.held[i]! >= value ? EXCLUDED : UNDECIDED;
+    });
+    return {
+      names: decidedNames,
+      bound: Math.max(bound, relaxedShares.bound),
+      shares: relaxedShares.shares,
+      state: pairs.state,
+    };
+  }
+
+  /** Returns the bound of a single choice, which is its objective up to rounding. */
+  function boundChoice(names: Uint8Array): number {
+    const [none, shares] = [new Float64Array(n), new Float64Array(n).fill(1)];
+    const start = { names, shares, shareMin: SHARE_RELAXATION_SHARE_MIN, turnsMax: 1 };
+    return relaxShares(solver, counted, none, start)?.bound ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /**
+   * Returns the securities with the largest shares, as many as count rows allow, and all securities in no count row.
+   */
+  function selectLargestShares({ names, shares }: Branch): Uint8Array {
+    const heldFlags = new Uint8Array(n).fill(1);
+    for (const { members, maximum } of counts) {
+      const computeRank = (i: number) => (names[i] === INCLUDED ? 2 : names[i] === EXCLUDED ? -1 : shares[i]!);
+      for (const i of members.toSorted((a, b) => computeRank(b) - computeRank(a) || a - b).subarray(maximum))
+        heldFlags[i] = 0;
+    }
+    return heldFlags;
+  }
+
+  /** Returns the undecided security with the share nearest to one half. */
+  function findLeastCertain({ names, shares: parts }: Branch): number | undefined {
+    let branchIndex: number | undefined;
+    for (const { members } of counts) {
+      for (const i of members) {
+        const isNearer = branchIndex === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[branchIndex]! - 0.5);
+        if (names[i] === UNDECIDED && isNearer) branchIndex = i;
+      }
+    }
+    return branchIndex;
+  }
+}
+
+/**
+ * Returns the work of an iteration: the cube of the order for the eigenpairs, and a multiple of its square for passes
+ * over the matrices.
+ */
+function countWork(order: number): number {
+  return order * order * (order + 400);
+}
 
 /** Choice problem, with the optimum of its convex relaxation. */
 export interface BoundedChoice {

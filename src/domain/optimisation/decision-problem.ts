@@ -1,27 +1,156 @@
-import { raiseToPower } from '#kernels/power.js';
-import { createFactorMetric, computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { findConstraintClass } from '../constraints/catalogue.js';
-import type { ConstraintRow } from '../constraints/constraint-row.js';
+import { computeMetricDiagonal, createFactorMetric } from '#kernels/optimisation/program/metric.js';
+import { raiseToPower } from '#kernels/power.js';
+import type { DrawAlgebra } from '../analytics/simulation.js';
+import { findLastAtMost } from '../base/numbers.js';
+import { Refusal } from '../base/refusals.js';
+import { type Day, formatDay, parseValidDay } from '../base/time.js';
+import { type Composer, type Composition, restoreDecided } from '../books/compositions.js';
+import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
+import type { IndexWeights } from '../datapoints/evaluation.js';
+import { toRequest } from '../datapoints/expression-tree.js';
+import { createLatestRequest, resolveName } from '../datapoints/fields.js';
 import {
-  readObjective,
-  readExpectedReturns,
+  computeValueOnPath,
+  type ConstraintRow,
+  isBoundPath,
+  type MeasuredPortfolio,
+  type ReferencePortfolio,
+} from '../definition/constraint-class.js';
+import { findConstraintClass } from '../definition/constraints.js';
+import { historicalReturns } from '../definition/expected-returns.js';
+import { isDerivedDocument } from '../definition/index-document.js';
+import { type Objective, type Robustness, TRACKING_OBJECTIVE, type TradeCosts } from '../definition/objectives.js';
+import {
   type CostsSpec,
   type OptimisationSpec,
-} from '../documents/optimisation-spec.js';
-import { TRACKING_OBJECTIVE, type Objective } from '../objectives/objective.js';
-import type { TradeCosts } from '../objectives/goal.js';
-import type { Robustness } from '../objectives/robustness.js';
-import type { CrossSection } from '../datapoints/cross-section.js';
-import { describeExclusion } from '../risk/excluded-securities.js';
-import type { Coverage } from '../risk/return-panel.js';
-import type { RiskEstimate } from './covariance.js';
-import type { Scenarios } from './scenario-returns.js';
-import type { DrawAlgebra } from '../simulation/draw-returns.js';
-import { assertDrawsFit, drawScenarios, type RequestedDraws } from './drawn-scenarios.js';
-import { readDatapoints } from './datapoints.js';
-import type { ReferencePortfolio } from '../constraints/constraint-class.js';
-import { createProblem, type Problem, type ProblemWarning } from './problem.js';
+  readExpectedReturns,
+  readObjective,
+  readObjectiveType,
+} from '../definition/optimisation.js';
+import { type Coverage, describeExclusion } from '../risk/return-panel.js';
+import { createProblem, type Datapoints, type Problem, type ProblemWarning } from './problem.js';
+import {
+  assertDrawsFit,
+  drawScenarios,
+  type RequestedDraws,
+  type RiskEstimate,
+  type Scenarios,
+} from './risk-estimate.js';
+
+/** Returns the datapoints of the given columns as known on the session of a cross-section. */
+export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapoints {
+  return {
+    numbers: (field) => cross.numbers(toRequest(field), columns),
+    categories(field) {
+      // A market need not have a column that the request does not use, such as the default column of risk budgets.
+      if ('missing' in resolveName(cross.market.market, createLatestRequest(field)))
+        return Array.from(columns, () => null);
+      return cross.values(createLatestRequest(field), columns).map((value) => (value === null ? null : String(value)));
+    },
+    medianValueTraded: (window) =>
+      cross.numbers(createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }), columns),
+  };
+}
+
+export interface PathsInput {
+  readonly composer: Composer;
+  readonly parentId: string;
+  readonly datapoints: () => CrossSections;
+  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  /** Day of the decision. */
+  readonly day: Day;
+  /** Base date of the index. */
+  readonly baseDay: Day;
+}
+
+/** Returns true if any bound of a row follows a path. */
+export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
+
+/** Returns the base dates that bound paths in the rows state. Paths based on the base date of the index are skipped. */
+export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
+  return rows.flatMap(({ params }) =>
+    Object.values(params).flatMap((bound) =>
+      isBoundPath(bound) && typeof bound.base === 'string' ? [parseValidDay(bound.base)] : [],
+    ),
+  );
+}
+
+/**
+ * Replaces bound paths by their values on the decision day.
+ * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
+ */
+export function resolvePathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
+  if (!rows.some(hasBoundPath)) return rows;
+  return rows.map((row) => (hasBoundPath(row) ? resolveRowPath(row, input) : row));
+}
+
+function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
+  const { day, baseDay } = input;
+  const entry = findConstraintClass(row.type)!; // documents have been validated
+  const parsedParams = entry.params.parse(row.params);
+  const computeValueAt = (base: Day): number => entry.measureOf!(parsedParams, measureParentOnDay(base, input)); // every class with bound paths defines it
+  // A weight cannot exceed the whole portfolio, however far a path rises.
+  const limit = (value: number): number => (entry.unit === 'fraction' ? Math.min(1, Math.max(-1, value)) : value);
+  const params = Object.entries(parsedParams).map(([name, value]): [string, unknown] => [
+    name,
+    isBoundPath(value) ? limit(computeValueOnPath(value, { day, baseDay, valueAt: computeValueAt })) : value,
+  ]);
+  return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
+}
+
+/**
+ * Returns the source index as decided by its latest review on or before a day, with the datapoints of that decision.
+ */
+function measureParentOnDay(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
+  const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
+  if (review === undefined) {
+    const message = `The index ${parentId} has no review on or before ${formatDay(day)}, the base of a bound.`;
+    throw new Refusal('NO_DATA_AT_DATE', message, { index_id: parentId, date: formatDay(day) });
+  }
+  const { columns, weights } = restoreDecided(review);
+  const cross = datapoints()
+    .at(review.decision, columns)
+    .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });
+  const { numbers, categories } = readDatapoints(cross, columns);
+  return { weights, numbers, categories };
+}
+
+/** Candidate securities of an optimisation. */
+export interface Candidates {
+  /** Market columns, ascending, [N]. */
+  readonly columns: Int32Array;
+  /** Weights of the optimised index, zero for other securities, [N]. */
+  readonly index: Float64Array;
+}
+
+/** Choice of candidates: the securities of the index, or every security of its universe. */
+export type CandidateScope = 'parent' | 'universe';
+
+/**
+ * Returns the securities that may be held at a composition of an index: its constituents, and optionally every security
+ * of its universe with a price at the decision. The universe of a derived index is that of its rule-based root index.
+ */
+export function listCandidates(
+  composer: Composer,
+  indexId: string,
+  { columns: parentColumns, weights, decision }: Pick<Composition, 'columns' | 'weights' | 'decision'>,
+  which: CandidateScope,
+): Candidates {
+  if (which === 'parent') return { columns: parentColumns, index: weights };
+  const rootId = findRoot(composer, indexId);
+  const day = composer.market(indexId).sessions[decision]!;
+  const universe = composer.universe(rootId, findLastAtMost(composer.market(rootId).sessions, day));
+  const columns = Int32Array.from(new Set([...parentColumns, ...universe])).toSorted((a, b) => a - b);
+  const weightByColumn = new Map(Array.from(parentColumns, (column, i): [number, number] => [column, weights[i]!]));
+  return { columns, index: Float64Array.from(columns, (column) => weightByColumn.get(column) ?? 0) };
+}
+
+/** Returns the rule-based index at the start of a chain of derived indices. */
+function findRoot(composer: Composer, indexId: string): string {
+  const document = composer.document(indexId);
+  return isDerivedDocument(document) ? findRoot(composer, document.derivation.source_index_id) : indexId;
+}
 
 /** Weights just before the trades of a rebalance. */
 export interface WeightsBefore {
@@ -155,7 +284,7 @@ function listTailParams({ type, params }: ConstraintRow): Readonly<Record<string
  * Returns the number of historical returns that valid parameters request. Null means all returns in the window. The
  * list is empty if scenarios are drawn from the risk model.
  */
-export function listScenarioSessions({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
+function listScenarioSessions({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
   if (source === 'normal' || source === 'student') return [];
   return [(scenarios as number | null | undefined) ?? null];
 }
@@ -190,4 +319,25 @@ function createTradeCosts(costs: CostsSpec | null | undefined, { weights, leaver
     0,
   );
   return { linear, impact, reference: weights, fixed: fixedCost };
+}
+
+/**
+ * Returns the specification for a decision with too few returns, at which the identity replaces the covariance. If the
+ * objective needs the returns as scenarios or as means, it is replaced by the weights nearest to the parent, without
+ * expected returns and uncertainty.
+ */
+export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
+  return readsReturns(spec)
+    ? { ...spec, objective: TRACKING_OBJECTIVE.entry.type, expected_returns: null, uncertainty: null }
+    : spec;
+}
+
+function readsReturns({ objective, expected_returns: returns }: OptimisationSpec): boolean {
+  const { params } = readObjective(objective);
+  return ('scenarios' in params && listScenarioSessions(params).length > 0) || returns?.type === historicalReturns.type;
+}
+
+/** Returns true if the nearest weights replaced the requested objective. */
+export function isReplaced(optimisationSpec: OptimisationSpec, used: OptimisationSpec): boolean {
+  return readObjectiveType(optimisationSpec.objective) !== readObjectiveType(used.objective);
 }

@@ -1,9 +1,8 @@
-import { createFactorMetric, computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { computeCost } from './goals/prices.js';
-import type { QuadraticGoal } from '../objectives/goal.js';
-import { computeMovedRadius, findMovedParameter, computeMovedValue, type Assembly } from './assemble.js';
-import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
-import type { Origin, RowWithOrigin, Problem } from './problem.js';
+import { computeMetricDiagonal, createFactorMetric } from '#kernels/optimisation/program/metric.js';
+import { computeCost, type Origin, type Problem, type RowWithOrigin } from './problem.js';
+import type { QuadraticGoal } from '../definition/objectives.js';
+import { type Assembly, computeMovedRadius, computeMovedValue, findMovedParameter } from './assembly.js';
+import type { CountRow, DistanceRow, LinearRow } from '../definition/constraint-class.js';
 import { HELD_MIN } from './restriction.js';
 
 /** Selection of rows, with changed parameters. */

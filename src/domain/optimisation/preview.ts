@@ -1,22 +1,34 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { findCompositionInForce, type Composer, type Composition } from '../books/compositions.js';
-import { composeAsKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
-import { parseValidDay, type Day } from '../time/days.js';
-import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
-import type { Finding } from '../refusals/findings.js';
-import { requireRates } from '../market/exchange-rates.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import type { Finding } from '../base/findings.js';
+import { type ErrorCode, Refusal } from '../base/refusals.js';
+import { type Day, parseValidDay } from '../base/time.js';
+import {
+  composeAsKnown,
+  type Composer,
+  type Composition,
+  findCompositionInForce,
+  refuseBeforeFirstRebalance,
+} from '../books/compositions.js';
+import { findSessionWithData } from '../books/rebalance-dates.js';
+import type { RulePreview } from '../decide/preview.js';
+import { type DerivedDocument, type IndexDocument, isDerivedDocument } from '../definition/index-document.js';
+import { requireRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal, type ErrorCode } from '../refusals/refusal.js';
-import { findSessionWithData } from '../books/due-rebalances.js';
-import type { RulePreview } from '../rules/preview.js';
-import { listFindings, listHeldWeights } from './derived/derived-decider.js';
-import type { Candidates } from './candidates.js';
-import { createDerivedSolver, type EarlierPortfolios } from './derived/derived-solve.js';
-import { computeFigures, type WeightFigures } from './outcome.js';
-import type { SolvedWeights } from './derived/solved-weights.js';
-import type { ExecutedMove } from './relaxation/relaxation.js';
-import { listRowSides, type RowSide } from './report.js';
-import { refuseInfeasible } from './explain-unsolved.js';
+import type { Candidates } from './decision-problem.js';
+import {
+  createDerivedSolver,
+  type EarlierPortfolios,
+  listFindings,
+  listHeldWeights,
+  refuseInfeasible,
+  selectHeldWeights,
+  type SolvedWeights,
+} from './derived-index.js';
+import type { ExecutedMove } from './relaxation.js';
+import { computeFigures, listRowSides, type RowSide, type WeightFigures } from './report.js';
+import { createRunProblem, type ProblemQuestion } from './run.js';
+import { solveProblem } from './search.js';
 
 /** Preview of a derived index: the optimisation at the parent's latest rebalance. */
 export interface DerivedPreview {
@@ -186,5 +198,37 @@ export function toRulePreview({ sm, session, held, findings }: DerivedPreview): 
         unweighted: new Int32Array(0),
       },
     },
+  };
+}
+
+/**
+ * Returns the weights that an optimisation run would find. The problem has the window, securities and findings of the
+ * run.
+ * @throws Refusal as a run
+ */
+export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
+  const { composer, engine, indexId, constraints, spec } = question;
+  const { sm, target, candidates, problem, findings } = createRunProblem(question);
+  const solvers = { solver: createSolver(engine), algebra: engine };
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw refuseInfeasible(solvers, { problem, outcome });
+  const index = composer.document(indexId);
+  requireRates(sm, candidates.columns, { currency: index.currency, session: target.session });
+  return {
+    sm,
+    document: {
+      ...index,
+      pipeline: null,
+      derivation: { ...spec, source_index_id: indexId, constraints: [...constraints] },
+    },
+    session: target.session,
+    parent: target,
+    candidates,
+    held: selectHeldWeights(candidates.columns, outcome.solution.weights),
+    sides: listRowSides(problem, outcome.solution),
+    before: computeFigures(problem, problem.index),
+    after: computeFigures(problem, outcome.solution.weights),
+    relaxed: [],
+    findings,
   };
 }

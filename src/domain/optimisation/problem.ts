@@ -1,17 +1,145 @@
-import type { Metric } from '#kernels/optimisation/program/metric.js';
-import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { findConstraintClass } from '../constraints/catalogue.js';
-import { excludeConstraint } from '../constraints/classes/exclude.js';
-import type { ReferencePortfolio } from '../constraints/constraint-class.js';
-import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
-import { hasNoParameter, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
-import type { ConstraintRow } from '../constraints/constraint-row.js';
-import type { Goal, TradeCosts } from '../objectives/goal.js';
-import { TRACKING_OBJECTIVE, type Objective } from '../objectives/objective.js';
-import type { ScenarioTerms } from '../objectives/scenario-terms.js';
-import type { Robustness } from '../objectives/robustness.js';
-import { createRowContext, type ContextInput } from './row-context.js';
-import { createTailCuts, type TailCuts } from './tails/tail-cuts.js';
+import { type DenseAlgebra, plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { computeMetricSquare, type Metric, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { raiseToPower } from '#kernels/power.js';
+import {
+  type ConstraintRow,
+  DEFAULT_PRIORITY,
+  describeLackingValues,
+  hasNoParameter,
+  type Limit,
+  listMissingValues,
+  type NonConvexRow,
+  type ProgramRow,
+  type Reference,
+  type ReferencePortfolio,
+  type RowContext,
+} from '../definition/constraint-class.js';
+import { excludeConstraint, findConstraintClass } from '../definition/constraints.js';
+import {
+  type Goal,
+  type Objective,
+  type Robustness,
+  TRACKING_OBJECTIVE,
+  type TradeCosts,
+} from '../definition/objectives.js';
+import {
+  computeTailSlopes,
+  createTailGoal,
+  type ScenarioTerms,
+  type TailGoal,
+  type TailMeasure,
+} from '../definition/tail-risk.js';
+
+/** Returns P x, [N], for the metric P. */
+export function applyMetric(metric: Metric, x: Float64Array): Float64Array {
+  const out = new Float64Array(x.length);
+  multiplyMetric(metric, x, out);
+  return out;
+}
+
+/** Access to datapoints of the securities as of the rebalance. */
+export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
+
+/** Data from which the rows of a problem are created. */
+interface ContextInput {
+  /** Securities in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Index weights, [N]. */
+  readonly index: Float64Array;
+  /** Weights of the previous solution; null if there is none yet. */
+  readonly previous: ReferencePortfolio | null;
+  /** Weights just before the trades; null if there are no holdings yet. Default: the index weights. */
+  readonly held?: ReferencePortfolio | null;
+  /** Annualised expected returns, [N]; null if there are none. */
+  readonly expectedReturns?: Float64Array | null;
+  /** Annualised covariance. */
+  readonly metric: Metric;
+  readonly datapoints: Datapoints;
+}
+
+interface RowReports extends Pick<RowContext, 'tail'> {
+  /** Receives a message about missing values of a row. */
+  warn(message: string): void;
+}
+
+/** Creates the context from which constraint classes create the rows of a problem. */
+function createRowContext(
+  { identifiers, index, previous, held, expectedReturns = null, metric, datapoints }: ContextInput,
+  { tail, warn }: RowReports,
+): RowContext {
+  let product: Float64Array | undefined;
+  const indexPortfolio: ReferencePortfolio = { weights: index, outside: 0 };
+  const portfolios: Record<Reference, ReferencePortfolio | null> = {
+    index: indexPortfolio,
+    previous: previous ?? indexPortfolio,
+    held: held === undefined ? indexPortfolio : held,
+  };
+  return {
+    ...datapoints,
+    identifiers,
+    index,
+    reference: (reference) => portfolios[reference],
+    covarianceTimesIndex: () => (product ??= applyMetric(metric, index)),
+    expectedReturns() {
+      if (expectedReturns === null) warn('The constraint has no effect, because there are no expected returns.');
+      return expectedReturns;
+    },
+    tail,
+    missing(lack) {
+      const missingSecurities = listMissingValues(lack, { identifiers, weights: index });
+      if (missingSecurities.identifiers.length === 0) return;
+      warn(describeLackingValues(lack, missingSecurities, { count: identifiers.length, whole: 'the index' }));
+    },
+  };
+}
+
+/** Cutting plane of a tail: slopes'w is at most the tail average at w. */
+export interface TailCut {
+  readonly goal: TailGoal;
+  /** [N] */
+  readonly slopes: Float64Array;
+}
+
+/** Tails in the rows of a problem, with the cutting planes found so far. The planes are valid for all limits. */
+export interface TailCuts {
+  /** Returns the tail goal for given terms. Equal terms return the identical object. */
+  goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
+  /** Known planes, in the order in which they were found. */
+  readonly known: readonly TailCut[];
+  /**
+   * Adds the tangent plane of a tail at some weights.
+   * @cost T N
+   */
+  add(goal: TailGoal, weights: Float64Array): TailCut;
+  /** Adds a plane that is proven to be below the tail average. */
+  hold(cut: TailCut): void;
+}
+
+/**
+ * Creates the tails of a problem without cutting planes.
+ * @param scenarios simple returns by scenario, [T x N]
+ */
+function createTailCuts(securityCount: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
+  const goals = new Map<string, TailGoal>();
+  const tailCuts: TailCut[] = [];
+  return {
+    known: tailCuts,
+    goal(measure, confidence, terms) {
+      const key = JSON.stringify([measure, confidence, terms]);
+      const result = goals.get(key) ?? createTailGoal(measure, confidence, scenarios(terms), securityCount);
+      goals.set(key, result);
+      return result;
+    },
+    add(goal, weights) {
+      const cut = { goal, slopes: computeTailSlopes(goal, weights) };
+      tailCuts.push(cut);
+      return cut;
+    },
+    hold: (cut) => void tailCuts.push(cut),
+  };
+}
 
 /** Constraint row or default row from which rows of the program come. */
 export interface Origin {
@@ -333,4 +461,128 @@ export function listNonConvexRows({ rows }: Problem): { readonly origin: Origin;
 /** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, followed by its group or identifier. */
 export function describeRow({ origin, row }: RowWithOrigin, side: 'lower' | 'upper' | 'eq'): string {
   return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
+}
+
+/** Returns true if a row measures trades from the weights just before the rebalance. */
+export function measuresHeldWeights({ params }: ConstraintRow): boolean {
+  return params['reference'] === 'held';
+}
+
+/**
+ * Returns true if a row limits turnover from the held weights, its turnover includes sales of securities that can no
+ * longer be held, and its priority is not 0. Such a row is relaxed by the excess of those sales.
+ */
+export function countsForcedSales(problem: Problem, origin: Origin): boolean {
+  const { type, params, priority } = origin;
+  return type === 'Turnover' && params['reference'] === 'held' && priority > 0 && sumForcedSales(problem, origin) > 0;
+}
+
+/**
+ * Returns the held weight that must be sold: securities outside the problem, and securities without a risk estimate.
+ */
+function sumForcedSales({ rows }: Problem, turnover: Origin): number {
+  const row = rows.find(({ origin }) => origin === turnover)?.row;
+  if (row?.form !== 'distance') return 0;
+  const excludedMembers = rows.flatMap(({ origin, row: otherProgramRow }) =>
+    origin.index === null && origin.type === 'Exclude' && otherProgramRow.form === 'name' ? [otherProgramRow.name] : [],
+  );
+  return excludedMembers.reduce((sum, name) => sum + Math.abs(row.reference[name]!), row.fixed);
+}
+
+type Quadratic = Pick<Program, 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>;
+
+/** Returns the gradient of the quadratic objective of a program, [n]. @cost a pass over the metric */
+export function computeGradient(
+  { metric, curvature, ridge, centre, linear }: Quadratic,
+  x: Float64Array,
+): Float64Array {
+  const offset = x.map((value, i) => value - centre[i]!);
+  const force = metric === null || curvature === 0 ? undefined : applyMetric(metric, offset);
+  return linear.map((value, i) => value + curvature * (force?.[i] ?? 0) + ridge * offset[i]!);
+}
+
+/** Returns the program with the penalties of soft rows and of kink sums multiplied by a factor. */
+export function scalePrices(program: Program, scale: number): Program {
+  if (scale === 1) return program;
+  const { rows, kinks } = program;
+  return {
+    ...program,
+    rows: { ...rows, penalty: rows.penalty.map((penalty) => penalty * scale) },
+    kinks: kinks.map((kink) =>
+      kink.limit === null
+        ? { ...kink, left: kink.left.map((slope) => slope * scale), right: kink.right.map((slope) => slope * scale) }
+        : { ...kink, penalty: kink.penalty * scale },
+    ),
+  };
+}
+
+/** Adds the linear trading cost to the objective of a program. */
+export function addLinearCost(program: Program, costs: TradeCosts | null): Program {
+  if (costs === null || costs.linear === 0) return program;
+  const kink: Kink = {
+    at: costs.reference,
+    left: new Float64Array(program.n).fill(-costs.linear),
+    right: new Float64Array(program.n).fill(costs.linear),
+    limit: null,
+    penalty: 1,
+  };
+  return { ...program, kinks: [...program.kinks, kink] };
+}
+
+/** Returns the cost of the trades to some weights, as a fraction of the portfolio value. */
+export function computeCost(costs: TradeCosts | null, weights: Float64Array): number {
+  if (costs === null) return 0;
+  const { linear, impact, reference, fixed } = costs;
+  return weights.reduce((sum, weight, i) => {
+    const trade = Math.abs(weight - reference[i]!);
+    return sum + linear * trade + impact * raiseToPower(trade, 1.5);
+  }, fixed);
+}
+
+/** Returns the penalty of violated soft rows and of kink sums at some weights. */
+export function computePrices(
+  { n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>,
+  weights: Float64Array,
+): number {
+  let total = 0;
+  for (let r = 0; r < rows.count; r++) {
+    if (!Number.isFinite(rows.penalty[r]!)) continue;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * weights[i]!;
+    total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
+  }
+  for (const kink of kinks) {
+    if (kink.limit === null) total += sumKinks(kink, weights);
+    else if (Number.isFinite(kink.penalty)) total += kink.penalty * Math.max(0, sumKinks(kink, weights) - kink.limit);
+  }
+  return total;
+}
+
+/** New value of a row's parameter. */
+export interface RowParameterChange {
+  readonly origin: Origin;
+  /**
+   * Parameter to change. Null if no parameter determines the limits of the row; the limits are then widened by `to`.
+   */
+  readonly parameter: string | null;
+  readonly to: number;
+}
+
+export interface Solvers {
+  readonly solver: Solver;
+  readonly algebra: DenseAlgebra;
+}
+
+/** Returns the tracking variance (w - b)' Sigma (w - b). */
+export function computeTrackingVariance(
+  { metric, index }: Pick<Problem, 'metric' | 'index'>,
+  weights: Float64Array,
+): number {
+  return Math.max(
+    0,
+    computeMetricSquare(
+      metric,
+      weights.map((weight, i) => weight - index[i]!),
+    ),
+  );
 }

@@ -1,9 +1,14 @@
-import { computeDotProduct } from '../numbers/dot.js';
-import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
-import type { LinearRow, SecurityRow } from '../constraints/program-row.js';
-import { describeRow, type RowWithOrigin, type Problem } from './problem.js';
-import { measureRow, computeRowNorm } from './curved-rows.js';
-import type { ConvexSolution } from './solve-convex.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/optimality.js';
+import { computeDotProduct } from '../base/numbers.js';
+import type { LinearRow, SecurityRow } from '../definition/constraint-class.js';
+import { computeReturnShortfall, computeWorstVariance } from '../definition/objectives.js';
+import { computeTailOutcome, type TailOutcome } from '../definition/tail-risk.js';
+import { computeRowNorm, measureRow } from './assembly.js';
+import type { ConvexSolution } from './convex-solve.js';
+import { computeGoalValue } from './goals.js';
+import { computeCost, computeTrackingVariance, describeRow, type Problem, type RowWithOrigin } from './problem.js';
+import type { Solution } from './search.js';
 
 /** One side of a row at a solution. */
 export interface RowSide {
@@ -230,4 +235,90 @@ function sumDifferences(reference: Float64Array, weights: Float64Array): number 
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
   return total;
+}
+
+/** Figures of solved weights. */
+export interface Outcome {
+  /**
+   * Value of the objective, and its bound within the rows: a lower bound of a minimised objective, an upper bound of a
+   * maximised one.
+   */
+  readonly value: number;
+  readonly bound: number;
+  /** Annualised expected return; null without expected returns. */
+  readonly expectedReturn: number | null;
+  /** Annualised volatility. */
+  readonly volatility: number;
+  /** Costs of the trades as a fraction of the portfolio value; null if not requested. */
+  readonly costs: number | null;
+  /** Details of the tail; only for an objective on the worst scenarios. */
+  readonly tail: TailOutcome | null;
+  /** Figures in the worst case; only for uncertain estimates. */
+  readonly worst: WorstCase | null;
+}
+
+/** Figures of the weights at the estimates and in the worst case. */
+export interface WorstCase {
+  /** Objective at the estimates. */
+  readonly nominal: number;
+  /** Annualised expected return in the worst case; null without expected returns. */
+  readonly expectedReturn: number | null;
+  /** Annualised volatility in the worst case. */
+  readonly volatility: number;
+}
+
+/**
+ * Computes the figures of a solution.
+ * @cost a few passes over the metric, or over the scenarios
+ */
+export function createOutcome(problem: Problem, { weights, objective, bound }: Solution): Outcome {
+  const { metric, expectedReturns, costs, goal, robustness } = problem;
+  const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+  const expectedReturn = expectedReturns === null ? null : computeDotProduct(expectedReturns, weights);
+  return {
+    value: sign * objective,
+    bound: sign * bound,
+    expectedReturn,
+    worst:
+      robustness === null
+        ? null
+        : {
+            nominal: sign * computeGoalValue({ ...problem, robustness: null }, weights),
+            expectedReturn:
+              expectedReturn === null ? null : expectedReturn - computeReturnShortfall(robustness.returns, weights),
+            volatility: Math.sqrt(computeWorstVariance(metric, robustness, weights)),
+          },
+    volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
+    costs: costs === null ? null : computeCost(costs, weights),
+    tail: goal.form === 'tail' ? computeTailOutcome(goal, weights) : null,
+  };
+}
+
+/** Figures of some weights in an optimisation, for the index or the optimised weights. */
+export interface WeightFigures {
+  /** Value of the objective including costs; null if it is undefined at these weights. */
+  readonly objectiveValue: number | null;
+  /** Annualised expected return; null without expected returns. */
+  readonly expectedReturn: number | null;
+  /** Annualised volatility. */
+  readonly volatility: number;
+  readonly trackingError: number;
+  /** One-way turnover from the index weights. */
+  readonly turnover: number;
+}
+
+/**
+ * Computes the figures of given weights.
+ * @cost a few passes over the metric, or over the scenarios
+ */
+export function computeFigures(problem: Problem, weights: Float64Array): WeightFigures {
+  const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+  const value = sign * computeGoalValue(problem, weights);
+  return {
+    objectiveValue: Number.isFinite(value) ? value : null,
+    expectedReturn: problem.expectedReturns === null ? null : computeDotProduct(problem.expectedReturns, weights),
+    volatility: Math.sqrt(Math.max(0, computeMetricSquare(problem.metric, weights))),
+    trackingError: Math.sqrt(Math.max(0, computeTrackingVariance(problem, weights))),
+    turnover: computeDistance(problem.index, weights),
+  };
 }

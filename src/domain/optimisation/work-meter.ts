@@ -1,6 +1,5 @@
-import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
-import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
-import { checkKkt } from '#kernels/optimisation/program/kkt.js';
+import { createColdState } from '#kernels/optimisation/program/active-state.js';
+import { checkKkt, type ProgramResult } from '#kernels/optimisation/program/optimality.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Problem } from './problem.js';

@@ -1,19 +1,277 @@
-import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
-import type { BranchProof } from '#kernels/lots/branch-proof.js';
-import { computePricesAt } from '#kernels/lots/candidate.js';
-import type { Multipliers } from '#kernels/lots/relaxation.js';
-import type { SideCertificate } from '#kernels/lots/side-certificate.js';
-import { computeFigures, type AccountTrades, type TradeFigures } from '#kernels/lots/trade-figures.js';
-import { formatDay } from '../time/days.js';
-import type { Conflict } from './account-conflicts.js';
-import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';
-import type { BatchCommon } from './batch-common.js';
-import { buildAccount, type BuiltAccount } from './build-account.js';
-import { WHOLE_REGION } from './sale-regions.js';
-import type { RegionTree, SearchedAccount } from './search-regions.js';
-import { listSoldShares, roundShares, TRADE_MIN } from './sold-shares.js';
-import { computeTaxedSales, type TaxedSales } from './taxed-sales.js';
-import { sortByPurchase, type Replacement } from './wash-sales.js';
+import {
+  type AccountProgram,
+  type AccountRow,
+  computeFactorExposures,
+  computeTax,
+} from '#kernels/lots/account-program.js';
+import type { BranchProof, SideCertificate } from '#kernels/lots/branch-proof.js';
+import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
+import { listRelaxedRows, type Multipliers } from '#kernels/lots/relaxation.js';
+import type { AccountSolution } from '#kernels/lots/solve-account.js';
+import { type AccountTrades, computeFigures, computePricesAt, type TradeFigures } from '#kernels/lots/trade-figures.js';
+import type { Finding } from '../base/findings.js';
+import { formatDay } from '../base/time.js';
+import {
+  buildAccount,
+  type BuiltAccount,
+  findAccountTrades,
+  type FinderQuestion,
+  findNearestAccountTrades,
+  findUntaxedAccountTrades,
+  listSoldShares,
+  type ProvedRegion,
+  type RegionTree,
+  roundShares,
+  type SearchedAccount,
+  solveOne,
+  TRADE_MIN,
+} from './account-solve.js';
+import type { Account, AccountLot } from './account.js';
+import type { BatchCommon } from './batch.js';
+import {
+  addDisallowedLosses,
+  computeTaxedSales,
+  matchReplacements,
+  type Replacement,
+  sortByPurchase,
+  type TaxedSales,
+  type WashWindow,
+  WHOLE_REGION,
+} from './lots.js';
+import { readAccount } from './read-account.js';
+
+/** Rule of an account that contradicts other rules. */
+interface Conflict {
+  /** Id of a row, or the name of a field of the account or of the terms. */
+  readonly rule: string;
+  /**
+   * Amount by which the rule must be relaxed if all other rules of the account are kept. It is a tracking error, a
+   * weight, or money for the tax budget. For exclusions it is the excluded weight that must be kept. Null for a rule
+   * without an amount, and if no amount suffices.
+   */
+  readonly amount: number | null;
+  /** Weight that must be kept, by excluded security. */
+  readonly weights?: Readonly<Record<string, number>>;
+}
+
+/** Price per unit of violation of the relaxed rule, higher than all other prices. */
+const RELAXED_PENALTY = 10;
+/** Largest amount that is a rounding error. */
+const AMOUNT_MIN = 1e-7;
+/** Maximum weight that counts as zero. */
+const SMALLEST_WEIGHT = 1e-7;
+
+/**
+ * Returns a set of contradictory rules. If any rule of the set is dropped, there are trades that satisfy the others.
+ */
+function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict[] {
+  const { account, rowIds } = base;
+  // The first rules are dropped first if the remaining rules still contradict each other.
+  const rules = [
+    ...(common.terms.whole_shares ? ['whole_shares'] : []),
+    ...(account.minimum_trade > 0 ? ['minimum_trade'] : []),
+    ...(hasWashRules(account) ? ['tax.wash_sales'] : []),
+    ...rowIds.filter((id) => id !== 'tax.budget').toReversed(),
+    ...(account.exclusions.length > 0 ? ['exclusions'] : []),
+    ...(account.tax.budget === null ? [] : ['tax.budget']),
+    ...(account.tax.limit === null ? [] : ['tax.limit']),
+    ...(account.tracking_error_limit === null ? [] : ['tracking_error_limit']),
+  ];
+  const remainingRules = new Set(rules);
+  for (const rule of rules) {
+    remainingRules.delete(rule);
+    if (findAccountTrades(createQuestion(common, base, remainingRules)) === undefined) continue;
+    remainingRules.add(rule);
+  }
+  return [...remainingRules].map((rule) => {
+    const { amount, ...more } = computeRelaxation(common, base, { rule, rules });
+    // Without a violation, the search found trades for the relaxed rules only: the amount is not known.
+    return amount !== null && amount > AMOUNT_MIN ? { rule, amount, ...more } : { rule, amount: null };
+  });
+}
+
+const hasWashRules = ({ recent, substitutes, tax }: Account): boolean =>
+  recent.length > 0 || substitutes.length > 0 || tax.wash_sales === 'forbid';
+
+/** Returns an account with only some of its rules, and perhaps a further row. */
+function createQuestion(
+  common: BatchCommon,
+  { account, window, rowIds }: Pick<BuiltAccount, 'account' | 'window' | 'rowIds'>,
+  remainingRules: ReadonlySet<string>,
+  addedRow: AccountRow | null = null,
+): FinderQuestion {
+  const { terms } = common;
+  const hasWashRule = remainingRules.has('tax.wash_sales') || !hasWashRules(account);
+  return {
+    common: { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
+    account: {
+      ...account,
+      minimum_trade: remainingRules.has('minimum_trade') ? account.minimum_trade : 0,
+      exclusions: remainingRules.has('exclusions') ? account.exclusions : [],
+      tracking_error_limit: remainingRules.has('tracking_error_limit') ? account.tracking_error_limit : null,
+      substitutes: hasWashRule ? account.substitutes : [],
+      tax: {
+        ...account.tax,
+        ...(!hasWashRule && { wash_sales: 'disallow' }),
+        ...(!remainingRules.has('tax.limit') && { limit: null }),
+      },
+    },
+    window: hasWashRule ? window : NO_TRADES,
+    adapt: (program): AccountProgram => {
+      const rows = program.rows.filter((_, j) => remainingRules.has(rowIds[j]!));
+      return { ...program, rows: addedRow === null ? rows : [...rows, addedRow] };
+    },
+  };
+}
+
+/** Window of an account without earlier trades. */
+const NO_TRADES: WashWindow = { trades: [], used: new Map() };
+
+interface RelaxedRule {
+  readonly rule: string;
+  /** Names of all rules of the account. */
+  readonly rules: readonly string[];
+}
+
+/** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
+function computeRelaxation(
+  common: BatchCommon,
+  base: BuiltAccount,
+  { rule, rules }: RelaxedRule,
+): Omit<Conflict, 'rule'> {
+  const { account } = base;
+  const otherRules = new Set(rules);
+  otherRules.delete(rule);
+  const question = createQuestion(common, base, otherRules);
+  if (rule === 'tracking_error_limit') {
+    const nearest = findNearestAccountTrades(question)?.figures;
+    return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
+  }
+  const built = buildAccount(question.common, question.account, question.window);
+  if (rule === 'tax.limit') {
+    const nearest = findUntaxedAccountTrades(question, built.taxSides)?.figures;
+    if (nearest === undefined) return { amount: null };
+    return { amount: built.value * computeTax(built.taxSides, nearest.short, nearest.long) - account.tax.limit! };
+  }
+  const relaxedRow = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
+  if (relaxedRow === undefined) return { amount: null };
+  const addedRow = { ...relaxedRow, penalty: RELAXED_PENALTY };
+  const figures = findAccountTrades(createQuestion(common, base, otherRules, addedRow))?.figures;
+  if (figures === undefined) return { amount: null };
+  const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
+  return rule === 'exclusions' ? { amount, weights: listRemainingWeights(common, built, figures.weights) } : { amount };
+
+  function listRemainingWeights({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
+    const excludedIdentifiers = new Set(account.exclusions);
+    const remainingWeights = names.flatMap((name, i) =>
+      excludedIdentifiers.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT
+        ? [[identifiers[name]!, weights[i]!] as const]
+        : [],
+    );
+    return Object.fromEntries(remainingWeights);
+  }
+}
+
+const findRow = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | undefined =>
+  program.rows[rowIds.indexOf(rule)];
+
+/** Returns a row that limits the weight of excluded securities to zero. */
+function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
+  const excludedIdentifiers = new Set(exclusions);
+  const weights = Float64Array.from(names, (name) => Number(excludedIdentifiers.has(common.identifiers[name]!)));
+  return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: RELAXED_PENALTY };
+}
+
+const BASIS_POINT = 1e-4;
+/**
+ * Maximum gap between the solution and its proven bound, as a fraction of a saving. If the gap is larger, the saving is
+ * not stated.
+ */
+const GAP_SHARE = 0.5;
+
+/**
+ * Returns an upper bound of the savings in taxes and costs per additional basis point of tracking error, as a fraction
+ * of the account value. Null if the bound consists mostly of the gap of the certificate.
+ *
+ * Trades with variance v have taxes and costs of at least bound - aversion v - multiplier (v - limit), on each side of
+ * the tax.
+ */
+function computeBasisPointSaving(
+  program: AccountProgram,
+  { figures, certificates, bound }: SolutionParts,
+): number | null {
+  const { aversion, varianceLimit } = program;
+  const { variance, objective } = figures;
+  const widerVariance = (Math.sqrt(variance) + BASIS_POINT) ** 2;
+  const costAndTax = objective - aversion * variance;
+  const least = Math.min(
+    ...certificates.map(({ multipliers, bound: proved }) => {
+      const price = Number.isFinite(varianceLimit) ? multipliers.variance : 0;
+      return proved - aversion * widerVariance - (price === 0 ? 0 : price * (widerVariance - varianceLimit));
+    }),
+  );
+  const largestGain = costAndTax - least;
+  return objective - bound > GAP_SHARE * largestGain ? null : largestGain;
+}
+
+type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>;
+
+/**
+ * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value. Returns 0
+ * without a minimum.
+ */
+function computeMinimumTradeCost(
+  regions: readonly ProvedRegion[],
+  { objective }: Pick<AccountSolution['figures'], 'objective'>,
+): number {
+  if (!regions[0]!.program.minimumTrade.some((least) => least > 0)) return 0;
+  const bounds = regions.flatMap(({ program, certificates }) => {
+    const programWithoutMinimum = { ...program, minimumTrade: new Float64Array(program.n) };
+    return certificates.map(
+      ({ side, multipliers }) => computeDualBound(programWithoutMinimum, program.sides[side]!, multipliers).bound,
+    );
+  });
+  return Math.max(0, objective - Math.min(...bounds));
+}
+
+/**
+ * Returns the price of each exclusion. It is the decrease of the objective per unit of weight of the excluded security
+ * that is kept instead of sold. If the security is not held, it is the decrease per unit bought. Exclusions without a
+ * price are omitted.
+ */
+function computeExclusionPrices(
+  common: BatchCommon,
+  { program, account, names, forced }: BuiltAccount,
+  { weights, own }: { readonly weights: Float64Array; readonly own: SideCertificate },
+): Record<string, number> {
+  if (account.exclusions.length === 0) return {};
+  const { n, k, loadings, specific, target, costRate } = program;
+  const rows = listRelaxedRows(program, program.sides[own.side]!);
+  const prices = computePrices(rows, own.multipliers, program.taxWeight);
+  const averseness = program.aversion + own.multipliers.variance;
+  const activeWeights = weights.map((weight, i) => weight - target[i]!);
+  const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
+  const excludedIdentifiers = new Set(account.exclusions);
+  const priceByIdentifier: Record<string, number> = {};
+  for (let i = 0; i < n; i++) {
+    const identifier = common.identifiers[names[i]!]!;
+    if (!excludedIdentifiers.has(identifier)) continue;
+    let slope = specific[i]! * activeWeights[i]!;
+    for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
+    slope *= 2 * averseness;
+    rows.forEach(({ weights: own }, j) => void (own !== null && (slope += prices.rows[j]! * own[i]!)));
+    const price = common.prices[names[i]!]!;
+    const sales = forced.sales.flatMap(({ lot, shares, gain, isLong }) =>
+      account.lots[lot]!.identifier === identifier
+        ? [((isLong ? prices.long : prices.short) * gain) / (shares * price)]
+        : [],
+    );
+    const keepingPrice =
+      sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
+    if (keepingPrice - slope > 0) priceByIdentifier[identifier] = keepingPrice - slope;
+  }
+  return priceByIdentifier;
+}
 
 /** Maximum number of deviations that a result explains. */
 export const DEVIATIONS_SHOWN = 10;
@@ -329,4 +587,80 @@ function listDeviations(
 function hasGainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (lotShort[l]! > 0 || lotLong[l]! > 0) return true;
   return false;
+}
+
+/** Maximum number of lots of an account for which a result lists the lots after the trades: 90 bytes each. */
+const LOTS_MAX = 500;
+/** Smallest number of shares of a lot that is not a rounding error. */
+const LOT_SHARES_MIN = 1e-9;
+
+/** Lot after the trades. */
+interface RemainingLot extends AccountLot {
+  /** Index of the lot in the account; null for a purchase. */
+  readonly lot: number | null;
+  /** Market value less cost. */
+  readonly unrealised_gain: number;
+}
+
+/**
+ * Returns the lots of an account after its trades, purchases last. Disallowed losses are added to the cost of the lots
+ * that replace the sold shares. Returns null if the account has more than 500 lots or is infeasible.
+ */
+export function listLotsAfter(
+  common: BatchCommon,
+  { account, rule, priceOf }: BuiltAccount,
+  { status, trades }: AccountResult,
+): RemainingLot[] | null {
+  if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
+  const soldShares = new Map<number, number>();
+  for (const { lot, shares } of trades) if (lot !== undefined) soldShares.set(lot, (soldShares.get(lot) ?? 0) + shares);
+  const remainingLots = account.lots.flatMap((heldLot, lot) => {
+    const shares = heldLot.shares - (soldShares.get(lot) ?? 0);
+    return shares > LOT_SHARES_MIN * heldLot.shares ? [{ ...heldLot, lot, shares }] : [];
+  });
+  const boughtLots = trades.flatMap(({ side, identifier, shares, price }) =>
+    side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],
+  );
+  const keptLots = addDisallowedLosses(remainingLots, matchReplacements(rule, soldShares, priceOf));
+  return [...keptLots, ...boughtLots].map((lot) => ({
+    ...lot,
+    unrealised_gain: lot.shares * (priceOf(lot.identifier) - lot.cost),
+  }));
+}
+
+/** Account that was not solved, with the reasons. */
+export interface RefusedAccount {
+  /** Id of the account; null if it has no readable id. */
+  readonly account_id: string | null;
+  readonly status: 'refused';
+  readonly findings: readonly Finding[];
+}
+
+/** Result with the lots after the trades; results of earlier versions lack these lots. */
+export type SolvedResult = AccountResult & { readonly lots_after?: readonly RemainingLot[] | null };
+export type AccountOutcome = SolvedResult | RefusedAccount;
+
+/**
+ * Solves an account, or reports why it cannot be solved. Invalid accounts never stop the batch.
+ * @param path  path in the body
+ * @param line  line of the body; null if accounts are not sent as lines
+ */
+export function solveOutcome(
+  common: BatchCommon,
+  value: unknown,
+  path: string,
+  line: number | null = null,
+): AccountOutcome {
+  const { account, findings } = readAccount(common, value, { path, line });
+  if (account === undefined) return { account_id: readId(value), status: 'refused', findings };
+  const builtAccount = buildAccount(common, account);
+  const solved = solveOne(common, builtAccount);
+  const conflicts = solved.answer.status === 'infeasible' ? listConflicts(common, builtAccount) : [];
+  const result = createAccountResult(common, solved, conflicts);
+  return { ...result, lots_after: listLotsAfter(common, builtAccount, result) };
+}
+
+function readId(value: unknown): string | null {
+  const id = (value as { account_id?: unknown } | null)?.account_id;
+  return typeof id === 'string' ? id.slice(0, 64) : null;
 }

@@ -1,15 +1,141 @@
+import { z } from 'zod';
+import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
-import { suggestName } from '#base/text/nearest-name.js';
-import type { Finding } from '../refusals/findings.js';
-import { refuseWithFindings } from '../refusals/refusal.js';
-import {
-  listAccountColumns,
-  CASH,
-  listOwnColumns,
-  REQUIRED_COLUMNS,
-  parseValue,
-  type AccountColumn,
-} from './account-columns.js';
+import type { Finding } from '../base/findings.js';
+import { refuseWithFindings } from '../base/refusals.js';
+import { Account, AccountLot, RecentTrade } from './account.js';
+
+/** Form of the cells of a column. */
+export type ColumnForm = 'text' | 'number' | 'date' | 'list' | 'groups' | 'weights';
+
+/** Column of a table of accounts. */
+interface AccountColumn {
+  readonly name: string;
+  readonly form: ColumnForm;
+  readonly help: string;
+  /** Field of the account, lot or recent trade, such as `tax.short_rate`, `lots.shares`, `recent.date`. */
+  readonly field: string;
+}
+
+/** Identifier of a row whose shares are the cash of its account. */
+const CASH = 'CASH';
+/** Separators between the entries of a list and between its groups; no identifier contains them. */
+export const ENTRY = '/';
+export const GROUP = '//';
+
+/** Columns that every table has. */
+const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
+
+/** Returns the columns of a row. A row is a lot; if it has the day `traded`, it is a recent trade. */
+const listRowColumns = (): readonly AccountColumn[] => [
+  ...Object.entries(AccountLot.shape).map(([name, schema]) => {
+    const column = createColumn(name, schema, `lots.${name}`);
+    return name === 'identifier'
+      ? { ...column, help: `Security. For a row of cash, ${CASH}, with the amount in shares.` }
+      : column;
+  }),
+  {
+    ...createColumn('traded', RecentTrade.shape.date, 'recent.date'),
+    help: 'Day of a recent trade. The row then describes no lot.',
+  },
+  createColumn('price', RecentTrade.shape.price, 'recent.price'),
+];
+
+/** Returns the columns of the account. Several rows of an account may state them, with equal values. */
+const listOwnColumns = callOnce((): readonly AccountColumn[] =>
+  listColumnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
+);
+
+/**
+ * Returns all columns: the account id, the columns of rows, and other fields of the account. They follow from the
+ * fields of `Account`.
+ */
+export const listAccountColumns = callOnce((): readonly AccountColumn[] => [
+  createColumn('account_id', Account.shape.account_id, 'account_id'),
+  ...listRowColumns(),
+  ...listOwnColumns(),
+]);
+
+function listColumnsBelow(schema: z.ZodType, prefix: string): AccountColumn[] {
+  const innerSchema = findInnerSchema(schema);
+  if (!(innerSchema instanceof z.ZodObject)) return [createColumn(prefix, schema, prefix)];
+  return Object.entries(innerSchema.shape).flatMap(([name, own]) =>
+    listColumnsBelow(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
+  );
+}
+
+function createColumn(name: string, schema: z.ZodType, field: string): AccountColumn {
+  return {
+    name,
+    form: findForm(findInnerSchema(schema)),
+    help: schema.description ?? findInnerSchema(schema).description ?? '',
+    field,
+  };
+}
+
+/** Returns the schema within optional, nullable and default wrappers. */
+function findInnerSchema(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+    ? findInnerSchema(schema.unwrap() as z.ZodType)
+    : schema;
+}
+
+function findForm(schema: z.ZodType): ColumnForm {
+  if (schema instanceof z.ZodNumber) return 'number';
+  if (schema instanceof z.ZodRecord) return 'weights';
+  if (schema instanceof z.ZodArray) return schema.element instanceof z.ZodArray ? 'groups' : 'list';
+  return schema.meta()?.['format'] === 'date' ? 'date' : 'text';
+}
+
+/**
+ * Returns the value of a cell. If the text does not have the form of the column, it remains a text, and the check of
+ * the account reports it. @param text must not be empty
+ */
+function parseValue(text: string, form: ColumnForm): unknown {
+  switch (form) {
+    case 'number':
+      return parseNumber(text);
+    case 'list':
+      return splitEntries(text, ENTRY);
+    case 'groups':
+      return splitEntries(text, GROUP).map((group) => splitEntries(group, ENTRY));
+    case 'weights':
+      return Object.fromEntries(splitEntries(text, ENTRY).map((entry) => parseWeight(entry)));
+    default:
+      return text;
+  }
+}
+
+/** Formats a value as a cell: the inverse of `parseValue`. */
+function formatCell(value: unknown, form: ColumnForm): string {
+  if (value === undefined || value === null) return '';
+  if (form === 'list') return (value as readonly string[]).join(ENTRY);
+  if (form === 'groups') return (value as readonly (readonly string[])[]).map((group) => group.join(ENTRY)).join(GROUP);
+  if (form === 'weights')
+    return Object.entries(value as Readonly<Record<string, number>>)
+      .map(([name, weight]) => `${name}=${weight}`)
+      .join(ENTRY);
+  return String(value as string | number);
+}
+
+const splitEntries = (text: string, separator: string): string[] =>
+  text
+    .split(separator)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+
+function parseWeight(entry: string): readonly [string, unknown] {
+  const position = entry.lastIndexOf('=');
+  return position < 0 ? [entry, ''] : [entry.slice(0, position).trim(), parseNumber(entry.slice(position + 1).trim())];
+}
+
+function parseNumber(text: string): number | string {
+  const value = Number(text);
+  return text === '' || !Number.isFinite(value) ? text : value;
+}
 
 /** Maximum number of unreadable rows that are listed per account. Further ones are only counted. */
 const PROBLEMS_MAX = 50;
@@ -302,4 +428,85 @@ function addColumns(findings: readonly Finding[], columnNames: readonly string[]
 
 function createProblem(path: string, reason: string, code: Finding['code'] = 'WRONG_TYPE'): Finding {
   return { severity: 'error', code, path, message: `${path}: ${reason}.` };
+}
+
+/** Account as stated by a client. */
+export interface StatedAccount {
+  readonly account_id: string;
+  readonly lots?: readonly Readonly<Record<string, unknown>>[];
+  readonly recent?: readonly Readonly<Record<string, unknown>>[];
+  readonly [field: string]: unknown;
+}
+
+/** Returns the rows of a table of accounts below its header; `parseAccountTable` is the inverse. */
+export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
+  const rows = accounts.flatMap((account) => {
+    const { account_id, lots = [], recent = [] } = account;
+    const accountCells = listOwnColumns().map(
+      ({ name, form }) => [name, formatCell(getAtPath(account, name), form)] as const,
+    );
+    const tradeRows = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
+    return (tradeRows.length === 0 ? [{}] : tradeRows).map((row, position) => ({
+      account_id,
+      ...row,
+      ...(position === 0 ? Object.fromEntries(accountCells) : {}),
+    }));
+  });
+  return rows.map((row: Readonly<Record<string, unknown>>) =>
+    listAccountColumns().map(({ name }) =>
+      typeof row[name] === 'number' ? String(row[name]) : ((row[name] as string) ?? ''),
+    ),
+  );
+}
+
+const getAtPath = (account: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], account);
+
+/** Example accounts of the template; each column has a value in one of them. */
+export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
+  {
+    account_id: 'EXAMPLE-1',
+    cash: 25_000,
+    lots: [
+      { identifier: 'EXMPL-A', shares: 120, cost: 80.5, acquired: '2022-03-01' },
+      { identifier: 'EXMPL-A', shares: 40, cost: 131.2, acquired: '2024-11-04' },
+      { identifier: 'EXMPL-B', shares: 300, cost: 21.75, acquired: '2023-06-15', bought: '2024-01-08' },
+    ],
+    recent: [{ identifier: 'EXMPL-B', date: '2024-12-16', shares: -50, price: 19.4, cost: 24 }],
+    exclusions: ['EXMPL-C', 'EXMPL-D'],
+    tilts: { 'EXMPL-A': 0.01, 'EXMPL-B': -0.005 },
+    tracking_error_limit: 0.02,
+    minimum_trade: 250,
+    substitutes: [
+      ['EXMPL-A', 'EXMPL-E'],
+      ['EXMPL-B', 'EXMPL-F'],
+    ],
+    tax: {
+      short_rate: 0.408,
+      long_rate: 0.238,
+      carry_forward: 3000,
+      realised: { short: -1200, long: 4500 },
+      wash_sale_days: 30,
+      wash_sales: 'forbid',
+      lot_method: 'hifo',
+      netting: 'us',
+      weight: 1,
+      loss_value: 0.1,
+      budget: 10_000,
+      limit: 2500,
+    },
+  },
+  {
+    account_id: 'EXAMPLE-2',
+    cash: 100_000,
+    lots: [],
+    recent: [],
+    tax: { short_rate: 0.24, long_rate: 0.15 },
+  },
+];
+
+/** Returns the template of a table of accounts as CSV: all columns, and two example accounts to replace. */
+export function createAccountTemplate(): string {
+  const lines = [listAccountColumns().map(({ name }) => name), ...createAccountTable(EXAMPLE_ACCOUNTS)];
+  return `${lines.map((cells) => cells.join(',')).join('\r\n')}\r\n`;
 }

@@ -1,6 +1,6 @@
-// Replaces `src/market/serving/calendar-files.ts`, which reads files, in the bundle.
-import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
-import { CalendarIndex } from '#domain/calendars/rule-file.js';
+// Replaces `src/market/serve/calendar-files.ts`, which reads files, in the bundle.
+import { createCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
+import { CalendarIndex } from '#domain/calendars/date-rules.js';
 
 /** JSON of the files of the calendar folder by file name, inserted by the build. */
 declare const EMBEDDED_CALENDARS: string;

@@ -1,7 +1,121 @@
+import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Configuration } from 'openid-client';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Principal } from '../handler.js';
-import { createPrincipal, type ClaimGrant } from './claims.js';
+import { z } from 'zod';
+import { defineRoutes, type Route, type Scope } from '#contract/route.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { EndedSessions } from '#services/keys/keys.js';
+import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
+import { type ClaimGrant, createPrincipal } from './tokens.js';
+
+/** Session of a signed-in browser. */
+export interface Session {
+  /** Id of the session. The session can be ended early by this id. */
+  readonly id: string;
+  /** `keyId` of the principal. */
+  readonly subject: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly prefixes?: readonly string[];
+  /** Secret that a writing request must repeat in a header. No other site can read it. */
+  readonly csrf: string;
+  /** End of the session in milliseconds since 1970. */
+  readonly ends: number;
+}
+
+/** Purpose of a cookie. A cookie is valid only for its own purpose. */
+export type CookiePurpose = 'session' | 'attempt';
+
+/** Sessions in encrypted cookies. Every process that has the key accepts them. */
+export interface Sessions {
+  /** Encrypts the value of a cookie. The cookie is valid until the time in `ends`. */
+  seal(purpose: CookiePurpose, value: { readonly ends: number }): string;
+  /**
+   * Decrypts the value of a cookie. Returns undefined if it was encrypted for another purpose, was changed, or has
+   * expired.
+   */
+  open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string): T | undefined;
+  begin(principal: Principal): Session;
+  /** Returns the session in a cookie if it is valid; otherwise undefined. */
+  find(cookie: string | undefined): Session | undefined;
+  /** Ends a session in every process. */
+  end(session: Session): Promise<void>;
+}
+
+const SESSION_MS = 8 * 3_600_000;
+const ALGORITHM = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export interface SessionsDependencies {
+  /** Key of 32 bytes. It is random for one process, or shared by several processes. */
+  readonly key: Buffer;
+  readonly ended: EndedSessions;
+  /** Current time in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export function createSessions({ key, ended, now }: SessionsDependencies): Sessions {
+  const sessions: Sessions = {
+    seal(purpose, value) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(purpose));
+      const encryptedBytes = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, encryptedBytes, cipher.getAuthTag()]).toString('base64url');
+    },
+    open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string) {
+      try {
+        const bytes = Buffer.from(text, 'base64url');
+        const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), {
+          authTagLength: TAG_BYTES,
+        });
+        decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-TAG_BYTES));
+        const decryptedParts = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
+        const value = JSON.parse(Buffer.concat(decryptedParts).toString('utf8')) as T; // only a holder of the key can have sealed it
+        return value.ends > now() ? value : undefined;
+      } catch {
+        return undefined; // the cookie is truncated, changed, or sealed for another purpose or by another process
+      }
+    },
+    begin: ({ keyId, name, scopes, prefixes }) => ({
+      id: randomBytes(16).toString('base64url'),
+      subject: keyId ?? '',
+      name: name ?? '',
+      scopes: [...scopes],
+      ...(prefixes && { prefixes }),
+      csrf: randomBytes(32).toString('base64url'),
+      ends: now() + SESSION_MS,
+    }),
+    find(cookie) {
+      const session = cookie === undefined ? undefined : sessions.open<Session>('session', cookie);
+      return session !== undefined && !ended.has(session) ? session : undefined;
+    },
+    end: (session) => ended.add(session),
+  };
+  return sessions;
+}
+
+export const toPrincipal = ({ subject, name, scopes, prefixes }: Session): Principal => ({
+  keyId: subject,
+  name,
+  isSubject: true,
+  scopes: new Set(scopes),
+  ...(prefixes && { prefixes }),
+});
+
+/** Returns true if a header repeats the secret of a session. */
+export function isRepeated({ csrf }: Session, header: string | null): boolean {
+  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(csrf)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/** Returns the value of a cookie. */
+export function readCookie(header: string | null, name: string): string | undefined {
+  for (const part of header?.split(';') ?? []) {
+    const separator = part.indexOf('=');
+    if (part.slice(0, separator).trim() === name) return part.slice(separator + 1).trim();
+  }
+  return undefined;
+}
 
 export interface SignInTerms {
   readonly issuer: string;
@@ -12,7 +126,7 @@ export interface SignInTerms {
 }
 
 /** Data of a sign-in that is in progress. The browser returns it after it was at the provider. */
-export interface Attempt {
+interface Attempt {
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
@@ -20,7 +134,7 @@ export interface Attempt {
 }
 
 /** Authorization code flow with PKCE. */
-export interface SignIn {
+interface SignIn {
   /** @param redirect address to which the provider returns the browser */
   begin(redirect: string): Promise<{ readonly url: string; readonly attempt: Attempt }>;
   /** @param search query string from the provider @throws Refusal UNAUTHENTICATED */
@@ -76,3 +190,127 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
 function refuseUnanswered(cause: unknown): never {
   throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not respond.', null, { cause });
 }
+
+const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
+
+/** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
+export const signInRoutes = defineRoutes({
+  beginSignIn: {
+    ...page,
+    method: 'GET',
+    path: '/auth/login',
+    summary: 'Redirects the browser to the provider.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  finishSignIn: {
+    ...page,
+    method: 'GET',
+    path: '/auth/callback',
+    summary: 'Receives the browser from the provider.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  getSession: {
+    ...page,
+    method: 'GET',
+    path: '/auth/session',
+    summary: 'Returns the signed-in client, and the token that writes must contain.',
+    success: { status: 200, description: 'The session.' },
+  },
+  endSession: {
+    ...page,
+    method: 'DELETE',
+    path: '/auth/session',
+    summary: 'Signs out.',
+    body: { schema: z.unknown(), optional: true },
+    success: { status: 204, description: 'No client is signed in.' },
+  },
+});
+
+export interface SignInOptions {
+  /** Undefined if no provider is configured for browsers. */
+  readonly signIn: SignIn | undefined;
+  readonly sessions: Sessions;
+  /** Current time in milliseconds since 1970. */
+  readonly now: () => number;
+  /** True if the service itself uses HTTPS. */
+  readonly isSecure: boolean;
+  /** Address of the service for browsers. Default: the address in the request. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Returns the name of the session cookie. If the name has a prefix, browsers accept the cookie only from this host over
+ * HTTPS.
+ */
+export const formatSessionCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
+const formatAttemptCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
+const ATTEMPT_SECONDS = 600;
+const SESSION_SECONDS = SESSION_MS / 1000;
+
+/** Sealed attempt with its end. */
+type TimedAttempt = Attempt & { readonly ends: number };
+
+type PageRequest = Pick<RouteRequest<Route>, 'header'>;
+
+export function createSignInHandlers(options: SignInOptions): Handlers<typeof signInRoutes> {
+  const { signIn, sessions, isSecure, publicUrl, now } = options;
+  const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
+  const [name, attemptName] = [formatSessionCookieName(isHttps), formatAttemptCookieName(isHttps)];
+  const formatCookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
+    `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
+
+  function getRedirect({ header }: PageRequest): string {
+    const origin = publicUrl ?? `${isSecure ? 'https' : 'http'}://${header('host') ?? 'localhost'}`;
+    return `${origin.replace(/\/$/, '')}/auth/callback`;
+  }
+
+  function requireSignIn(): SignIn {
+    if (signIn !== undefined) return signIn;
+    throw new Refusal('ROUTE_NOT_FOUND', 'Sign-in is not configured (--oidc-issuer, --oidc-client-id).');
+  }
+
+  return {
+    async beginSignIn(request) {
+      const { url, attempt } = await requireSignIn().begin(getRedirect(request));
+      const sealedAttempt = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
+      return createRedirection(url, formatCookie(attemptName, sealedAttempt, ATTEMPT_SECONDS, 'Lax'));
+    },
+    async finishSignIn(request) {
+      const sealedAttempt = readCookie(request.header('cookie') ?? null, attemptName);
+      const attempt = sealedAttempt === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealedAttempt);
+      if (attempt === undefined)
+        throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
+      const principal = await requireSignIn().finish(request.search(), attempt);
+      const session = formatCookie(
+        name,
+        sessions.seal('session', sessions.begin(principal)),
+        SESSION_SECONDS,
+        'Strict',
+      );
+      return createRedirection('/', session);
+    },
+    getSession(request) {
+      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
+      const json =
+        session === undefined
+          ? { signed_in: false, sign_in: signIn !== undefined }
+          : { signed_in: true, sign_in: true, name: session.name, scopes: session.scopes, csrf_token: session.csrf };
+      return { json };
+    },
+    async endSession(request) {
+      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
+      if (session !== undefined) {
+        if (!isRepeated(session, request.header('x-csrf-token') ?? null))
+          throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
+        await sessions.end(session);
+      }
+      return { headers: { 'Set-Cookie': formatCookie(name, '', 0, 'Strict') } };
+    },
+  };
+}
+
+const createRedirection = (to: string, cookie: string): Reply => ({
+  status: 302,
+  text: '{}',
+  headers: { Location: to, 'Set-Cookie': cookie },
+});

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
 import { defineRoutes, type Route } from '#contract/route.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { selectCoding, type Coding } from '../content-coding.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { defineObject } from '#domain/base/schema.js';
+import { type Coding, selectCoding } from '../answers.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 /** File of the console. The build also contains compressed forms of it. */
@@ -96,7 +96,7 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
 }
 
 /** Replies with the best compression that the client accepts. */
-export function createEncodedReply(
+function createEncodedReply(
   { type, etag, bytes, coded }: ConsoleFile,
   { header }: PageRequest,
 ): Reply & { readonly etag: string } {
@@ -105,4 +105,78 @@ export function createEncodedReply(
   const headers = { Vary: 'Accept-Encoding' };
   if (coding === null || encodedBytes === undefined) return { type, bytes, etag, headers };
   return { type, bytes: encodedBytes, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
+}
+
+/**
+ * Function that returns a file of the page `/verify`. It returns undefined if the file does not exist or if the engine
+ * was not built.
+ */
+export type VerifyFiles = (name: string) => ConsoleFile | undefined;
+
+const verifyPage = {
+  method: 'GET',
+  scope: 'open',
+  tag: 'console',
+  openQuery: true,
+  success: { status: 200, description: 'The file.' },
+  errors: [],
+} as const;
+
+/** Page that recomputes published closes. It contains no data and needs no key. */
+export const verifyRoutes = defineRoutes({
+  getVerifyPage: {
+    ...verifyPage,
+    path: '/verify',
+    summary: 'Returns the page that verifies a published index in the browser.',
+  },
+  getVerifyFile: {
+    ...verifyPage,
+    path: '/verify/{file}',
+    summary: 'Returns a script or style of the verification page.',
+    params: defineObject(() => ({ file: z.string() })),
+  },
+});
+
+const STRICT_POLICY = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
+
+/** Content security policy of the page. It may request a bundle from this service and nothing from other servers. */
+export const VERIFY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "worker-src 'self'",
+  "connect-src 'self'",
+  ...STRICT_POLICY,
+].join('; ');
+
+/** Content security policy of the worker. The worker has the data and may connect to nothing. */
+export const WORKER_POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "connect-src 'none'",
+  ...STRICT_POLICY,
+].join('; ');
+
+const PAGE = 'index.html';
+const WORKER = 'worker.js';
+
+export function createVerifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
+  function createFileReply(name: string, request: Parameters<typeof createEncodedReply>[1]) {
+    const file = files(name);
+    if (file === undefined)
+      throw new Refusal(
+        'ROUTE_NOT_FOUND',
+        `The page /verify has no file ${name}, or has not been built: \`npm run build\`.`,
+      );
+    const reply = createEncodedReply(file, request);
+    const policy = name === WORKER ? WORKER_POLICY : VERIFY_POLICY;
+    return {
+      ...reply,
+      headers: { ...reply.headers, 'Content-Security-Policy': policy, 'Cross-Origin-Embedder-Policy': 'require-corp' },
+    };
+  }
+  return {
+    getVerifyPage: (request) => createFileReply(PAGE, request),
+    getVerifyFile: (request) => createFileReply(request.params.file, request),
+  };
 }

@@ -1,10 +1,143 @@
-import type { GovernanceOverview, governanceRoutes } from '#contract/governance.js';
+import type { approvalRoutes } from '#contract/approvals.js';
+import type { closureRoutes } from '#contract/calendars.js';
+import type { auditRoutes, GovernanceOverview, governanceRoutes } from '#contract/governance.js';
+import type { publicationRoutes } from '#contract/publication.js';
+import { BUNDLE_MEDIA, LOG_MEDIA } from '#contract/route.js';
+import { createFileName } from '#domain/calendars/exchange-calendars.js';
+import type { ApprovalAction } from '#domain/definition/approvals.js';
+import type { Audit, AuditReading } from '#services/governance/audit.js';
+import type { Closures, StoredClosures } from '#services/governance/closures.js';
+import type { Procedures, Statements, StoredProcedure } from '#services/governance/statements.js';
 import type { Indices } from '#services/indices/indices.js';
-import type { Procedures, StoredProcedure } from '#services/governance/procedures.js';
-import type { Statements } from '#services/governance/statements.js';
+import type { Bundles } from '#services/publication/bundles.js';
+import type { Publications } from '#services/publication/publications.js';
+import type { Approvals } from '#services/shared/approvals.js';
 import { formatStatement } from '#views/statement-text.js';
-import type { Handlers, Reply } from '../handler.js';
-import type { Removals } from '../removals.js';
+import type { Handlers, Principal, Removals, Reply } from '../handler.js';
+
+/** Log entries in batches. */
+type Batches = AsyncGenerator<readonly object[]>;
+
+/** Streams a log as JSON lines. */
+export function streamLogLines(batches: Batches): ReadableStream<Uint8Array> {
+  return createTextStream(formatLines(batches));
+}
+
+/** Streams a log as one object. @param head members before the entries, as JSON with a trailing comma */
+function streamLogObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
+  return createTextStream(formatEntryLines(batches, head));
+}
+
+async function* formatLines(batches: Batches): AsyncGenerator<string> {
+  for await (const batch of batches) yield batch.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+}
+
+async function* formatEntryLines(batches: Batches, head: string): AsyncGenerator<string> {
+  yield `{${head}"entries":[`;
+  let isFirst = true;
+  for await (const batch of batches) {
+    for (const entry of batch) {
+      yield `${isFirst ? '' : ','}${JSON.stringify(entry)}`;
+      isFirst = false;
+    }
+  }
+  yield ']}';
+}
+
+/** Converts text to a byte stream. If it fails, the connection is cut, so that no reader takes a part for the whole. */
+function createTextStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    type: 'bytes',
+    async pull(controller) {
+      let piece = await pieces.next();
+      while (piece.value === '') piece = await pieces.next(); // A byte stream refuses empty chunks.
+      if (piece.done !== true) return controller.enqueue(encoder.encode(piece.value));
+      controller.close();
+      controller.byobRequest?.respond(0); // Releases the buffer of a pending read.
+    },
+    async cancel() {
+      await pieces.return(undefined);
+    },
+  });
+}
+
+export function createApprovalHandlers(approvals: Approvals): Handlers<typeof approvalRoutes> {
+  const rules = Object.entries(approvals.rules).map(([action, rule]) => ({
+    action: action as ApprovalAction, // Object.entries returns plain strings.
+    ...rule,
+  }));
+  return {
+    listApprovals: async ({ query }) => ({ json: { rules, approvals: await approvals.list(query) } }),
+    getApproval: async ({ params }) => ({ json: await approvals.get(params.approval_id) }),
+    async decideApproval({ params, body, principal, authorship }) {
+      await approvals.get(params.approval_id);
+      const { decision, comment } = body();
+      const decider = { by: authorship(), names: listNames(principal), scopes: principal.scopes };
+      return { json: await approvals.decide(params.approval_id, decision, comment, decider) };
+    },
+  };
+}
+
+/**
+ * Returns the names by which a list of approvers can refer to a client. The name of a subject is left out, because the
+ * provider chooses it.
+ */
+function listNames({ keyId, name, isSubject }: Principal): string[] {
+  const names = isSubject === true ? [keyId] : [keyId, name];
+  return names.filter((each) => each !== null);
+}
+
+export function createAuditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
+  return {
+    async getAudit({ query, media }) {
+      const { head, batches, seals, keys, left, isWhole } = await audit.read(query);
+      return media === LOG_MEDIA
+        ? { stream: streamLogLines(isWhole ? addSeals(batches, seals) : batches), type: LOG_MEDIA }
+        : {
+            stream: streamLogObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
+            type: 'application/json; charset=utf-8',
+          };
+    },
+  };
+}
+
+/** Yields the entries of a log and then its signatures. */
+async function* addSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
+  for await (const batch of batches) yield [...batch];
+  yield seals.map((seal) => ({ seal }));
+}
+
+export function createClosureHandlers(closures: Closures, removals: Removals): Handlers<typeof closureRoutes> {
+  return {
+    listClosures: async () => ({ json: { calendars: await closures.list() } }),
+    getClosures: async ({ params }) => toClosuresReply(await closures.get(params.calendar_code)),
+    async putClosures({ params, body, precondition, authorship }) {
+      const { dry_run: isDry, ...document } = body();
+      const code = params.calendar_code;
+      const effect = await closures.computeEffect(code, document);
+      const storedClosures = isDry
+        ? await closures.get(code)
+        : await closures.put(code, document, precondition(), authorship());
+      const changes = isDry ? document.changes : storedClosures.closures.changes;
+      return {
+        ...toClosuresReply(storedClosures),
+        json: { ...storedClosures.closures, changes, dry_run: isDry, effect },
+      };
+    },
+    async deleteClosures(request) {
+      const id = createFileName(request.params.calendar_code);
+      const removal = await removals.of(request, { kind: 'closures', id });
+      if (!('purgedRuns' in removal)) await closures.remove(id, request.precondition(), removal);
+      return {};
+    },
+  };
+}
+
+export const toClosuresReply = ({ closures, etag }: StoredClosures): Reply => ({
+  json: closures,
+  ...(etag === null ? {} : { documentEtag: etag }),
+});
 
 interface GovernanceServices {
   readonly overview: () => Promise<GovernanceOverview>;
@@ -49,3 +182,48 @@ export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply =>
   json: procedure,
   documentEtag: etag,
 });
+
+export function createPublicationHandlers(
+  publications: Publications,
+  bundles: Bundles,
+): Handlers<typeof publicationRoutes> {
+  return {
+    publishIndex: async ({ params, body, authorship, signal }) => ({
+      json: await publications.publish(params.index_id, body, { by: authorship(), signal }),
+    }),
+    async getPublished({ params, query, media }) {
+      const batches = await publications.entries(params.index_id, query);
+      return media === LOG_MEDIA
+        ? { stream: streamLogLines(batches), type: LOG_MEDIA }
+        : { stream: streamLogObject(batches), type: 'application/json; charset=utf-8' };
+    },
+    async getPublishedBundle({ params, authorship, signal }) {
+      const { parts, length } = await bundles.of(params.index_id, { by: authorship(), signal });
+      return { stream: createByteStream(parts), length, type: BUNDLE_MEDIA };
+    },
+    listPublishedErrors: async ({ params, query }) => ({
+      json: { errors: await publications.errors(params.index_id, query.limit) },
+    }),
+    getPublishedKeys: async ({ params }) => ({ json: await publications.keys(params.index_id) }),
+    rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
+  };
+}
+
+/** Size of one chunk of a response in bytes. */
+const PIECE_BYTES = 1 << 18;
+
+/** Streams parts in chunks. Other requests are handled between two chunks. */
+function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const pieces = (function* () {
+    for (const part of parts)
+      for (let offset = 0; offset < part.length; offset += PIECE_BYTES)
+        yield part.subarray(offset, offset + PIECE_BYTES);
+  })();
+  return new ReadableStream({
+    pull(controller) {
+      const { value, done } = pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+}

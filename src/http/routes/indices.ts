@@ -1,16 +1,72 @@
-import { parseValidDay } from '#domain/time/days.js';
-import { findTextInEffect } from '#domain/documents/amended-texts.js';
+import type { calendarRoutes, eventRoutes, EventsView } from '#contract/calendars.js';
+import type { IndexDeletion } from '#contract/indices/definitions.js';
 import type { indexRoutes } from '#contract/indices/routes.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import type { IndexDeletion } from '#contract/indices/definition.js';
-import type { PurgedDocument } from '#services/history/versions.js';
-import type { DatapointQuestions } from '#services/indices/datapoint-questions.js';
-import type { IndexQuestions } from '#services/indices/index-questions.js';
-import type { MethodologyTemplates } from '#services/indices/methodology-templates.js';
+import type { pluginRoutes } from '#contract/plugins.js';
+import { JSON_TYPE } from '#contract/route.js';
+import type { strategyRoutes } from '#contract/strategies.js';
+import type { watchlistRoutes } from '#contract/watchlists.js';
+import { type Day, parseValidDay } from '#domain/base/time.js';
+import { findTextInEffect } from '#domain/definition/amendments.js';
+import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import type { CalendarViews } from '#services/indices/calendars.js';
+import type { Events } from '#services/indices/events.js';
 import type { Indices } from '#services/indices/indices.js';
-import { getContentType, parseExportFormat } from '../export-format.js';
-import type { Handlers } from '../handler.js';
-import type { Removals } from '../removals.js';
+import type { PluginPreviews, Plugins, StoredPlugin } from '#services/indices/plugins.js';
+import type { DatapointQuestions, IndexQuestions } from '#services/indices/questions.js';
+import type { Strategies } from '#services/indices/strategies.js';
+import type { MethodologyTemplates } from '#services/indices/templates.js';
+import type { StoredWatchlist, Watchlists } from '#services/indices/watchlists.js';
+import type { PurgedDocument } from '#services/shared/versions.js';
+import { formatCalendar } from '#views/icalendar.js';
+import { getContentType, type Handlers, parseExportFormat, type Removals, type Reply } from '../handler.js';
+
+export function createCalendarHandlers(calendars: CalendarViews): Handlers<typeof calendarRoutes> {
+  return {
+    listCalendars: () => ({ json: calendars.list() }),
+    getSchedule: async ({ params, query }) => ({ json: await calendars.schedule(params.index_id, query) }),
+  };
+}
+
+export function createEventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
+  return {
+    async listEvents({ query, media }) {
+      const result = await events.list(query);
+      if (media === JSON_TYPE) return { json: result };
+      const bytes = new TextEncoder().encode(formatIcalendar(result, today()));
+      return {
+        bytes,
+        type: `${media}; charset=utf-8`,
+        headers: { 'Content-Disposition': 'attachment; filename="divisor-events.ics"' },
+      };
+    },
+  };
+}
+
+function formatIcalendar(view: EventsView, today: Day): string {
+  const { events, from, to, covered_from: coveredFrom, covered_to: coveredTo } = view;
+  const coverage =
+    coveredFrom === null
+      ? ''
+      : ` All calendars of the indices cover ${coveredFrom} to ${coveredTo}: outside, events are missing.`;
+  const description = `Events from ${from} to ${to}.${coverage}`;
+  return formatCalendar(
+    { name: 'Divisor: index events', description, stamp: today },
+    events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
+      uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
+      day: parseValidDay(date),
+      summary: formatSummary(summary, indexId),
+      category: kind,
+    })),
+  );
+}
+
+/**
+ * Adds the id of the index to the summary. Several indices can have the same name, and a calendar entry shows nothing
+ * else about the index.
+ */
+function formatSummary(summary: string, indexId: string | null): string {
+  return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;
+}
 
 export function createIndexHandlers(
   indices: Indices,
@@ -80,3 +136,70 @@ function selectPurged(index_id: string, { purgedRuns: runs }: PurgedDocument): I
   if (runs === 0) return [];
   return [{ index_id, backtest_record_deleted: true, backtest_results_deleted: runs, derived_from: null }];
 }
+
+export function createPluginHandlers(
+  plugins: Plugins,
+  previews: PluginPreviews,
+  removals: Removals,
+): Handlers<typeof pluginRoutes> {
+  return {
+    listPlugins: async ({ query }) => ({ json: await plugins.list(query) }),
+    getPlugin: async ({ params }) => reply(await plugins.get(params.plugin_id)),
+    putPlugin: async ({ params, body, precondition, authorship }) =>
+      reply(await plugins.put(params.plugin_id, body(), precondition(), authorship())),
+    previewPlugin: async ({ body, signal }) => ({ json: await previews.preview(body(), signal) }),
+    async deletePlugin(request) {
+      const id = request.params.plugin_id;
+      const removal = await removals.of(request, { kind: 'plugin', id });
+      if (!('purgedRuns' in removal)) await plugins.remove(id, request.precondition(), removal);
+      return {};
+    },
+  };
+}
+
+const reply = ({ plugin, etag }: StoredPlugin): Reply => ({ json: plugin, documentEtag: etag });
+
+export function createStrategyHandlers(strategies: Strategies, removals: Removals): Handlers<typeof strategyRoutes> {
+  return {
+    listStrategies: async ({ query }) => ({ json: await strategies.list(query) }),
+    async createStrategy({ body, authorship }) {
+      const { saved, etag } = await strategies.create(body(), authorship());
+      return { json: saved, etag };
+    },
+    validateStrategy: async ({ body }) => ({ json: await strategies.validate(body()) }),
+    async getStrategy({ params }) {
+      const { stored, etag } = await strategies.get(params.strategy_id);
+      return { json: stored, documentEtag: etag };
+    },
+    async putStrategy({ params, body, precondition, authorship }) {
+      const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition(), authorship());
+      return { json: saved, etag };
+    },
+    async deleteStrategy(request) {
+      const { strategy_id } = request.params;
+      const removal = await removals.of(request, { kind: 'strategy', id: strategy_id });
+      if ('purgedRuns' in removal) {
+        const { purgedRuns: runs } = removal;
+        return { json: { strategy_id, backtest_record_deleted: runs > 0, backtest_results_deleted: runs } };
+      }
+      return { json: await strategies.remove(strategy_id, request.precondition(), removal) };
+    },
+  };
+}
+
+export function createWatchlistHandlers(watchlists: Watchlists, removals: Removals): Handlers<typeof watchlistRoutes> {
+  return {
+    listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
+    getWatchlist: async ({ params }) => watchlistReply(await watchlists.get(params.watchlist_id)),
+    putWatchlist: async ({ params, body, precondition, authorship }) =>
+      watchlistReply(await watchlists.put(params.watchlist_id, body(), precondition(), authorship())),
+    async deleteWatchlist(request) {
+      const id = request.params.watchlist_id;
+      const removal = await removals.of(request, { kind: 'watchlist', id });
+      if (!('purgedRuns' in removal)) await watchlists.remove(id, request.precondition(), removal);
+      return {};
+    },
+  };
+}
+
+const watchlistReply = ({ watchlist, etag }: StoredWatchlist): Reply => ({ json: watchlist, documentEtag: etag });

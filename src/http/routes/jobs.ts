@@ -1,9 +1,7 @@
 import type { jobRoutes } from '#contract/job-routes.js';
-import type { AnyJobEvent } from '#services/operations/job-events.js';
-import type { JobKindsService } from '#services/operations/job-kinds.js';
-import type { JobsService, JobView } from '#services/operations/jobs.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { frameStream } from '#services/shared/framed-stream.js';
+import type { AnyJobEvent, JobKindsService, JobsService, JobView } from '#services/shared/jobs.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { frameStream } from '#services/shared/stamped-json.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**

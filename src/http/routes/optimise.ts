@@ -1,8 +1,58 @@
+import type { accountBacktestRoutes, batchRoutes } from '#contract/batches.js';
 import type { optimiseRoutes } from '#contract/optimise.js';
+import type { riskModelImportRoutes, riskModelRoutes } from '#contract/risk-models.js';
+import type { studyRoutes } from '#contract/studies.js';
+import { refuseWithFindings } from '#domain/base/refusals.js';
+import { checkShape } from '#domain/base/schema.js';
+import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { createAccountTemplate } from '#domain/personal/account-table.js';
+import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
 import type { Indices } from '#services/indices/indices.js';
-import type { Optimise } from '#services/optimisation/optimise.js';
-import type { Handlers } from '../handler.js';
-import type { Removals } from '../removals.js';
+import type { AccountBacktests, Batches, BatchResults } from '#services/optimise/batches.js';
+import type { Optimise } from '#services/optimise/optimisations.js';
+import type { Studies } from '#services/optimise/studies.js';
+import type { ImportedModelBody, RiskModelImports } from '#services/risk/estimation.js';
+import type { RiskModels } from '#services/risk/models.js';
+import { ARROW_TYPE } from '#views/formats/text.js';
+import { getContentType, type Handlers, parseExportFormat, type Removals, type RouteRequest } from '../handler.js';
+
+export function createAccountBacktestHandlers(backtests: AccountBacktests): Handlers<typeof accountBacktestRoutes> {
+  return {
+    async backtestAccount({ params, body, origin }) {
+      const status = await backtests.start(params.index_id, body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
+  return {
+    listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
+    async startBatch({ body, upload, query, origin }) {
+      const file = upload();
+      const status = await (file === undefined
+        ? batches.start(body(), origin)
+        : batches.startUpload(file, { terms: query.terms, batchId: query.batch_id }, origin));
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
+      const format = parseExportFormat(media);
+      if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
+      const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
+      return {
+        bytes: await results.table({ batchId, block, table, format }),
+        type: getContentType(format),
+        headers: { 'Content-Disposition': `attachment; filename="${name}"` },
+      };
+    },
+    getBatchTemplate: () => ({
+      text: createAccountTemplate(),
+      type: 'text/csv; charset=utf-8',
+      headers: { 'Content-Disposition': 'attachment; filename="accounts.csv"' },
+    }),
+    getBatchCommon: async ({ params }) => ({ bytes: await results.common(params.batch_id) }),
+  };
+}
 
 export function createOptimiseHandlers(
   optimise: Optimise,
@@ -45,6 +95,77 @@ export function createOptimiseHandlers(
     async optimiseIndex({ params, body, authorship }) {
       const { saved, etag } = await indices.derive(params.index_id, body, authorship());
       return { json: saved, etag };
+    },
+  };
+}
+
+export function createRiskModelHandlers(
+  riskModels: RiskModels,
+  imports: RiskModelImports,
+): Handlers<typeof riskModelRoutes & typeof riskModelImportRoutes> {
+  return {
+    listRiskModels: async ({ query }) => ({ json: await riskModels.list(query) }),
+    async getRiskModel({ params, query, media, signal }) {
+      const model = await riskModels.get(params.model_id, query.date);
+      if (media !== ARROW_TYPE) return { stream: model.json(signal), etag: model.etag };
+      const { bytes } = await model.arrow(signal);
+      return { bytes, type: ARROW_TYPE, etag: `${model.etag}-arrow` };
+    },
+    async exportRiskModel({ params, signal }) {
+      const { etag, json } = await riskModels.exported(params.model_id, signal);
+      return { stream: json, etag: `${etag}-export` };
+    },
+    importRiskModel: async (request) => ({
+      json: await imports.importModel(request.params.model_id, parseImport(request), {
+        asker: { client: request.principal.keyId, signal: request.signal },
+        by: request.authorship(),
+      }),
+    }),
+    async estimateRiskModel({ params, body, origin }) {
+      const status = await riskModels.estimate(params.model_id, body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async validateRiskModel({ params, body, origin }) {
+      const status = await riskModels.validate(params.model_id, body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async deleteRiskModel({ params, precondition, authorship }) {
+      await riskModels.remove(params.model_id, precondition(), authorship());
+      return {};
+    },
+  };
+}
+
+/**
+ * Parses the body of an import. It is complete JSON, or a file with further values in the query. @throws Refusal
+ * VALIDATION_FAILED
+ */
+function parseImport({
+  query,
+  body,
+  upload,
+}: RouteRequest<(typeof riskModelImportRoutes)['importRiskModel']>): ImportedModelBody {
+  const file = upload();
+  // Every route on a store has this member; the request already runs on the store.
+  const { date, store_id: _storeId, ...asked } = query as typeof query & { readonly store_id?: string };
+  if (file !== undefined) {
+    const { value: terms, findings } = checkShape(ImportTerms, asked);
+    if (terms === undefined) throw refuseWithFindings('query', findings);
+    const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other media type
+    return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
+  }
+  const [name] = Object.keys({ ...asked, ...(date === undefined ? {} : { date }) });
+  if (name === undefined) return { kind: 'json', bytes: body() };
+  const message = `For a JSON body, ${name} must be in the body.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
+}
+
+export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
+  return {
+    getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
+    async startStudy({ body, origin }) {
+      const status = await studies.start(body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };
 }

@@ -1,8 +1,224 @@
-import type { runDifferenceRoutes } from '#contract/analytics/run-differences.js';
-import type { runRoutes } from '#contract/analytics/runs.js';
-import type { RunDifferences } from '#services/runs/run-differences.js';
+import type { analyticsRoutes } from '#contract/analytics/analytics.js';
+import type { ViewRoute, ViewRoutes } from '#contract/analytics/run-views.js';
+import { API } from '#contract/api.js';
+import type { derivativeRoutes } from '#contract/derivatives.js';
+import type { reportRoutes } from '#contract/reports.js';
+import type { Route } from '#contract/route.js';
+import type { exportRoutes, replayRoutes, rerunRoutes, runDifferenceRoutes, runRoutes } from '#contract/runs.js';
+import type { simulationRoutes } from '#contract/simulations.js';
+import type { sqlRoutes } from '#contract/sql.js';
+import type { sweepRoutes } from '#contract/sweeps.js';
+import type { StaleState } from '#domain/backtest/plan.js';
+import { refuseWithFindings } from '#domain/base/refusals.js';
+import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.js';
+import type { Reports, StoredTemplate } from '#services/reports/reports.js';
+import type { Analytics, BacktestBatches, Reruns } from '#services/runs/backtests.js';
+import type { Derivatives } from '#services/runs/derivatives.js';
+import type { Replays, RunDifferences } from '#services/runs/differences.js';
+import type { Exports } from '#services/runs/exports.js';
+import type { Simulations } from '#services/runs/simulations.js';
+import type { Sql } from '#services/runs/sql.js';
 import type { StoredRunsService } from '#services/runs/stored-runs.js';
-import type { Handlers } from '../handler.js';
+import type { Sweeps } from '#services/runs/sweeps.js';
+import type { RunViews } from '#services/runs/views.js';
+import type { StoredBytes } from '#services/shared/stamped-json.js';
+import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
+import { namesEtag } from '../answers.js';
+import {
+  getContentType,
+  type Handler,
+  type Handlers,
+  parseExportFormat,
+  readRunParameters,
+  type Removals,
+  type Reply,
+  type RunParameters,
+} from '../handler.js';
+
+/** Routes that are not views of one run. */
+type OtherRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
+
+export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OtherRoutes> {
+  return {
+    async startBacktest({ params, body, origin }) {
+      await analytics.assertSubject(params.index_id);
+      const { if_stale: isIfStale, as_known_on: asKnownOn, ...requestTerms } = body();
+      const request = isIfStale ? await analytics.onStoredTerms(params.index_id, requestTerms) : requestTerms;
+      const terms = { request, asKnownOn };
+      const current = isIfStale ? await analytics.currentRun(params.index_id, terms) : undefined;
+      if (current) {
+        const { open, length } = await analytics.readResult(current);
+        return { status: 200, stream: await open(), length };
+      }
+      const status = await analytics.start(params.index_id, terms, origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async startBacktests({ body, origin }) {
+      const { ids, if_stale: isIfStale, as_known_on: asKnownOn, ...request } = body();
+      return { json: await batches.start({ ids, request, asKnownOn, isIfStale }, origin) };
+    },
+    listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
+    async compareRuns({ query, media, signal }) {
+      const isCsv = media === CSV_TYPE;
+      const { bytes } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
+      return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
+    },
+    async getRecord({ params, query, header }) {
+      const { etag, read } = await analytics.record(readRunParameters({ params, query }));
+      // If the client already has this version, the response is a 304 and the record is not written.
+      return namesEtag(header('if-none-match'), etag) ? { bytes: NO_BYTES, etag } : readStoredReply(await read());
+    },
+    async deleteRecord({ params, precondition, authorship }) {
+      await analytics.remove(params.index_id, precondition(), authorship());
+      return {};
+    },
+    getOverview: (request) => analytics.overview(readRunParameters(request), request.signal),
+  };
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** Streams bytes that are stored with the run. */
+async function readStoredReply({ length, etag, open }: StoredBytes): Promise<Reply> {
+  return { stream: await open(), length, etag };
+}
+
+export function createDerivativeHandlers(derivatives: Derivatives): Handlers<typeof derivativeRoutes> {
+  return {
+    priceFutures: async (request) => ({ json: await derivatives.priceFutures(request.body()) }),
+    priceTrs: async (request) => ({ json: await derivatives.priceTrs(request.body()) }),
+    getRoll: async ({ params, query }) => ({ json: await derivatives.roll(params.index_id, query) }),
+    getTermStructure: async ({ params, query }) => ({ json: await derivatives.termStructure(params.index_id, query) }),
+  };
+}
+
+export function createExportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
+  return {
+    async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
+      const format = parseExportFormat(media);
+      const { extension } = EXPORT_FORMATS[format];
+      const { etag, stale, open } = await exports.export(
+        { subject: runId, id: query.run_id },
+        { ...query, table, format },
+      );
+      const headers = {
+        'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
+        ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
+      };
+      // If the client already has this version, the response is a 304 and the file is not written.
+      if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
+      return { ...(await open(signal)), type: getContentType(format), etag, headers };
+    },
+  };
+}
+
+function listParts(staleState: StaleState): string[] {
+  return (['definition', 'data', 'engine'] as const).filter((part) => staleState[part]);
+}
+
+export function createReplayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
+  return {
+    async replayRun({ params, query, body, origin }) {
+      const run = readRunParameters({ params, query });
+      await replays.assertRun(run);
+      body(); // validates that the body has no members
+      const status = await replays.replay(run, origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+export function createReportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
+  return {
+    async renderReport({ body, origin }) {
+      const status = await reports.render(body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    listRenders: async ({ query }) => ({ json: await reports.listRenders(query) }),
+    async getRender({ params }) {
+      const { fileName, length, etag, open } = await reports.getRender(params.render_id);
+      return {
+        stream: await open(),
+        length,
+        etag,
+        type: 'application/pdf',
+        headers: { 'Content-Disposition': `inline; filename="${fileName}"` },
+      };
+    },
+    async deleteRender({ params, precondition, authorship }) {
+      await reports.removeRender(params.render_id, precondition(), authorship());
+      return {};
+    },
+    listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
+    getTemplate: async ({ params }) => toTemplateReply(await reports.getTemplate(params.template_id)),
+    async putTemplate({ params, body, precondition, authorship }) {
+      const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition(), authorship());
+      return { json: saved, etag };
+    },
+    async deleteTemplate(request) {
+      const id = request.params.template_id;
+      const removal = await removals.of(request, { kind: 'template', id });
+      if (!('purgedRuns' in removal)) await reports.removeTemplate(id, request.precondition(), removal);
+      return {};
+    },
+  };
+}
+
+function toTemplateReply({ template, etag }: StoredTemplate): Reply {
+  return { json: template, ...(etag === undefined ? {} : { etag }) };
+}
+
+export function createRerunHandlers(reruns: Reruns): Handlers<typeof rerunRoutes> {
+  return {
+    getRerunRows: async ({ params, query }) => ({ bytes: await reruns.rows(params.rerun_id, query.block) }),
+    async startRerun({ body, origin }) {
+      const status = await reruns.start(body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+type Summaries = Pick<typeof API, 'listSummaries'>;
+
+/** Creates a handler for every route that is a view of a stored run. */
+export function createRunViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API> & Summaries> {
+  const handlers: Record<string, Handler<ViewRoute>> = {};
+  for (const [id, route] of Object.entries<Route>(API))
+    if (isView(route)) handlers[id] = createViewHandler(route, views);
+  return {
+    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // the loop adds a handler for each view route
+    listSummaries: async ({ query, signal }) => ({ json: await views.summaries(query, signal) }),
+  };
+}
+
+const isView = (route: Route): route is ViewRoute => route.view !== undefined;
+
+function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handler<ViewRoute> {
+  return async ({ params, query: parameters, media, body, signal }: Parameters<Handler<ViewRoute>>[0]) => {
+    const runParameters = { params, query: parameters } as unknown as RunParameters; // each view route declares these parameters
+    const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
+    const format = media === '' ? 'json' : parseExportFormat(media);
+    assertFile(query.table as string | undefined, format, success.media);
+    const question = { terms: view, name: readRunParameters(runParameters), query, format, body };
+    const { bytes, etag } = await views.show(question, signal);
+    if (format === 'json') return { bytes, etag };
+    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
+      '-',
+    );
+    const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
+    return { bytes, etag, type: getContentType(format), headers };
+  };
+}
+
+/** Refuses `table` together with JSON, because JSON is always the whole response. @throws Refusal VALIDATION_FAILED */
+function assertFile(table: string | undefined, format: ExportFormat, media: readonly string[] = []): void {
+  if (table === undefined || format !== 'json') return;
+  const formats = media.map(parseExportFormat);
+  const message = `table ${table} requires a file format, ${formats.join(' or ')}; JSON is always the whole response.`;
+  throw refuseWithFindings('query', [
+    { severity: 'error', code: 'REQUIRED', path: 'format', message, accepted: formats },
+  ]);
+}
 
 export function createRunHandlers(runs: StoredRunsService): Handlers<typeof runRoutes> {
   return {
@@ -14,6 +230,45 @@ export function createRunDifferenceHandlers(differences: RunDifferences): Handle
   return {
     async diffRuns({ params, body, origin }) {
       const status = await differences.difference(params.index_id, body, origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+export function createSimulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
+  return {
+    async simulateIndex({ params, query, body, origin }) {
+      const run = readRunParameters({ params, query });
+      await simulations.assertRun(run);
+      const status = await simulations.simulate(run, body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
+  return {
+    async runSql({ body, media, principal, signal }) {
+      const { query, format: namedFormat } = body();
+      const format = namedFormat ?? (parseExportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
+      const { stream, rows, isTruncated } = await sql.answer({ query, format }, { client: principal.keyId, signal });
+      const headers = {
+        'X-Rows': String(rows),
+        'X-Truncated': String(isTruncated),
+        ...(format === 'json'
+          ? {}
+          : { 'Content-Disposition': `attachment; filename="result.${EXPORT_FORMATS[format].extension}"` }),
+      };
+      return { stream, type: getContentType(format), headers };
+    },
+  };
+}
+
+export function createSweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
+  return {
+    getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
+    async startSweep({ body, origin }) {
+      const status = await sweeps.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

@@ -1,14 +1,85 @@
-import type { Route } from '#contract/route.js';
-import type { storeRoutes } from '#contract/stores/routes.js';
-import { ImportHeader, TABLE_FORMATS } from '#domain/documents/import-request.js';
-import { parseJson } from '#domain/json/parse-json.js';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { checkShape } from '#domain/schema/shape.js';
-import type { Datasets } from '#services/datasets/datasets.js';
+import type { actionDeskRoutes } from '#contract/action-desk.js';
+import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
+import { JSON_TYPE, type Route } from '#contract/route.js';
+import type { dataVersionRoutes, overrideRoutes, storeRoutes } from '#contract/stores.js';
+import { parseJson } from '#domain/base/json.js';
+import { refuseWithFindings } from '#domain/base/refusals.js';
+import { checkShape } from '#domain/base/schema.js';
+import { ImportHeader, TABLE_FORMATS } from '#domain/definition/datasets.js';
 import type { Requester } from '#services/shared/gate.js';
-import type { ImportedBody } from '#services/datasets/import-reading.js';
-import type { Handlers, RouteRequest } from '../handler.js';
-import type { Removals } from '../removals.js';
+import type { ActionDesk } from '#services/stores/action-desk.js';
+import type { DataVersions } from '#services/stores/data-versions.js';
+import type { Data } from '#services/stores/data.js';
+import type { ImportedBody } from '#services/stores/imports.js';
+import type { PriceOverriding } from '#services/stores/price-overrides.js';
+import type { Datasets } from '#services/stores/stores.js';
+import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/formats/text.js';
+import type { Handlers, Removals, RouteRequest } from '../handler.js';
+
+export const createActionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
+  listActions: async ({ query, signal }) => ({ json: await desk.list(query, signal) }),
+  getAction: async ({ params, signal }) => ({ json: await desk.get(params.action_id, signal) }),
+  decideAction: async ({ params, body, authorship, signal }) => ({
+    json: await desk.decide(params.action_id, body(), authorship(), signal),
+  }),
+});
+
+export function createDataVersionHandlers(versions: DataVersions): Handlers<typeof dataVersionRoutes> {
+  return {
+    listDataVersions: async ({ params, query }) => ({ json: await versions.list(params.store_id, query) }),
+    diffDataVersions: async ({ params, query, signal }) => ({
+      bytes: await versions.difference(params.store_id, query, signal),
+    }),
+  };
+}
+
+export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
+  return {
+    async getPrices({ params, query, media, signal }) {
+      const bytes = await data.prices(params.identifier, query, FORMATS[media] ?? 'json', signal);
+      return media === JSON_TYPE ? { bytes } : { bytes, type: media === CSV_TYPE ? CSV_CONTENT_TYPE : media };
+    },
+    getAssetReference: async ({ params, query }) => ({ json: await data.reference(params.identifier, query) }),
+    async getAssetReferences({ query, media }) {
+      const batch = await data.referenceBatch(query);
+      return media === CSV_TYPE
+        ? { bytes: new TextEncoder().encode(formatReferenceCsv(batch)), type: CSV_CONTENT_TYPE }
+        : { json: batch };
+    },
+    getCorporateActions: async ({ params, query }) => ({ json: await data.corporateActions(params.identifier, query) }),
+    getCoverage: async () => ({ json: await data.coverage() }),
+    getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
+    getDataSource: () => ({ json: data.source() }),
+    listFields: () => ({ json: data.fields() }),
+    listSeries: ({ query }) => ({ json: data.series(query) }),
+    searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
+  };
+}
+
+const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
+
+/** Formats one CSV row per security. The value is empty if the store has no value. */
+function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
+  const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
+  const rows = entries.map(({ identifier, found, fields }) => [
+    identifier,
+    found,
+    ...names.map((name) => toCell(fields[name])),
+  ]);
+  return formatCsvTable(['identifier', 'found', ...names], rows);
+}
+
+function toCell(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
+}
+
+export const createOverrideHandlers = (priceOverrides: PriceOverriding): Handlers<typeof overrideRoutes> => ({
+  listPriceOverrides: async ({ params }) => ({ json: await priceOverrides.list(params.store_id) }),
+  overridePrice: async ({ params, body, authorship, origin }) => ({
+    json: await priceOverrides.override(params.store_id, body(), { by: authorship(), origin }),
+  }),
+});
 
 export function createDatasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
   return {

@@ -1,29 +1,27 @@
 import type { versionRoutes } from '#contract/versions.js';
-import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
-import type { DatasetRegistration } from '#services/datasets/registration.js';
-import { ProcedureDocument } from '#domain/documents/procedure-document.js';
-import type { Procedures } from '#services/governance/procedures.js';
-import { toProcedureReply } from './governance.js';
-import { ClientDocument } from '#domain/delivery/client-document.js';
-import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
-import { ClosuresDocument } from '#domain/calendars/closures.js';
+import type { Authorship, VersionedKind } from '#domain/definition/versions.js';
+import type { DatasetRegistration } from '#services/stores/registration.js';
+import { ProcedureDocument } from '#domain/definition/procedures.js';
+import type { Procedures } from '#services/governance/statements.js';
+import { toClosuresReply, toProcedureReply } from './governance.js';
+import { ClientDocument } from '#domain/definition/delivery.js';
+import { ScheduleDocument } from '#domain/outputs/daily-plans.js';
+import { ClosuresDocument } from '#domain/calendars/calendar.js';
 import type { Closures } from '#services/governance/closures.js';
-import { toClosuresReply } from './closures.js';
 import type { Clients } from '#services/delivery/clients.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
-import type { Watchlists } from '#services/datasets/watchlists.js';
+import type { Watchlists } from '#services/indices/watchlists.js';
 import type { Plugins } from '#services/indices/plugins.js';
-import type { VersionContent, Versions } from '#services/history/versions.js';
+import type { VersionContent, Versions } from '#services/shared/versions.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Strategies } from '#services/indices/strategies.js';
-import type { Optimise } from '#services/optimisation/optimise.js';
+import type { Optimise } from '#services/optimise/optimisations.js';
 import type { Reports } from '#services/reports/reports.js';
-import type { Precondition } from '#services/shared/preconditions.js';
-import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
-import { PluginDocument } from '#domain/documents/plugin-document.js';
+import type { Precondition } from '#services/shared/documents.js';
+import { WatchlistDocument } from '#domain/definition/index-document.js';
+import { PluginDocument } from '#domain/definition/plugins.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
-import { toClientReply } from './clients.js';
-import { assertMaySchedule, toScheduleReply } from './schedules.js';
+import { assertMaySchedule, toClientReply, toScheduleReply } from './schedules.js';
 
 /** Services with versioned documents. To restore a version, their usual write is called. */
 export interface VersionedServices {

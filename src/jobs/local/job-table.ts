@@ -1,32 +1,200 @@
-import { formatTimestamp } from '#store/timestamp.js';
-import type { DocumentStore } from '#store/port.js';
-import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
-import { createIdentity } from '../job-identity.js';
-import type { StoredInput } from '../retained-parts.js';
-import { renewRecord } from '../renewal.js';
-import { readLostJobs, type LostJobs } from '../job-listing.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { formatTimestamp } from '#store/document-identity.js';
+import { type DocumentStore, type DocumentTransaction, findCause, readStored } from '#store/port.js';
+import { createIdentity } from '../port/admission.js';
+import { assertCallbackLimit, createCallback, putDeliveries, renewRecord, requireInput } from '../port/callbacks.js';
+import type { Clock } from '../port/clock.js';
+import {
+  createLife,
+  findStoredResult,
+  type ImpossibleReason,
+  isTerminal,
+  type JobLife,
+  type LifeEvent,
+} from '../port/life-cycle.js';
+import { createListing, type LostJobs, readLostJobs } from '../port/listing.js';
+import {
+  type Ending,
+  getJobClass,
+  type JobClass,
+  type JobListing,
+  type JobQuery,
+  type JobQueue,
+  type LaneLoad,
+  type LocatedJob,
+  type NewJob,
+  type StoredInput,
+} from '../port/queue.js';
 import {
   createAuthorship,
-  readJobRecord,
-  splitRecord,
-  toStatus,
-  selectLogFields,
+  type JobIdentity,
   type JobRecord,
-} from '../job-record.js';
-import { isTerminal, createLife, type ImpossibleReason, type JobLife, type LifeEvent } from '../life-cycle.js';
-import type { LocatedJob, NewJob } from '../queue.js';
-import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
+  listResults,
+  readJobRecord,
+  selectLogFields,
+  splitRecord,
+  type StoredSubmission,
+  toStatus,
+} from '../port/record.js';
 import {
-  deleteResults,
-  readFailedJob,
-  deleteJobIn,
-  isEndedIn,
-  readSubmission,
-  writeLife,
-  type Effect,
-  type FailedJob,
-} from './stored-jobs.js';
-import { createTableReader, type TableReader } from './table-reader.js';
+  createLiveJobs,
+  type LiveJob,
+  type LiveJobs,
+  type LiveJobsDependencies,
+  type RememberedJob,
+  type TrackedJob,
+} from './live-jobs.js';
+
+type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
+
+/** A failed job with its input, for a retry. */
+interface FailedJob {
+  readonly record: JobRecord;
+  readonly input: StoredInput;
+}
+
+/** Returns true if the ended job is still stored. Its id may have been submitted again meanwhile. */
+async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
+  const storedJob = await tx.get('job', id);
+  const record = readStored(storedJob, readJobRecord);
+  if (record === undefined) return storedJob !== undefined;
+  return record.sequence === sequence && isTerminal(record.status);
+}
+
+/** Deletes an ended job with its results, if it is still stored. */
+async function deleteJobIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
+  if (!(await isEndedIn(tx, ended))) return;
+  await deleteResults(tx, ended.id);
+  await tx.delete('job', ended.id);
+  await tx.delete('job-input', ended.id);
+}
+
+/** Deletes the results of the job stored under an id, if there is one. */
+async function deleteResults(tx: DocumentTransaction, jobId: string): Promise<void> {
+  const record = readStored(await tx.get('job', jobId), readJobRecord);
+  if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
+}
+
+interface LifeChange {
+  readonly identity: JobIdentity;
+  readonly life: JobLife;
+  readonly effect: Effect;
+}
+
+/**
+ * Writes a change of a job with its effect. A final state also triggers the callbacks of the job, and removes its
+ * payload unless the job failed.
+ */
+async function writeLife(tx: DocumentTransaction, { identity, life, effect }: LifeChange): Promise<void> {
+  await effect?.(tx);
+  const { job_id: jobId } = identity;
+  const storedSubmission = await readSubmission(tx, jobId);
+  const callbacks = isTerminal(life.status)
+    ? await putDeliveries(tx, toStatus(identity, life, storedSubmission), identity)
+    : storedSubmission.callbacks;
+  await tx.put('job', jobId, { ...identity, ...life, ...storedSubmission, callbacks } satisfies JobRecord);
+  // A failed job keeps its input for a retry.
+  if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
+}
+
+/**
+ * Reads the request body and callbacks of a job. They are only on disk, so that waiting jobs do not fill the memory.
+ */
+async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
+  const storedJob = await store.get('job', jobId);
+  const { request = null, callbacks = [] } =
+    storedJob === undefined || 'unreadable' in storedJob ? {} : (storedJob.body as Partial<StoredSubmission>); // `add` wrote the document
+  return { request, callbacks };
+}
+
+/** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
+async function readFailedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
+  const storedJob = await store.get('job', jobId);
+  const record = readStored(storedJob, readJobRecord);
+  if (record?.status !== 'failed') return undefined;
+  return { record, input: requireInput(await store.get('job-input', jobId), jobId) };
+}
+
+interface TalliedJob {
+  readonly identity: JobIdentity;
+  readonly life: JobLife;
+}
+
+/** Counts the waiting and running jobs of each class. @cost one pass over the live jobs */
+function countLanes(live: Iterable<TalliedJob>, nowMs: number): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
+  const createTally = () => ({ waiting: 0, running: 0, oldest: '' });
+  const tallies = { heavy: createTally(), huge: createTally(), light: createTally() };
+  for (const { identity, life } of live) {
+    const lane = tallies[getJobClass(identity)];
+    if (life.status !== 'pending') lane.running++;
+    // Compares times as texts. All times of the service have one format, so that their texts sort like the times.
+    else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
+  }
+  const createLoad = ({ waiting, running, oldest }: ReturnType<typeof createTally>): Omit<LaneLoad, 'places'> => ({
+    waiting,
+    running,
+    oldestSeconds: waiting === 0 ? null : Math.max(0, nowMs - Date.parse(oldest)) / 1000,
+  });
+  return { heavy: createLoad(tallies.heavy), huge: createLoad(tallies.huge), light: createLoad(tallies.light) };
+}
+
+/** Reads of the queue that need only memory and documents. */
+type TableReader = Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
+  lanes(): Promise<Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>>;
+};
+
+export interface TableReaderDependencies {
+  readonly store: DocumentStore;
+  readonly clock: Clock;
+  readonly live: LiveJobs;
+  /** Returns the unreadable jobs of the store, if there are any. */
+  readonly lost: () => LostJobs | undefined;
+}
+
+/** Creates the reads of a table of jobs. */
+function createTableReader({ store, clock, live, lost }: TableReaderDependencies): TableReader {
+  async function find(jobId: string): Promise<LocatedJob | undefined> {
+    const revision = live.history.getRevision(jobId);
+    const entry = live.get(jobId);
+    if (entry !== undefined) {
+      live.refresh(entry);
+      return {
+        status: toStatus(entry.identity, entry.life, await readSubmission(store, jobId)),
+        stored: null,
+        revision,
+      };
+    }
+    const storedJob = await store.get('job', jobId);
+    if (storedJob === undefined) return undefined;
+    const record = readStored(storedJob, readJobRecord);
+    if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
+    return { status: toStatus(record, record, record), stored: findStoredResult(record), revision };
+  }
+
+  async function list({ limit, ...query }: JobQuery): Promise<JobListing> {
+    const listing = createListing();
+    for (const jobId of live.history.matching(query)) {
+      if (listing.count >= limit) break;
+      const cause = live.get(jobId) !== undefined ? undefined : findCause(await store.get('job', jobId), readJobRecord);
+      const status = cause === undefined ? (await find(jobId))?.status : undefined;
+      if (cause !== undefined) listing.skip(cause);
+      else if (status !== undefined) listing.add(status);
+    }
+    for (const cause of (await lost()?.causes(query.kinds)) ?? []) listing.skip(cause);
+    return listing.end();
+  }
+
+  return {
+    find,
+    list,
+    ids: async (kind) => live.history.ids(kind),
+    liveIds: async () => [...live.ids()],
+    lanes: async () => countLanes(live.values(), clock.now()),
+    counts: async () => live.counts(),
+    watch: live.watch,
+    watchAll: live.watchAll,
+  };
+}
 
 /**
  * Table of all jobs and their states. A state is on disk before it is visible. Progress and heartbeats are only in

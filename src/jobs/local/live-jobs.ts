@@ -1,13 +1,136 @@
-import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
-import type { Clock } from '../clock.js';
-import type { TaskProgress } from '../compute-pool.js';
-import { selectLogFields, type JobIdentity } from '../job-record.js';
-import { advance, isTerminal, type ImpossibleReason, type JobLife, type LifeEvent } from '../life-cycle.js';
-import { computeLifeLimits } from '../life-limits.js';
-import type { JobLog, JobQueue } from '../queue.js';
-import type { JobState } from '../status.js';
-import { createJobHistory, type JobHistory } from './job-history.js';
-import { createJobWatchers } from './watchers.js';
+import type { JobKindName, RetryPolicies } from '#domain/outputs/jobs.js';
+import type { Clock } from '../port/clock.js';
+import type { TaskProgress } from '../port/compute-pool.js';
+import {
+  advance,
+  type ImpossibleReason,
+  isTerminal,
+  type JobLife,
+  type JobState,
+  type LifeEvent,
+} from '../port/life-cycle.js';
+import { createJobListeners, type JobListeners } from '../port/listing.js';
+import type { AttemptKey, JobLog, JobQuery, JobQueue, Lease } from '../port/queue.js';
+import { computeLifeLimits, type JobIdentity, selectLogFields } from '../port/record.js';
+
+/** Fields of all jobs that listings filter on. All other fields are read from disk. */
+interface JobHistory {
+  /** Adds a job as the newest one. Replaces an ended job with the same id. */
+  add(identity: JobIdentity, status: JobState): void;
+  change(jobId: string, status: JobState): void;
+  /** Counts a change of a job. */
+  touch(jobId: string): void;
+  /**
+   * Returns the value of the change counter at the last change of a job. For an unknown job, returns the counter of all
+   * jobs.
+   */
+  getRevision(jobId: string): number;
+  /** Lists at most `countMax` of the oldest ended jobs in excess of `endedMax`. */
+  surplus(endedMax: number, countMax: number): readonly RememberedJob[];
+  forget(job: RememberedJob): void;
+  /** Lists the ids of a kind, oldest first. */
+  ids(kind: JobKindName): string[];
+  /** Lists the ids that match a query, newest first, without its limit. */
+  matching(query: Omit<JobQuery, 'limit'>): Iterable<string>;
+}
+
+export interface RememberedJob {
+  readonly id: string;
+  readonly sequence: number;
+}
+
+/**
+ * Creates an empty history. @param revision first value of the change counter, higher than those of the previous
+ * process
+ */
+function createJobHistory(revision: number): JobHistory {
+  /** Jobs in order of submission, the oldest first. */
+  const jobs = new Map<
+    string,
+    { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }
+  >();
+  let latestRevision = revision;
+  let endedCount = 0;
+
+  const countEnded = (status: JobState | undefined): number => (status !== undefined && isTerminal(status) ? 1 : 0);
+
+  return {
+    add({ job_id: jobId, kind, sequence }, status) {
+      endedCount += countEnded(status) - countEnded(jobs.get(jobId)?.status);
+      jobs.delete(jobId); // A replaced job becomes the newest.
+      jobs.set(jobId, { kind, sequence, status, revision: latestRevision });
+    },
+    change(jobId, status) {
+      const job = jobs.get(jobId);
+      if (job === undefined) return;
+      endedCount += countEnded(status) - countEnded(job.status);
+      job.status = status;
+    },
+    touch(jobId) {
+      const job = jobs.get(jobId);
+      if (job !== undefined) job.revision = ++latestRevision;
+    },
+    getRevision: (jobId) => jobs.get(jobId)?.revision ?? latestRevision,
+    surplus(endedMax, countMax) {
+      const count = Math.min(endedCount - endedMax, countMax);
+      const rememberedJobs: RememberedJob[] = [];
+      if (count <= 0) return rememberedJobs;
+      for (const [id, { status, sequence }] of jobs) {
+        if (isTerminal(status)) rememberedJobs.push({ id, sequence });
+        if (rememberedJobs.length === count) break;
+      }
+      return rememberedJobs;
+    },
+    forget({ id, sequence }) {
+      const job = jobs.get(id);
+      if (job?.sequence !== sequence) return;
+      endedCount -= countEnded(job.status);
+      jobs.delete(id);
+    },
+    ids: (kind) => [...jobs].flatMap(([jobId, job]) => (job.kind === kind ? [jobId] : [])),
+    *matching({ kinds, statuses, before }) {
+      const end = before === undefined ? Infinity : (jobs.get(before)?.sequence ?? 0);
+      for (const [jobId, job] of [...jobs].reverse()) {
+        if (job.sequence >= end || kinds?.includes(job.kind) === false) continue;
+        if (statuses !== undefined && !statuses.includes(job.status)) continue;
+        yield jobId;
+      }
+    },
+  };
+}
+
+/** Listeners for changes of jobs. */
+export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
+  notify(jobId: string): void;
+}
+
+export interface JobWatchersDependencies {
+  readonly clock: Pick<Clock, 'after'>;
+  /** Returns the ids of the jobs that may have progress. They are checked while a listener watches all jobs. */
+  readonly liveIds: () => Iterable<string>;
+  /** Checks whether the progress of a watched job has changed. Called every 250 ms while any job is watched. */
+  readonly look: (jobId: string) => void;
+}
+
+/** Interval between reads of the progress of watched jobs. */
+const WATCH_MS = 250;
+
+function createJobWatchers({ clock, liveIds, look }: JobWatchersDependencies): JobWatchers {
+  const listeners = createJobListeners(poll);
+  let isPolling = false;
+
+  function poll(): void {
+    if (isPolling || listeners.isEmpty()) return;
+    isPolling = true;
+    clock.after(WATCH_MS, () => {
+      isPolling = false;
+      for (const jobId of listeners.hasListenersOfAll() ? liveIds() : listeners.jobIds()) look(jobId);
+      poll();
+    });
+  }
+
+  return { watch: listeners.watch, watchAll: listeners.watchAll, notify: listeners.call };
+}
 
 /** A pending or running job. */
 export interface LiveJob {
@@ -128,5 +251,96 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
     notify,
     watch: watchers.watch,
     watchAll: watchers.watchAll,
+  };
+}
+
+/** Leases of running jobs with their last heartbeats. */
+export interface Leases {
+  /** Grants a lease for an attempt that starts now. */
+  grant(job: LiveJob, nowMs: number): Lease;
+  /** Returns the lease of a job's attempt. */
+  of(job: LiveJob): Lease | undefined;
+  /** Returns the lease that this process holds for a job. */
+  ofJob(jobId: string): Lease | undefined;
+  /** Returns true if a lease belongs to the current attempt of its job. */
+  isHeld(lease: Lease): boolean;
+  /** Records a heartbeat. */
+  beat(lease: Lease, nowMs: number): void;
+  /** Lists the leases without a heartbeat since a time. */
+  silentSince(ms: number): readonly Lease[];
+  /** Ends the lease of a job. With `isLost`, the node that holds the lease did not end it. */
+  end(job: LiveJob, isLost: boolean): void;
+  /** Ends the lease of an attempt after another process has given the job to another node. */
+  lose(lease: Lease): void;
+  readonly count: number;
+}
+
+/** Lease with the function that revokes it. */
+export interface NewLease {
+  readonly lease: Lease;
+  giveUp(): void;
+}
+
+interface ActiveLease extends NewLease {
+  beatMs: number;
+}
+
+export function createLeases(): Leases {
+  /** Leases by job. */
+  const leases = new Map<string, ActiveLease>();
+  const findCurrent = ({ jobId, sequence, attempt }: Lease): ActiveLease | undefined => {
+    const activeLease = leases.get(jobId);
+    return activeLease?.lease.sequence === sequence && activeLease.lease.attempt === attempt ? activeLease : undefined;
+  };
+
+  return {
+    grant({ identity: { job_id: jobId, sequence }, life: { attempt } }, nowMs) {
+      const newLease = createLease({ jobId, sequence, attempt });
+      leases.set(jobId, { ...newLease, beatMs: nowMs });
+      return newLease.lease;
+    },
+    of: ({ identity }) => leases.get(identity.job_id)?.lease,
+    ofJob: (jobId) => leases.get(jobId)?.lease,
+    isHeld: (lease) => findCurrent(lease) !== undefined,
+    beat(lease, nowMs) {
+      const activeLease = findCurrent(lease);
+      if (activeLease !== undefined) activeLease.beatMs = nowMs;
+    },
+    silentSince: (ms) => [...leases.values()].flatMap(({ lease, beatMs }) => (beatMs < ms ? [lease] : [])),
+    end({ identity }, isLost) {
+      const activeLease = leases.get(identity.job_id);
+      leases.delete(identity.job_id);
+      if (isLost) activeLease?.giveUp();
+    },
+    lose(lease) {
+      const activeLease = findCurrent(lease);
+      if (activeLease === undefined) return;
+      leases.delete(lease.jobId);
+      activeLease.giveUp();
+    },
+    get count() {
+      return leases.size;
+    },
+  };
+}
+
+/** Creates a lease. Every attempt has one, so it uses fewer allocations than an AbortSignal. */
+export function createLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
+  const calls: (() => void)[] = [];
+  let isLost = false;
+  return {
+    lease: {
+      jobId,
+      sequence,
+      attempt,
+      get isLost() {
+        return isLost;
+      },
+      onLost: (call) => void calls.push(call),
+    },
+    giveUp() {
+      isLost = true;
+      for (const call of calls) call();
+    },
   };
 }

@@ -1,23 +1,29 @@
-import type { StudyFigures } from '#contract/studies.js';
-import type { RecordedClosures } from '#domain/calendars/closures.js';
-import type { ExportFormat } from '#domain/exports/formats.js';
-import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import type { TriggeredRebalance } from '#domain/schedule/index-schedule.js';
-import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import type { FactorModelPayload, StoredDiagnostics, RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { ModelDate } from '#domain/risk/imported/model-dates.js';
-import type { MatrixFiles } from '#domain/risk/matrix-files.js';
-import type { RiskMeasureModel } from '#domain/risk/measuring-model.js';
-import type { ArtifactRef } from '#store/port.js';
-import type { TaskOutputs } from './files.js';
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
-import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
-import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import type { StudyFigures } from '#contract/studies.js';
+import type { Finding } from '#domain/base/findings.js';
+import type { RecordedClosures } from '#domain/calendars/calendar.js';
+import type { ExpressionNode } from '#domain/datapoints/expression-tree.js';
+import type { SecurityValue } from '#domain/decide/preview.js';
+import type { ConstraintRow } from '#domain/definition/constraint-class.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/definition/index-document.js';
+import type { TriggeredRebalance } from '#domain/definition/index-schedule.js';
+import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/definition/optimisation-requests.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { ModelDate } from '#domain/risk/model-tables.js';
+import type { ImportTerms, ModelFileFormat } from '#domain/risk/model-terms.js';
+import type {
+  FactorModelPayload,
+  ImportedModelPayload,
+  MatrixFiles,
+  RiskMeasureModel,
+  RiskModelRequest,
+  RiskValidationRequest,
+  StoredDiagnostics,
+} from '#domain/risk/risk-models.js';
+import type { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { ResponseBytes, TaskOutputs } from './messages.js';
 
 /**
  * Question about one definition. Contains every document that the definition refers to, directly or indirectly, by id.
@@ -242,4 +248,51 @@ export interface StoredMatrix {
   readonly order: number;
   /** Offset of the matrix, as a count of numbers; 0 for the first matrix. */
   readonly at?: number;
+}
+
+/** External model as received. */
+export interface ImportRiskModelInput {
+  readonly source:
+    | { readonly kind: 'json'; readonly bytes: Uint8Array }
+    | {
+        readonly kind: 'file';
+        readonly format: ModelFileFormat;
+        readonly bytes: Uint8Array;
+        readonly terms: ImportTerms;
+        /** Date of a file without a date column. */
+        readonly date: string | null;
+      };
+}
+
+export interface ImportedModelOutput {
+  /** Securities of all dates, ascending. */
+  readonly assetIds: readonly string[];
+  readonly terms: ImportTerms;
+  /** Dates of the model, ascending. */
+  readonly dates: readonly ImportedModelPayload['dates'][number][];
+  /** Packed matrices by date. */
+  readonly covariance: ResponseBytes;
+  /** Packed factor models by date. They are null for covariances without factors. */
+  readonly factors: ResponseBytes | null;
+  readonly factorModel: FactorModelPayload | null;
+  /** Diagnostics of the model at its newest date. */
+  readonly newest: {
+    readonly averageCorrelation: number;
+    readonly conditionNumber: number;
+    readonly smallestEigenvalue: number;
+  };
+}
+
+export interface ImportRiskModelOutput {
+  readonly findings: readonly Finding[];
+  /** Imported model; null if a finding is an error. */
+  readonly model: ImportedModelOutput | null;
+}
+
+/** Model of one date in the format of an import. */
+export interface ExportRiskModelInput extends StoredMatrix {
+  readonly date: string;
+  readonly names: readonly string[];
+  /** Factors of the model; null for covariances without factors. */
+  readonly factors: { readonly path: string; readonly at: number; readonly names: readonly string[] } | null;
 }

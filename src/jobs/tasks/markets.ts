@@ -1,11 +1,56 @@
-import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
-import type { MarketViewName } from '#domain/sql/views.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { Repair } from '#market/audit/data-warning.js';
-import type { RefreshOptions, RefreshReport } from '#market/content/refresh-report.js';
-import type { ContentSummary } from '#market/process/market-tasks.js';
-import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
+import type { Finding } from '#domain/base/findings.js';
+import type { UsedCalendars } from '#domain/calendars/calendar.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketViewName } from '#domain/outputs/sql-views.js';
+import type { ChangeCounts } from '#market/content/changes.js';
+import type { RefreshOptions, RefreshReport } from '#market/judge/refresh.js';
+import type { Repair } from '#market/judge/security-histories.js';
+import type { ContentSummary } from '#market/serve/market-tasks.js';
+import type { SecurityBars, SeriesRequest } from '#market/serve/price-series.js';
+import type { HashedBytes, HashedFile } from './messages.js';
+
+/** Two contents of one data store. */
+export interface TwoContents {
+  readonly before: MarketHandle;
+  readonly after: MarketHandle;
+}
+
+export interface ContentChangeInput extends TwoContents {
+  /** True if the change in the other direction, from the earlier content to the later one, is also computed. */
+  readonly isBothWays: boolean;
+}
+
+export interface ContentChangeOutput {
+  /** Change from the later content to the earlier one. */
+  readonly back: HashedBytes;
+  /** Change from the earlier content to the later one; null if it was not requested. */
+  readonly forth: HashedBytes | null;
+  readonly rows: ChangeCounts;
+}
+
+export interface CopiedMarketInput extends Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'> {
+  readonly content: HashedFile;
+  /** Changes to apply, the earliest first. */
+  readonly changes: readonly HashedFile[];
+  /** Required hash of the content. */
+  readonly contentHash: string;
+}
+
+export interface EarlierMarketInput {
+  readonly last: MarketHandle;
+  /** Changes to apply backwards, the latest first. */
+  readonly changes: readonly HashedFile[];
+  /** Required hash of the content. */
+  readonly contentHash: string;
+}
+
+export interface DataDifferenceInput extends TwoContents {
+  readonly from: number;
+  readonly to: number;
+  /** Maximum number of listed values. */
+  readonly limit: number;
+  readonly isAppendedListed: boolean;
+}
 
 export interface RepairMarketInput {
   readonly market: MarketHandle;

@@ -1,17 +1,29 @@
-import type { FullRunReason, StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { RerunRow } from '#contract/reruns.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { SimulationRequest } from '#domain/simulation/simulation.js';
-import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
-import type { RankingName } from '#domain/sweeps/rankings.js';
-import type { Patch, SweepBase, Variation } from '#domain/sweeps/variants.js';
+import type { RerunRow } from '#contract/runs.js';
+import type { SimulationRequest } from '#domain/analytics/simulation.js';
+import type { StaleState } from '#domain/backtest/plan.js';
+import type { LevelsDifference } from '#domain/backtest/run-file/compare.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import type { FullRunReason, RunDocument, StoredFullRunReason } from '#domain/definition/runs.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { ExportFormat, ExportPosition } from '#domain/outputs/export-table.js';
+import type { ExportTableName } from '#domain/outputs/exports.js';
+import type { ReportTemplateDocument, RunTerms } from '#domain/outputs/report-templates.js';
+import type { AccountBacktestRequest } from '#domain/personal/account.js';
+import type { BatchSummary } from '#domain/personal/batch-summary.js';
+import type { BatchCommon, PartLines } from '#domain/personal/batch.js';
+import type { Patch, RankingName, SweepBase, SweepFolds, Variation } from '#domain/studies/sweep.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { ResponseBytes, CheckedFiles, HashedFile, EarlierContentFiles, TaskOutputs } from './files.js';
-import type { ModelFiles } from './indices.js';
-import type { RowsInBlocks } from '../rows-in-blocks.js';
+import type { IndexQuestion, ModelFiles } from './indices.js';
+import type {
+  CheckedFiles,
+  EarlierContentFiles,
+  HashedFile,
+  ResponseBytes,
+  RowsInBlocks,
+  TaskOutputs,
+} from './messages.js';
 
 /** Files of a run that its task writes. */
 export const RUN_FILES = ['plan', 'columns', 'prices', 'checkpoint'] as const;
@@ -260,4 +272,143 @@ export interface PublicationBundleOutput {
   readonly hashes: Readonly<Record<string, string>>;
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;
+}
+
+/** Open files of a run. They stay readable after their deletion. */
+export interface OpenRunFiles {
+  /** File descriptor of the run's newest columns. */
+  readonly columns: number;
+  /** File descriptors of the earlier segments of the run, by the names in the header of the columns. */
+  readonly earlier: Readonly<Record<string, number>>;
+}
+
+export interface ExportPartInput {
+  /** Id of the export. A thread continues an export with this id that it has in memory. */
+  readonly exportId: string;
+  /** Path of the file with the columns of the run. It identifies the run, and the file may have been deleted. */
+  readonly run: string;
+  readonly files: OpenRunFiles;
+  readonly table: ExportTableName;
+  readonly format: ExportFormat;
+  /** YYYY-MM-DD. */
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Reference column of a table of groups; absent if none was requested. */
+  readonly by?: string | undefined;
+  readonly from: ExportPosition;
+  /** The served market. It is null if the table does not read it or if the run used another content. */
+  readonly market: MarketHandle | null;
+  /**
+   * Definition of the run, and the earlier contents that its decisions used. Present for a table that computes the
+   * decisions again.
+   */
+  readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: EarlierContentFiles }) | undefined;
+  /** Memory that receives the part. */
+  readonly buffer: SharedArrayBuffer;
+}
+
+export interface ExportPart {
+  /** Number of bytes written to the memory. */
+  readonly length: number;
+  /** Bytes for which the shared memory had no space; usually empty. */
+  readonly rest: Uint8Array<ArrayBuffer>;
+  /** Position of the next part; null after the last part. */
+  readonly next: ExportPosition | null;
+}
+
+export interface RenderInput {
+  readonly template: ReportTemplateDocument;
+  /** Runs that the blocks of the template show. */
+  readonly runs: readonly RenderedRun[];
+  /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
+  readonly renderedAt: string;
+  /** Name and version of the program, for the metadata of the file. */
+  readonly creator: string;
+  readonly outputs: TaskOutputs<'pdf'>;
+}
+
+export interface RenderedRun {
+  readonly indexId: string;
+  readonly overview: OverviewFile;
+  /** Path of the file with the run's columns. */
+  readonly columns: string;
+  readonly terms: RunTerms;
+  readonly stale: StaleState | null;
+  /** Market of the run, for risk estimates. It is null if the market cannot be read or no block needs it. */
+  readonly market: MarketHandle | null;
+}
+
+export interface RenderOutput {
+  readonly pdf: ArtifactRef;
+  readonly pages: number;
+}
+
+/** Data that all parts of a batch share. */
+interface BatchInput {
+  readonly market: MarketHandle;
+  /** The parent index and all documents that it refers to, by id. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
+  readonly terms: BatchCommon['terms'];
+}
+
+export interface BatchPartInput extends BatchInput {
+  readonly lines: readonly PartLines[];
+  readonly outputs: TaskOutputs<'outcomes'>;
+}
+
+/** Artifact with one outcome as JSON per line. */
+export interface BatchPartOutput {
+  readonly outcomes: ArtifactRef;
+}
+
+/** Outcomes of some parts of a batch. */
+export interface AccountsFile extends HashedFile {
+  readonly parts: readonly number[];
+}
+
+export interface SumBatchInput extends BatchInput {
+  readonly batchId: string;
+  /** Number of accounts of each part, in order. */
+  readonly sizes: readonly number[];
+  readonly files: readonly AccountsFile[];
+  readonly engineVersion: string;
+  /**
+   * Names of the outputs: `view`, `common`, and `accounts0` and so on, one file for each `VOLUME_ACCOUNTS` accounts.
+   */
+  readonly outputs: TaskOutputs<string>;
+}
+
+/** Outputs of a batch: its summary, the common data as a block, and its accounts in blocks. */
+export interface BatchSum {
+  readonly view: ArtifactRef;
+  readonly volumes: readonly RowsInBlocks[];
+  readonly summary: BatchSummary;
+}
+
+/** Backtest of one account. */
+export interface AccountBacktestInput extends Omit<BatchInput, 'terms'> {
+  readonly indexId: string;
+  readonly backtestId: string;
+  readonly request: Omit<AccountBacktestRequest, 'backtest_id'>;
+  readonly engineVersion: string;
+  readonly outputs: TaskOutputs<'view'>;
+}
+
+/** Paths of the columns of two stored runs. */
+export interface CompareLevelsInput {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface CompareLevelsOutput extends LevelsDifference {
+  /** Total returns of both runs. */
+  readonly totalReturns: readonly [number, number];
+}
+
+export interface TotalReturnInput {
+  readonly market: MarketHandle;
+  readonly plan: BacktestPlan;
+  readonly models?: ModelFiles;
+  readonly known?: EarlierContentFiles;
 }

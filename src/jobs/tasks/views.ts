@@ -1,19 +1,18 @@
-import type { RunViewQuestion } from '#contract/analytics/run-view-questions.js';
-import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
-import type { LimitRuleName } from '#domain/compliance/rules.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import type { Estimator } from '#domain/risk/risk-model-document.js';
-import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { RunState } from '#domain/backtest/stale-reasons.js';
-import type { ExportFormat } from '#domain/exports/formats.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import type { MarketHandle } from '#domain/market/handle.js';
-import type { FactorEstimator, FactorSource } from '#domain/risk/factor-model.js';
-import type { ModelDate } from '#domain/risk/imported/model-dates.js';
-import type { FactorModelName } from '#domain/risk/factor-risk.js';
-import type { HashCells } from '../thread-messages.js';
-import type { HashedFile } from './files.js';
+import type { RunViewQuestion } from '#contract/analytics/run-views.js';
+import type { ScenarioRequest } from '#domain/studies/scenarios.js';
+import type { LimitRuleName } from '#domain/definition/compliance.js';
+import type { ConstraintRow } from '#domain/definition/constraint-class.js';
+import type { Estimator } from '#domain/risk/risk-models.js';
+import type { RiskMemory, RiskReference } from '#domain/analytics/rolling.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import type { RunState } from '#domain/backtest/plan.js';
+import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { Finding } from '#domain/base/findings.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { FactorEstimator, FactorSource } from '#domain/risk/model-terms.js';
+import type { ModelDate } from '#domain/risk/model-tables.js';
+import type { FactorModelName } from '#domain/risk/contributions.js';
+import type { HashCells, HashedFile } from './messages.js';
 import type { ModelFile, ModelFiles } from './indices.js';
 
 /** Additional inputs of a view, by its needs. */

@@ -1,13 +1,114 @@
-import { formatDay, type Day } from '#domain/time/days.js';
-import { compareText } from '#domain/refusals/findings.js';
-import { suggestName } from '#base/text/nearest-name.js';
-import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
-import { explainNotANumber, readNumber, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { readElection, type ElectionTerms } from './election-terms.js';
-import { quoteText } from '../tables/key-problems.js';
-import { nameFileColumns } from '../tables/named-columns.js';
-import { formatCellPath, type Problems } from '../tables/problems.js';
-import { readDate, readIdentifier, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
+import { suggestName } from '#base/nearest-name.js';
+import { compareText } from '#domain/base/findings.js';
+import { type Day, formatDay } from '#domain/base/time.js';
+import {
+  ACTION_KINDS,
+  type ActionStatus,
+  type ActionType,
+  type CorporateAction,
+  type ElectionDefault,
+  ELECTIONS,
+} from '#domain/market/market-data.js';
+import { raiseToPower } from '#kernels/power.js';
+import { type Cell, explainNotANumber, formatWrittenCell, readNumber, readText } from '../formats/cells.js';
+import { formatCellPath, type Problems, quoteText } from '../tables/problems.js';
+import { nameFileColumns } from '../tables/table-kinds.js';
+import { type CellLocation, type CheckedRows, createNeededReader, readDate, readIdentifier } from './table-rows.js';
+
+/** Terms of an action in which its holder chooses between cash and shares. */
+type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
+
+interface ElectionCell {
+  readonly cell: Cell | undefined;
+  readonly path: CellLocation;
+}
+
+interface ElectionCells {
+  readonly ratio: ElectionCell;
+  readonly date: ElectionCell;
+  readonly byDefault: ElectionCell;
+}
+
+const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
+
+/**
+ * Returns the election terms of an action. They are empty if the action has no election, and undefined if one of their
+ * cells is invalid.
+ */
+function readElection(
+  type: ActionType,
+  { ratio, date, byDefault }: ElectionCells,
+  problems: Problems,
+): ElectionTerms | undefined {
+  const scripRatio = readRatio(ratio, problems);
+  const electionDay = readDate(date.cell, date.path, problems);
+  const electionDefault = readDefault(type, byDefault, problems);
+  if (scripRatio === undefined || electionDay === undefined || electionDefault === undefined) return undefined;
+  const isDividend = DIVIDENDS.has(type);
+  const refuse = (path: CellLocation, message: string): undefined => {
+    problems.error({ code: 'NOT_IN_CHOICES', path: path(), message });
+    return undefined;
+  };
+  if (scripRatio !== null && !isDividend)
+    return refuse(ratio.path, `A ${type} has a scrip_ratio; only a DIVIDEND or SPECIAL_DIVIDEND can have one.`);
+  for (const [value, { path }] of [
+    [electionDay, date],
+    [electionDefault, byDefault],
+  ] as const) {
+    if (value === null) continue;
+    if (!ELECTIONS.has(type)) return refuse(path, formatElectionError(type));
+    if (isDividend && scripRatio === null)
+      return refuse(
+        path,
+        `A ${type} has an election but no scrip_ratio; scrip_ratio must be the number of new shares per share held.`,
+      );
+  }
+  return {
+    ...(scripRatio === null ? {} : { scripRatio }),
+    ...(electionDay === null ? {} : { electionDay }),
+    ...(electionDefault === null ? {} : { electionDefault }),
+  };
+}
+
+const formatElectionError = (type: ActionType): string =>
+  `A ${type} has an election; only ${[...ELECTIONS.keys()].join(', ')} can have one.`;
+
+function readRatio({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
+  const value = readNumber(cell);
+  if (value !== undefined && Number.isNaN(value)) return null;
+  if (value !== undefined && value > 0) return value;
+  problems.error({
+    code: value === undefined ? 'NOT_A_NUMBER' : 'BAD_RATIO',
+    path: path(),
+    message: `The scrip_ratio is ${JSON.stringify(formatWrittenCell(cell))}; it must be the number of new shares per share held, greater than 0.`,
+    value: formatWrittenCell(cell),
+  });
+  return undefined;
+}
+
+function readDefault(
+  type: ActionType,
+  { cell, path }: ElectionCell,
+  problems: Problems,
+): ElectionDefault | null | undefined {
+  const text = readText(cell);
+  if (text === null) return null;
+  const acceptedDefaults = ELECTIONS.get(type);
+  const acceptedName = acceptedDefaults?.find((name) => name === text);
+  if (acceptedName !== undefined) return acceptedName;
+  const message =
+    acceptedDefaults === undefined
+      ? formatElectionError(type)
+      : `The election_default of a ${type} is ${quoteText(text)}; the accepted set is ${acceptedDefaults.join(', ')}.${suggestName(text, acceptedDefaults)}`;
+  problems.error({
+    code: 'NOT_IN_CHOICES',
+    path: path(),
+    message,
+    value: text,
+    ...(acceptedDefaults === undefined ? {} : { accepted: [...acceptedDefaults] }),
+  });
+  return undefined;
+}
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
@@ -307,4 +408,58 @@ function readSubscription(cell: Cell | undefined, path: CellLocation, problems: 
     value: formatWrittenCell(cell),
   });
   return undefined;
+}
+
+/** Maximum term of a split ratio, and maximum integer ratio. */
+const SPLIT_TERM_MAX = 10;
+const SPLIT_INTEGER_MAX = 100;
+/** Minimum ratio of a split into more shares. A smaller change is more probably a cash payment. */
+export const SPLIT_RATIO_MIN = 1.2;
+
+/** Split ratios, ordered by the sum of their terms. Ratios with a large term that is not round come last. */
+export const SPLIT_RATIOS = [
+  ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
+    1 + Math.floor(i / SPLIT_TERM_MAX),
+    1 + (i % SPLIT_TERM_MAX),
+  ]),
+  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [i + 1, 1]),
+  ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
+]
+  .filter(([a, b]) => a !== b)
+  .toSorted((one, other) => computeRatioOrder(one) - computeRatioOrder(other))
+  .map(([a, b]) => a! / b!);
+
+/**
+ * Returns the sum of the terms of a ratio. The result is larger if a large term is not round, so that the ratio comes
+ * last in the order.
+ */
+function computeRatioOrder(terms: readonly number[]): number {
+  const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
+  return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
+}
+
+/** Relative rounding error of a comparison of two values in single precision. */
+export const SINGLE_PRECISION = 1.3e-7;
+
+/**
+ * Maximum number of decimals that are tried for prices of a vendor. Prices with more decimals count as exact doubles.
+ */
+const DECIMALS_MAX = 9;
+
+/** Returns the unit of the last decimal of prices. Returns 0 if the prices have full double precision. */
+export function computeUnit(prices: readonly number[]): number {
+  const decimals = countDecimals(prices);
+  return decimals === undefined ? 0 : raiseToPower(10, -decimals);
+}
+
+/** Returns the number of decimals of prices. Returns undefined if the prices have full double precision. */
+export function countDecimals(prices: readonly number[]): number | undefined {
+  let decimals = 0;
+  for (const price of prices) {
+    const text = String(price);
+    const point = text.indexOf('.');
+    if (point >= 0) decimals = Math.max(decimals, text.length - point - 1);
+    if (decimals > DECIMALS_MAX) return undefined;
+  }
+  return decimals;
 }

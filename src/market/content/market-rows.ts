@@ -1,26 +1,519 @@
-import type { ReferenceTable } from '#domain/market/market-data.js';
-import type { Day } from '#domain/time/days.js';
+import { compareText } from '#domain/base/findings.js';
+import { isAssetIdentifier } from '#domain/base/schema.js';
+import { type Day, formatDay, isTimeZone, toInstant, toWeekday } from '#domain/base/time.js';
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { readReference, type ReferenceTable } from '#domain/market/market-data.js';
+import { allocatePanels, isPaged } from '#kernels/memory/paged-memory.js';
 import {
-  findInstant,
-  readDay,
+  type Cell,
+  createDayReader,
   explainNotANumber,
+  findInstant,
+  formatWrittenCell,
+  type Heading,
+  isTimeOfDay,
+  isUtc,
+  parseOffsetMinutes,
+  readDay,
   readNumber,
   readText,
-  formatWrittenCell,
-  type Cell,
-  type Heading,
 } from '../formats/cells.js';
-import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import type { DuplicatePolicy } from './repeated-rows.js';
-import { describeBadDay, formatNonPositivePrice, quoteText } from '../tables/key-problems.js';
-import { ROWS_MAX, RowsFault } from './market-limits.js';
-import { createIdentifierCodes } from './identifier-codes.js';
-import { createInstantDays, type ZoneTerms } from './instant-days.js';
-import { toPanels } from './row-panels.js';
-import { nameFileColumns } from '../tables/named-columns.js';
-import type { Panels } from '../panels/panels.js';
-import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
+import { createDayPositions } from '../panels/day-blocks.js';
+import { allocateEmptyPanel, type Panels, removeEmptyLines } from '../panels/panels.js';
+import {
+  describeBadDay,
+  describeBadIdentifier,
+  describeRepeatedKey,
+  formatCellPath,
+  formatNonPositivePrice,
+  type Problem,
+  type Problems,
+  quoteText,
+  replaceSlashes,
+  restoreName,
+  type ValueConflict,
+} from '../tables/problems.js';
+import { COUNT_COLUMNS, nameFileColumns, PRICE_COLUMNS } from '../tables/table-kinds.js';
+import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-content.js';
+
+/** Codes of identifiers, numbered in the order of their first occurrence. */
+export interface IdentifierCodes {
+  /**
+   * Returns the code of an identifier. If the text is not a valid identifier, returns undefined and adds a finding.
+   * @param row of the file
+   */
+  codeOf(text: string | null, file: IdentifierFile, row: number): number | undefined;
+  /** Returns the identifiers by code. */
+  names(): string[];
+}
+
+interface IdentifierFile {
+  readonly label: string;
+  readonly written: readonly string[];
+  readonly identifierColumn: number;
+}
+
+function createIdentifierCodes(problems: Problems): IdentifierCodes {
+  const codes = new Map<string, number>();
+
+  function findCode(
+    text: string | null,
+    { label, written, identifierColumn }: IdentifierFile,
+    row: number,
+  ): number | undefined {
+    const existingCode = text === null ? undefined : codes.get(text);
+    if (existingCode !== undefined) return existingCode;
+    const path = formatCellPath(label, row, written[identifierColumn]!);
+    const name = text === null ? null : replaceSlashes(text);
+    if (text === null || name === null || !isAssetIdentifier(name)) {
+      problems.error(describeBadIdentifier(path, text));
+      return undefined;
+    }
+    if (name !== text) {
+      restoreName(text, problems);
+      return findCode(name, { label, written, identifierColumn }, row);
+    }
+    if (codes.size === IDENTIFIERS_MAX) {
+      problems.error({
+        code: 'OUT_OF_RANGE',
+        path,
+        message: `The market has more than ${IDENTIFIERS_MAX} identifiers, the maximum of a store.`,
+      });
+      return undefined;
+    }
+    codes.set(text, codes.size);
+    return codes.size - 1;
+  }
+
+  return { codeOf: findCode, names: () => [...codes.keys()] };
+}
+
+/** Binary logarithm of the number of rows allocated together. */
+const BLOCK_BITS = 14;
+const BLOCK_ROWS = 1 << BLOCK_BITS;
+
+/** Number of bytes of paged blocks allocated together as one file. */
+const SLAB_BYTES = 64 << 20;
+
+/** Memory for a number of rows that is not known in advance. */
+export interface RowBlocks {
+  integers(): Int32Array;
+  floats(): Float64Array;
+}
+
+/** Allocates blocks of zeros. When their total size exceeds the limit for panels, blocks are kept in files. */
+function createRowBlocks(): RowBlocks {
+  let heldBytes = 0;
+  let slab = allocatePanels(0);
+  let usedRows = 0;
+
+  /** Reserves space in a file. Returns undefined if blocks are still in memory. */
+  function reserveSpace(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
+    heldBytes += bytes;
+    if (!isPaged(heldBytes)) return undefined;
+    if (usedRows + bytes > slab.byteLength) {
+      slab = allocatePanels(SLAB_BYTES, heldBytes);
+      usedRows = 0;
+    }
+    usedRows += bytes;
+    return { slab, at: usedRows - bytes };
+  }
+
+  return {
+    integers() {
+      const pagedBlock = reserveSpace(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
+      return pagedBlock ? new Int32Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
+    },
+    floats() {
+      const pagedBlock = reserveSpace(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
+      return pagedBlock ? new Float64Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
+    },
+  };
+}
+
+/** Statements about the time zone of the days of a market. */
+export interface ZoneTerms {
+  /** Time zone, or code of the calendar, that the mapping states. */
+  readonly timeZone?: string | null | undefined;
+  /** Calendars of the service. Default: none. */
+  readonly calendars?: Pick<Calendars, 'get' | 'list'> | undefined;
+}
+
+/** Rows whose days may be codes of instants. */
+interface DatedRows {
+  readonly identifiers: readonly string[];
+  readonly codeBlocks: readonly Int32Array[];
+  readonly dayBlocks: readonly Int32Array[];
+  readonly rows: number;
+}
+
+/** Instants of a market. Their days are known once the exchanges of the securities are. */
+export interface InstantDays {
+  /** Returns a code that takes the place of the day of an instant. @param ms since 1970 */
+  codeOf(ms: number): Day;
+  /**
+   * Replaces the codes by days. Returns false, with a finding, if no statement determines the time zone, or if the
+   * statement contradicts the sessions.
+   */
+  resolve(rows: DatedRows, reference: ReferenceTable | undefined, problems: Problems): boolean;
+}
+
+/** First code of an instant: far above the last day of the API. */
+const CODE_MIN = 2 ** 30;
+
+/** Maximum number of instants that are tested for the time zones in which all of them are midnight. */
+const TESTED_INSTANTS_MAX = 200;
+
+/** Maximum number of time zones in a message. */
+const LISTED_ZONES_MAX = 5;
+
+const MS_PER_DAY = 86_400_000;
+
+export const TIME_ZONE_PATH = 'mapping.time_zone';
+
+/**
+ * Creates the collector of instants. The time zone is that of the mapping, otherwise that of the exchange of the
+ * security. Instants that all are midnight in UTC are days if the mapping states no time zone.
+ */
+function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDays {
+  const codes = new Map<number, Day>();
+  const instants: number[] = [];
+
+  function findCode(ms: number): Day {
+    let code = codes.get(ms);
+    if (code === undefined) {
+      codes.set(ms, (code = CODE_MIN + instants.length));
+      instants.push(ms);
+    }
+    return code;
+  }
+
+  /** Returns the time zones and the calendars of the securities by code. A time zone that no statement gives is undefined. */
+  function findZones({ identifiers }: DatedRows, reference: ReferenceTable | undefined) {
+    const exchanges = identifiers.map((identifier) => findExchange(identifier, instants, reference));
+    const exchangeCalendars = exchanges.map((code) => (code === undefined ? undefined : calendars?.get(code)));
+    const statedZone = timeZone == null ? undefined : (calendars?.get(timeZone)?.tz ?? timeZone);
+    if (statedZone === undefined && !instants.some(isTimeOfDay))
+      return { zones: identifiers.map(() => 'UTC'), calendars: exchangeCalendars };
+    return { zones: exchangeCalendars.map((calendar) => statedZone ?? calendar?.tz), calendars: exchangeCalendars };
+  }
+
+  return {
+    codeOf: findCode,
+    resolve(rows, reference, problems) {
+      if (instants.length === 0) return true;
+      if (timeZone != null && calendars?.get(timeZone) === undefined && !isZone(timeZone)) {
+        problems.error(createUnknownZone(timeZone));
+        return false;
+      }
+      const { zones, calendars: exchangeCalendars } = findZones(rows, reference);
+      const unknown = zones.indexOf(undefined);
+      if (unknown >= 0) {
+        const ownInstants = listInstants(rows, unknown, instants);
+        problems.error(createZoneQuestion(ownInstants, rows.identifiers[unknown]!, calendars));
+        return false;
+      }
+      const days = createZoneDays(instants, zones as readonly string[]); // every zone was found
+      const conflict = findSessionConflict(rows, exchangeCalendars, instants, days);
+      if (conflict !== undefined) {
+        problems.error(createSessionConflict(conflict, zones[conflict.code]!, rows.identifiers[conflict.code]!));
+        return false;
+      }
+      visitCodes(rows, (block, slot, code, position) => {
+        rows.dayBlocks[block]![slot] = days(code, position);
+      });
+      return true;
+    },
+  };
+}
+
+const isZone = (zone: string) => isTimeZone(zone) || parseOffsetMinutes(zone) !== undefined;
+
+const createUnknownZone = (zone: string): Problem => ({
+  code: 'NOT_IN_CHOICES',
+  path: TIME_ZONE_PATH,
+  message: `${JSON.stringify(zone.slice(0, 80))} is neither a time zone, such as Asia/Tokyo, nor the code of a calendar, such as XTKS.`,
+  value: zone,
+});
+
+/** Returns the exchange of a security at the last instant. */
+function findExchange(
+  identifier: string,
+  instants: readonly number[],
+  reference: ReferenceTable | undefined,
+): string | undefined {
+  if (reference === undefined) return undefined;
+  const lastDay = Math.floor(instants.reduce((a, b) => Math.max(a, b)) / MS_PER_DAY);
+  const exchange = readReference(reference, identifier, 'EXCHANGE', lastDay + 1);
+  return typeof exchange === 'string' ? exchange : undefined;
+}
+
+/** Returns a function for the day of an instant in the zone of a security. Days are computed once for each zone. */
+function createZoneDays(instants: readonly number[], zones: readonly string[]) {
+  const daysByZone = new Map(
+    [...new Set(zones)].map((zone) => [zone, Int32Array.from(instants, createDayReader(zone))]),
+  );
+  return (code: number, position: number): Day => daysByZone.get(zones[code]!)![position]!;
+}
+
+/** Calls a function for each row with an instant. @param visit receives the position of the instant */
+function visitCodes(
+  { codeBlocks, dayBlocks, rows }: DatedRows,
+  visit: (block: number, slot: number, code: number, position: number) => void,
+): void {
+  for (let row = 0; row < rows; row++) {
+    const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
+    const day = dayBlocks[block]![slot]!;
+    const code = codeBlocks[block]![slot]!;
+    if (day >= CODE_MIN && code >= 0) visit(block, slot, code, day - CODE_MIN);
+  }
+}
+
+/** Returns the instants of one security, or all instants if its own are days in UTC. */
+function listInstants(rows: DatedRows, of: number, instants: readonly number[]): readonly number[] {
+  const positions = new Set<number>();
+  visitCodes(rows, (_block, _slot, code, position) => {
+    if (code === of) positions.add(position);
+  });
+  const ownInstants = [...positions].map((position) => instants[position]!);
+  return ownInstants.some(isTimeOfDay) ? ownInstants : instants;
+}
+
+interface SessionConflict {
+  readonly code: number;
+  readonly count: number;
+  readonly day: Day;
+}
+
+/**
+ * Returns the bars that the time zone moves from sessions to other days, if no bar of the market is on
+ * a day without a session in UTC. Without the calendar of its exchange, a security has sessions from Monday to Friday.
+ */
+function findSessionConflict(
+  rows: DatedRows,
+  calendars: readonly (Calendar | undefined)[],
+  instants: readonly number[],
+  days: (code: number, position: number) => Day,
+): SessionConflict | undefined {
+  const isClosed = (code: number, day: Day): boolean => {
+    const calendar = calendars[code];
+    if (calendar === undefined) return toWeekday(day) >= SATURDAY;
+    return day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
+  };
+  let closedInUtc = 0;
+  let conflict: SessionConflict | undefined;
+  visitCodes(rows, (_block, _slot, code, position) => {
+    if (isClosed(code, Math.floor(instants[position]! / MS_PER_DAY))) closedInUtc += 1;
+    const day = days(code, position);
+    if (isClosed(code, day)) conflict = { code, day, ...conflict, count: (conflict?.count ?? 0) + 1 };
+  });
+  return closedInUtc === 0 ? conflict : undefined;
+}
+
+const createSessionConflict = ({ count, day }: SessionConflict, zone: string, identifier: string): Problem => ({
+  code: 'NOT_A_SESSION',
+  path: TIME_ZONE_PATH,
+  message: `In the time zone ${zone}, ${count === 1 ? '1 bar is' : `${count} bars are`} on days without a session (the first is ${identifier} on ${formatDay(day)}); as days in UTC, every bar is on a session. State the time zone of the days as time_zone of the mapping (--time-zone), UTC for days in UTC.`,
+  value: zone,
+});
+
+/** Position of Saturday among the weekdays. */
+const SATURDAY = 5;
+
+/** Returns the question for the time zone. It names the zones of exchanges in which every instant is midnight. */
+function createZoneQuestion(
+  instants: readonly number[],
+  identifier: string,
+  calendars: ZoneTerms['calendars'],
+): Problem {
+  const first = instants.find(isTimeOfDay)!; // otherwise the instants are days
+  const zones = findMidnightZones(instants, calendars);
+  const listed = zones.slice(0, LISTED_ZONES_MAX).join(', ');
+  const remainder = zones.length > LISTED_ZONES_MAX ? ` and ${zones.length - LISTED_ZONES_MAX} more` : '';
+  const midnightText = zones.length === 0 ? '' : ` Every instant is midnight in ${listed}${remainder}.`;
+  const weekendDays = new Set(
+    instants.map((ms) => Math.floor(ms / MS_PER_DAY)).filter((day) => toWeekday(day) >= SATURDAY),
+  ).size;
+  const weekendText = weekendDays === 0 ? '' : ` In UTC, ${weekendDays} of the days are on a weekend.`;
+  return {
+    code: 'REQUIRED',
+    path: TIME_ZONE_PATH,
+    message: `The dates are instants in UTC, such as ${new Date(first).toISOString()}, and their local day depends on the time zone of the exchange, which neither the data nor the reference column EXCHANGE states for ${identifier}.${midnightText}${weekendText} State time_zone of the mapping (--time-zone), for example Asia/Tokyo or XTKS.`,
+    value: new Date(first).toISOString(),
+    ...(zones.length === 0 ? {} : { accepted: zones }),
+  };
+}
+
+/** Returns the time zones of exchanges in which every instant is midnight. */
+function findMidnightZones(instants: readonly number[], calendars: ZoneTerms['calendars']): readonly string[] {
+  const step = Math.max(1, Math.ceil(instants.length / TESTED_INSTANTS_MAX));
+  const tested = instants.filter((_, i) => i % step === 0);
+  const zones = new Set((calendars?.list() ?? []).map(({ tz }) => tz).filter((zone) => !isUtc(zone)));
+  return [...zones]
+    .filter((zone) => {
+      const readDay = createDayReader(zone);
+      return tested.every((ms) => toInstant({ day: readDay(ms), time: '00:00', zone }) === ms);
+    })
+    .toSorted();
+}
+
+/** Treatment of several rows with the same security and date. */
+type DuplicatePolicy = 'refuse' | 'identical' | 'first' | 'last';
+
+export interface RepetitionTerms {
+  readonly onDuplicate: DuplicatePolicy;
+  /** True to merge rows of several files into one bar. Each file must supply different fields. */
+  readonly isJoined: boolean;
+}
+
+/** Returns true if a repeated row of a cell is accepted. Applies the changes that the row makes. */
+function isMet(
+  { onDuplicate, isJoined }: RepetitionTerms,
+  panels: readonly Float64Array[],
+  cell: number,
+  valueOf: (field: number) => number,
+): boolean {
+  if (onDuplicate === 'refuse' && !isJoined) return false;
+  for (let field = 0; field < panels.length; field++) {
+    const panel = panels[field]!;
+    const value = valueOf(field);
+    const storedValue = panel[cell]!;
+    if (isJoined && value !== value) continue;
+    if (onDuplicate === 'last' || (isJoined && storedValue !== storedValue)) panel[cell] = value;
+    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(storedValue, value))) return false;
+  }
+  return true;
+}
+
+/** Returns the first field in which a repeated row of a cell differs. Returns undefined if all values are equal. */
+function findValueConflict(
+  {
+    fields,
+    panels,
+    cell,
+  }: { readonly fields: readonly string[]; readonly panels: readonly Float64Array[]; readonly cell: number },
+  valueOf: (field: number) => number,
+): Pick<ValueConflict, 'column' | 'first' | 'other'> | undefined {
+  const position = panels.findIndex((panel, field) => !Object.is(panel[cell], valueOf(field)));
+  return position < 0
+    ? undefined
+    : { column: fields[position]!, first: panels[position]![cell]!, other: valueOf(position) };
+}
+
+/** Rows in the order of the files, in blocks. */
+export interface CollectedRows {
+  /** Identifiers by code. */
+  readonly identifiers: readonly string[];
+  readonly fields: readonly string[];
+  /** Codes of the identifiers of the rows; -1 for a refused row. */
+  readonly codeBlocks: readonly Int32Array[];
+  readonly dayBlocks: readonly Int32Array[];
+  /** [field][block] */
+  readonly valueBlocks: readonly (readonly Float64Array[])[];
+  readonly rows: number;
+  readonly files: readonly { readonly label: string; readonly firstRow: number }[];
+}
+
+interface PanelsOptions {
+  readonly isPart: boolean;
+  readonly onDuplicate: DuplicatePolicy;
+  readonly isJoined: boolean;
+}
+
+interface EmptyPanels {
+  /** Column by identifier code. */
+  readonly columnOf: Int32Array;
+  readonly dates: Int32Array;
+  readonly panels: readonly Float64Array[];
+}
+
+/** Returns the panels of all rows; undefined, with a finding, after an error. */
+function toPanels(collected: CollectedRows, problems: Problems, options: PanelsOptions): Panels | undefined {
+  const { identifiers, fields, codeBlocks, dayBlocks, rows } = collected;
+  const { isPart, onDuplicate } = options;
+  if (rows === 0 && problems.errors === 0 && !isPart)
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: 'The market has no row with a number; it must have at least one.',
+    });
+  const isSound = problems.errors === 0;
+  const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
+  const columnByCode = new Int32Array(identifiers.length);
+  for (let n = 0; n < order.length; n++) columnByCode[order[n]!] = n;
+  const dates = listDistinctDays(codeBlocks, dayBlocks, rows);
+  const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
+  if (refuseSize(shape, problems)) return undefined;
+  // Repeated rows are reported after other errors too. If identical rows are accepted, this needs the panels, because
+  // it compares values.
+  const panels =
+    isSound || onDuplicate === 'identical'
+      ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
+      : [];
+  if (!writePanels(collected, { columnOf: columnByCode, dates, panels }, problems, options) || !isSound)
+    return undefined;
+  return removeEmptyLines({
+    identifiers: order.map((code) => identifiers[code]!),
+    dates,
+    fields: new Map(fields.map((name, field) => [name, panels[field]!])),
+  });
+}
+
+/**
+ * Writes every row to its cell. Returns false, with a finding, if two rows have the same cell and the options do not
+ * accept this.
+ */
+function writePanels(
+  { identifiers, fields, codeBlocks, dayBlocks, valueBlocks, rows, files }: CollectedRows,
+  { columnOf, dates, panels }: EmptyPanels,
+  problems: Problems,
+  options: Omit<PanelsOptions, 'isPart'>,
+): boolean {
+  const assets = columnOf.length;
+  const rowByDay = createDayPositions(dates);
+  const filledCells = new Uint8Array(dates.length * assets);
+  let repeatedRows = 0;
+  for (let row = 0; row < rows; row++) {
+    const block = row >>> BLOCK_BITS;
+    const slot = row & (BLOCK_ROWS - 1);
+    const code = codeBlocks[block]![slot]!;
+    if (code < 0) continue;
+    const day = dayBlocks[block]![slot]!;
+    const cell = rowByDay[day - dates[0]!]! * assets + columnOf[code]!;
+    if (filledCells[cell] === 1) {
+      const getValue = (field: number): number => valueBlocks[field]![block]![slot]!;
+      if (isMet(options, panels, cell, getValue)) continue;
+      repeatedRows += 1;
+      const conflict = findValueConflict({ fields, panels, cell }, getValue);
+      if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
+      refuseRepeated(row, identifiers[code]!, day, problems, files);
+      continue;
+    }
+    filledCells[cell] = 1;
+    for (let field = 0; field < panels.length; field++) panels[field]![cell] = valueBlocks[field]![block]![slot]!;
+  }
+  return repeatedRows === 0;
+}
+
+function listDistinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
+  const days = new Set<number>();
+  for (let row = 0; row < rows; row++) {
+    const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
+    if (codes[block]![slot]! >= 0) days.add(blocks[block]![slot]!);
+  }
+  return Int32Array.from(days).sort();
+}
+
+function refuseRepeated(
+  row: number,
+  identifier: string,
+  day: Day,
+  problems: Problems,
+  files: readonly { readonly label: string; readonly firstRow: number }[],
+): void {
+  const file = files.findLast((candidate) => candidate.firstRow <= row)!;
+  problems.error(describeRepeatedKey(formatCellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
+}
 
 /** A file, sheet or table of the market dataset, with the meanings of its columns. */
 export interface MarketFile {

@@ -1,9 +1,57 @@
-import type { Day } from '#domain/time/days.js';
-import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { findInstant, isTimeOfDay, readDay, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { describeBadIdentifier } from '../tables/key-problems.js';
-import type { Problems } from '../tables/problems.js';
-import { restoreName } from '../tables/slashless-names.js';
+import { compareText } from '#domain/base/findings.js';
+import { isAssetIdentifier } from '#domain/base/schema.js';
+import { type Day, formatDay } from '#domain/base/time.js';
+import { isCurrency, parsePair } from '#domain/market/currencies.js';
+import type {
+  Membership,
+  PriceSeries,
+  ReferenceRow,
+  ReferenceTable,
+  ReferenceValue,
+  SeriesTable,
+} from '#domain/market/market-data.js';
+import {
+  type Cell,
+  explainNotANumber,
+  findInstant,
+  formatWrittenCell,
+  isTimeOfDay,
+  readDay,
+  readNumber,
+  readText,
+  ShownValue,
+} from '../formats/cells.js';
+import {
+  describeBadDay,
+  describeBadIdentifier,
+  describeRepeatedKey,
+  formatCellPath,
+  type Problems,
+  quoteText,
+  restoreName,
+} from '../tables/problems.js';
+import { DATE_COLUMNS, nameFileColumns, TEXT_COLUMNS } from '../tables/table-kinds.js';
+import { SERIES_ROWS_MAX } from './market-content.js';
+
+/** Series of an exchange rate with invalid values. */
+export interface NonPositiveRate {
+  readonly identifier: string;
+  /** First value of 0 or less. */
+  readonly first: { readonly date: string; readonly value: number };
+  /** Number of days with such a value. */
+  readonly count: number;
+}
+
+/** Returns the series that are named by a currency pair and have values of 0 or less. @cost O(values) */
+export function findRatesNotAboveZero(series: SeriesTable): NonPositiveRate[] {
+  return [...series.values()].flatMap(({ identifier, days, closes }) => {
+    const isPair = parsePair(identifier)?.every(isCurrency) === true;
+    const position = isPair ? closes.findIndex((close) => close <= 0) : -1;
+    if (position < 0) return [];
+    const first = { date: formatDay(days[position]!), value: closes[position]! };
+    return [{ identifier, first, count: closes.filter((close) => close <= 0).length }];
+  });
+}
 
 /** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
@@ -71,3 +119,395 @@ export function readDate(cell: Cell | undefined, path: CellLocation, problems: P
   }
   return day;
 }
+
+interface RawRow {
+  readonly identifier: string;
+  readonly validFrom: Day | null;
+  readonly cells: (Cell | undefined)[];
+}
+
+const NUMERIC_TEXT = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTable> {
+  const columns: string[] = [];
+  const rawRows: RawRow[] = [];
+  const seenKeys = new Set<string>();
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = nameFileColumns('reference', label, written, problems);
+    if (names === undefined) return undefined;
+    const identifierColumn = names.indexOf('identifier');
+    const fromColumn = names.indexOf('valid_from');
+    const positions = names.map((name) => {
+      if (name === '' || name === 'identifier' || name === 'valid_from') return -1;
+      const existingIndex = columns.indexOf(name);
+      return existingIndex >= 0 ? existingIndex : columns.push(name) - 1;
+    });
+    let fileRow = 0;
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      const identifier =
+        identifierColumn < 0
+          ? undefined
+          : readIdentifier(
+              cells[identifierColumn],
+              () => formatCellPath(label, fileRow, written[identifierColumn]!),
+              problems,
+            );
+      const validFrom =
+        fromColumn < 0
+          ? null
+          : readDate(cells[fromColumn], () => formatCellPath(label, fileRow, written[fromColumn]!), problems);
+      const values: (Cell | undefined)[] = [];
+      positions.forEach((position, i) => {
+        if (position < 0) return;
+        const isDate = DATE_COLUMNS.has(columns[position]!);
+        values[position] = isDate
+          ? formatIsoDay(readDate(cells[i], () => formatCellPath(label, fileRow, written[i]!), problems))
+          : cells[i];
+      });
+      if (identifier === undefined || validFrom === undefined) return;
+      const key = `${validFrom ?? ''} ${identifier}`;
+      if (seenKeys.has(key)) {
+        const dateText = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
+        problems.error({
+          code: 'DUPLICATE_KEY',
+          path: formatCellPath(label, fileRow, ''),
+          message: `An earlier row already contains ${identifier} ${dateText}.`,
+        });
+        return;
+      }
+      seenKeys.add(key);
+      rawRows.push({ identifier, validFrom, cells: values });
+    };
+  }
+
+  function toTable(): ReferenceTable {
+    const kinds = columns.map((name, position) =>
+      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : detectKind(rawRows, position),
+    );
+    const rowsByName = new Map<string, ReferenceRow[]>();
+    for (const { identifier, validFrom, cells } of rawRows) {
+      const row: ReferenceRow = {
+        validFrom,
+        values: columns.map((_, position) => parseValue(cells[position], kinds[position]!)),
+      };
+      const referenceRows = rowsByName.get(identifier);
+      if (referenceRows === undefined) rowsByName.set(identifier, [row]);
+      else referenceRows.push(row);
+    }
+    const order = [...rowsByName.keys()].toSorted(compareText);
+    const early = -Infinity;
+    return {
+      columns,
+      rows: new Map(
+        order.map((name) => [
+          name,
+          rowsByName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0),
+        ]),
+      ),
+    };
+  }
+
+  return {
+    beginFile,
+    toTable,
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+type Kind = 'number' | 'boolean' | 'text';
+
+/**
+ * Returns the type of a column. All values of the column decide, so that text-only and typed formats give the same
+ * table. The type is number if every value is a number or the text of a number without leading zeros. The same applies
+ * to booleans. Otherwise it is text.
+ */
+function detectKind(rows: readonly RawRow[], position: number): Kind {
+  let numbers = 0;
+  let booleans = 0;
+  let cellCount = 0;
+  for (const { cells } of rows) {
+    const cell = cells[position];
+    const text = readText(cell);
+    if (text === null) continue;
+    cellCount += 1;
+    if (isBoolean(cell) || text === 'true' || text === 'false') booleans += 1;
+    else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text)))
+      numbers += 1;
+  }
+  if (cellCount > 0 && numbers === cellCount) return 'number';
+  return cellCount > 0 && booleans === cellCount ? 'boolean' : 'text';
+}
+
+const isBoolean = (cell: Cell | undefined): boolean =>
+  typeof cell === 'boolean' || (cell instanceof ShownValue && typeof cell.value === 'boolean');
+
+/**
+ * Returns true if a text is a number of at most 15 digits, which a double reproduces. Longer digit strings are codes.
+ */
+function isNumberText(text: string): boolean {
+  return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
+}
+
+function parseValue(cell: Cell | undefined, kind: Kind): ReferenceValue {
+  const text = readText(cell);
+  if (text === null) return null;
+  if (kind === 'boolean') return text.toLowerCase() === 'true';
+  if (kind === 'text') return text;
+  const value = Number(text) + 0;
+  return Number.isFinite(value) ? value : null;
+}
+
+const formatIsoDay = (day: Day | null | undefined) => (day === null || day === undefined ? null : formatDay(day));
+
+/** Series whose rows are still being read. */
+interface SeriesRows {
+  name: string | null;
+  currency: string | null;
+  readonly closes: Map<Day, number>;
+}
+
+/**
+ * Creates the reader of the dataset `series`. Values may have any sign, because interest rates can be negative. A row
+ * without a value is ignored.
+ */
+export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
+  const series = new Map<string, SeriesRows>();
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = nameFileColumns('series', label, written, problems);
+    if (names === undefined) return undefined;
+    let fileRow = 0;
+    const locateColumn = (name: string) => {
+      const column = names.indexOf(name);
+      return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
+    };
+    const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [
+      locateColumn('identifier'),
+      locateColumn('date'),
+      locateColumn('CLOSE'),
+      locateColumn('CURRENCY'),
+      locateColumn('NAME'),
+    ];
+
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      if (rows === SERIES_ROWS_MAX + 1)
+        problems.error({
+          code: 'OUT_OF_RANGE',
+          path: label,
+          message: `The series have more than ${SERIES_ROWS_MAX} rows, the maximum of a store.`,
+        });
+      if (rows > SERIES_ROWS_MAX) return;
+      const readNeeded = createNeededReader(cells, problems);
+      const identifier = readNeeded(identifierAt, readIdentifier);
+      const day = readNeeded(dateAt, readDate);
+      if (day === null) problems.error(describeBadDay(dateAt.path(), written[dateAt.column]!, null));
+      const close = readNeeded(closeAt, (cell, path) =>
+        closeIn(cell, { column: written[closeAt.column]!, path }, problems),
+      );
+      if (identifier === undefined || day === null || day === undefined || close === undefined) return;
+      const ownSeriesRows = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
+      series.set(identifier, ownSeriesRows);
+      ownSeriesRows.currency = findCommonAttribute(
+        ownSeriesRows.currency,
+        readText(cells[currencyAt.column]),
+        { what: `CURRENCY of ${identifier}`, path: currencyAt.path },
+        problems,
+      );
+      ownSeriesRows.name = findCommonAttribute(
+        ownSeriesRows.name,
+        readText(cells[nameAt.column]),
+        { what: `NAME of ${identifier}`, path: nameAt.path },
+        problems,
+      );
+      if (ownSeriesRows.closes.has(day))
+        problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
+      else if (close === close) ownSeriesRows.closes.set(day, close);
+    };
+  }
+
+  return {
+    beginFile,
+    toTable: () =>
+      new Map(
+        [...series]
+          .flatMap(([identifier, growing]) =>
+            growing.closes.size === 0 ? [] : [[identifier, createSeries(identifier, growing)] as const],
+          )
+          .toSorted(([a], [b]) => compareText(a, b)),
+      ),
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+/** Returns the number of a cell, NaN for an empty cell. For any other content, returns undefined and adds a finding. */
+function closeIn(
+  cell: Cell | undefined,
+  { column, path }: { readonly column: string; readonly path: CellLocation },
+  problems: Problems,
+): number | undefined {
+  const value = readNumber(cell);
+  if (value === undefined)
+    problems.error({
+      code: 'NOT_A_NUMBER',
+      path: path(),
+      message: `${column} is ${quoteText(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
+      value: formatWrittenCell(cell),
+    });
+  return value === undefined ? undefined : value + 0; // + 0 converts a negative zero to 0
+}
+
+/**
+ * Returns the common attribute of all rows of a series. If a row differs, returns the first value and adds a finding.
+ */
+function findCommonAttribute(
+  earlierValue: string | null,
+  come: string | null,
+  { what, path }: { readonly what: string; readonly path: CellLocation },
+  problems: Problems,
+): string | null {
+  if (earlierValue !== null && come !== null && earlierValue !== come) {
+    problems.error({
+      code: 'NOT_IN_CHOICES',
+      path: path(),
+      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(earlierValue)}. All rows of a series must have the same value.`,
+      accepted: [earlierValue],
+      value: come,
+    });
+  }
+  return earlierValue ?? come;
+}
+
+function createSeries(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {
+  const days = Int32Array.from(closes.keys()).sort();
+  return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
+}
+
+/** Reports identifiers that are both securities and series, and exchange rates of 0 or less. */
+export function reportSeries(
+  identifiers: readonly string[],
+  series: SeriesTable | undefined,
+  problems: Problems,
+): void {
+  if (series === undefined) return;
+  for (const identifier of identifiers) {
+    if (series.has(identifier))
+      problems.error({
+        code: 'DUPLICATE_KEY',
+        path: `series[${identifier}]`,
+        message: `${identifier} is in market and in series; an identifier must be in only one of them.`,
+        value: identifier,
+      });
+  }
+  for (const { identifier, first, count } of findRatesNotAboveZero(series)) {
+    problems.warning({
+      code: 'OUT_OF_RANGE',
+      path: `series[${identifier}]`,
+      message: `The exchange rate ${identifier} is ${first.value} on ${first.date}${count > 1 ? ` and 0 or less on ${count - 1} more days` : ''}. Computations that need it on such a day are refused.`,
+      value: first.value,
+    });
+  }
+}
+
+interface Spell extends Membership {
+  readonly path: string;
+  readonly row: number;
+}
+
+/** Maximum length of the name of a universe, equal to the limit in documents. */
+const UNIVERSE_NAME_MAX = 64;
+
+export function createUniverseRows(problems: Problems): CheckedRows<readonly Membership[]> {
+  const spells: Spell[] = [];
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = nameFileColumns('universes', label, written, problems);
+    if (names === undefined) return undefined;
+    let fileRow = 0;
+
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      const findCell = (name: string) => cells[names.indexOf(name)];
+      const formatPath = (name: string) =>
+        formatCellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
+      const universe = readText(findCell('universe'));
+      const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
+      if (!isNamed && names.includes('universe')) {
+        problems.error({
+          code: 'BAD_IDENTIFIER',
+          path: formatPath('universe'),
+          message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; it must have 1 to ${UNIVERSE_NAME_MAX} characters.`,
+        });
+      }
+      const identifier = names.includes('identifier')
+        ? readIdentifier(findCell('identifier'), () => formatPath('identifier'), problems)
+        : undefined;
+      const start = readDate(findCell('start'), () => formatPath('start'), problems);
+      const end = readDate(findCell('end'), () => formatPath('end'), problems);
+      if (start === undefined || end === undefined) return;
+      if (start !== null && end !== null && start >= end) {
+        problems.error({
+          code: 'INVALID_RANGE',
+          path: formatPath('end'),
+          message: `The membership ends on ${formatDay(end)}; the end must be after the start, ${formatDay(start)}.`,
+        });
+        return;
+      }
+      if (!isNamed || identifier === undefined) return;
+      spells.push({ universe, identifier, start, end, path: formatPath(''), row: rows });
+    };
+  }
+
+  function toTable(): readonly Membership[] {
+    const sortedSpells = spells.toSorted(compareMemberships);
+    sortedSpells.forEach((spell, i) => {
+      const previous = sortedSpells[i - 1];
+      if (previous?.universe !== spell.universe || previous.identifier !== spell.identifier) return;
+      if (previous.end !== null && (spell.start ?? -Infinity) >= previous.end) return;
+      const laterSpell = previous.row > spell.row ? previous : spell;
+      problems.error({
+        code: 'OVERLAPPING_MEMBERSHIP',
+        path: laterSpell.path,
+        message: `${spell.identifier} is in ${spell.universe} ${formatSpell(previous)} and again ${formatSpell(spell)}.`,
+      });
+    });
+    return sortedSpells.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
+  }
+
+  return {
+    beginFile,
+    toTable,
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+/** Compares memberships in their canonical order: universe, identifier, start, end. */
+export function compareMemberships(a: Membership, b: Membership): number {
+  return (
+    compareText(a.universe, b.universe) ||
+    compareText(a.identifier, b.identifier) ||
+    compareDays(a.start, b.start) ||
+    compareDays(a.end, b.end)
+  );
+}
+
+const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
+const formatSpell = ({ start, end }: Membership) =>
+  `from ${start === null ? 'the beginning' : formatDay(start)} to ${end === null ? 'the present' : formatDay(end)}`;

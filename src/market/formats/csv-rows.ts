@@ -1,5 +1,5 @@
 import { detectDelimiter, parseCsv } from 'hucre/csv';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { refuseWithFindings } from '#domain/base/refusals.js';
 import type { TableRows } from '#domain/personal/account-table.js';
 
 /** Maximum length of a row with line breaks in quotes. If a row is longer, its closing quote is probably missing. */

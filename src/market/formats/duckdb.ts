@@ -2,8 +2,8 @@ import type * as DuckDbApi from '@duckdb/node-api';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
 import type Bindings from '@duckdb/node-bindings';
 import { createRequire } from 'node:module';
-import { Instant, type Cell, TEXT_BYTES_MAX } from './cells.js';
-import { TEXT_BYTES } from './short-names.js';
+import { type Cell, Instant, TEXT_BYTES_MAX } from './cells.js';
+import { TEXT_BYTES } from './direct-duckdb.js';
 
 // Loads the package by `require`. `import` takes 0.1 s more, because it searches all CommonJS files for export names,
 // and the first load of a store would wait for it.

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import type { ParquetColumn } from '#base/parquet/columns.js';
-import { encodeChunk, encodeFooter, createGroupEntry, MAGIC, type EncodedChunk } from '#base/parquet/file.js';
-import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
+import {
+  createGroupEntry,
+  encodeChunk,
+  type EncodedChunk,
+  encodeFooter,
+  MAGIC,
+  type ParquetColumn,
+  type ThriftStruct,
+} from '#base/parquet.js';
 
 /** Group of rows that a reader can skip or read separately. */
 export interface RowGroup {

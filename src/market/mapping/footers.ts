@@ -1,7 +1,7 @@
-import type { Day } from '#domain/time/days.js';
+import type { Day } from '#domain/base/time.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { readText, type Cell, type Heading } from '../formats/cells.js';
+import { type Cell, type Heading, readText } from '../formats/cells.js';
 
 /**
  * Maximum number of rows below the last bar of a table that count as a footer. A footer is, for example, a source, a

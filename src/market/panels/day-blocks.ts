@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { compareText } from '#domain/refusals/findings.js';
+import { compareText } from '#domain/base/findings.js';
 import type { Panels } from './panels.js';
 
 /** Number of days per block that is hashed. An append to a store changes only the last block. */
@@ -44,4 +44,14 @@ export function computeBlockDigest(days: Int32Array, values: readonly Float64Arr
   const hash = createHash('sha256').update(days);
   for (const cells of values) hash.update(cells);
   return hash.digest();
+}
+
+/**
+ * Returns a table from days, counted from the first day, to rows. A look-up in this table replaces a search for every
+ * cell.
+ */
+export function createDayPositions(dates: Int32Array): Int32Array {
+  const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
+  for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
+  return positions;
 }

@@ -1,5 +1,43 @@
-import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
+
+/**
+ * Size of a buffer that makes the engine count memory. It slightly exceeds the growth of external memory at which the
+ * engine collects garbage.
+ */
+const BALLAST_BYTES_MAX = 96 << 20;
+
+/**
+ * Buffers that the engine counts in place of shared memory. The key is the first panel of the store that a buffer
+ * represents.
+ */
+const ballast = new WeakMap<ArrayBufferLike, ArrayBuffer>();
+
+/**
+ * Makes the garbage collector account for panels. The engine does not count shared memory, so unused versions of a
+ * store would remain until something else triggered a collection. The engine does count an ArrayBuffer, so this
+ * function creates one with the lifetime of the panels. It is never written, so it takes no physical memory. Call this
+ * before new panels are filled: unused panels are then collected in the background.
+ * @param panels memory of the panels of one store, of any length; the first identifies them
+ * @cost a concurrent collection, which pauses the thread for a few milliseconds
+ */
+export function reportPanelMemory(panels: readonly ArrayBufferLike[]): void {
+  const [first] = panels;
+  if (first === undefined || ballast.has(first)) return;
+  const bytes = panels.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  ballast.set(first, new ArrayBuffer(Math.min(bytes, BALLAST_BYTES_MAX)));
+}
+
+/**
+ * Waits for concurrent work on one connection or file. An error is thrown only after all work has ended, because a
+ * connection or file must not be closed while it is in use.
+ */
+export async function awaitAll<const T extends readonly Promise<unknown>[]>(
+  work: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}
 
 /** Messages of the reading process to the serving process. They transfer a market in batches of days, through files. */
 export type TransferMessage =

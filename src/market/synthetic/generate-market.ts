@@ -1,17 +1,13 @@
-import { formatDay, type Day } from '#domain/time/days.js';
-import { compareText } from '#domain/refusals/findings.js';
+import { type Day, formatDay } from '#domain/base/time.js';
+import { compareText } from '#domain/base/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { allocateEmptyPanel } from '../panels/panels.js';
-import type { Report } from './accounts.js';
-import type { Birth, Company } from './company.js';
-import { drawFactors, STREAMS } from './factors.js';
-import { simulateCompany } from './live-company.js';
-import { SPIN_OFF_SHARE } from './spin-off.js';
+import { type Birth, type Company, type Report, simulateCompany, SPIN_OFF_SHARE } from './company.js';
+import { drawFactors, SESSIONS_PER_YEAR, STREAMS, type SyntheticSpec } from './factors.js';
 import { drawCompanyName, findCountry, SECTORS, formatTicker, TICKERS_MAX } from './names.js';
-import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
 /** Universe that contains every security while the security is listed. */
 export const SYNTHETIC_UNIVERSE = 'SYNTH';

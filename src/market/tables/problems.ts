@@ -1,12 +1,67 @@
-import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
 import {
   compareText,
-  sortFindings,
-  keepSmallValue,
   type Finding,
   type FindingCode,
+  keepSmallValue,
   type Severity,
-} from '#domain/refusals/findings.js';
+  sortFindings,
+} from '#domain/base/findings.js';
+import { type Day, formatDay } from '#domain/base/time.js';
+
+/** Returns the reason of an error in one line for a finding. The line contains no paths of this machine. */
+export function formatReason(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text
+    .split('\n')[0]!
+    .replace(/[\p{Cc}\ufffd]/gu, '?')
+    .replace(/(?<!\w)(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
+    .slice(0, 200);
+}
+
+/** Rows of one security that differ from an earlier row of the same date. */
+export interface RowConflict {
+  readonly identifier: string;
+  readonly rows: number;
+  /** Date of the first such row. The first column that differs and the values of both rows follow. */
+  readonly date: string;
+  readonly column: string;
+  readonly first: number | null;
+  readonly other: number | null;
+}
+
+/** Two different values of one security, date and column. */
+export interface ValueConflict {
+  readonly identifier: string;
+  readonly day: Day;
+  readonly column: string;
+  readonly first: number;
+  readonly other: number;
+}
+
+/** Maximum number of listed securities with conflicts. */
+const CONFLICTS_MAX = 1000;
+
+/** Counts conflicts by security. */
+function createRowConflicts(): { add(conflict: ValueConflict): void; list(): readonly RowConflict[] } {
+  const results = new Map<string, RowConflict>();
+  const findValue = (value: number): number | null => (value === value ? value : null);
+  return {
+    add({ identifier, day, column, first, other }) {
+      const rowConflict = results.get(identifier);
+      if (rowConflict !== undefined) results.set(identifier, { ...rowConflict, rows: rowConflict.rows + 1 });
+      else if (results.size < CONFLICTS_MAX)
+        results.set(identifier, {
+          identifier,
+          rows: 1,
+          date: formatDay(day),
+          column,
+          first: findValue(first),
+          other: findValue(other),
+        });
+    },
+    list: () => [...results.values()],
+  };
+}
 
 /** Maximum number of findings of one severity about one store. A finding MORE_FINDINGS counts the remaining ones. */
 export const FINDINGS_MAX = 200;
@@ -250,4 +305,72 @@ function formatLocation(path: string, column: string | undefined): string {
         ? label
         : label.slice(0, slash);
   return columnName === '' ? tableName : `${tableName}.${columnName}`;
+}
+
+/** Describes a cell without a valid identifier. @param text null if it is empty */
+export function describeBadIdentifier(path: string, text: string | null): Problem {
+  if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
+  return {
+    code: 'BAD_IDENTIFIER',
+    path,
+    message: `${quoteText(text)} is not an identifier, which has 1 to 64 characters and no control characters.`,
+    value: text,
+  };
+}
+
+/** Describes a cell without a valid day. @param column as written in the file. @param text null if it is empty */
+export function describeBadDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
+  if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
+  return {
+    code: 'BAD_DATE',
+    path,
+    message: `${column} is ${quoteText(text)}; a day that exists, ${format}, is needed.`,
+    value: text,
+  };
+}
+
+/**
+ * Describes a market row with the same keys as an earlier row.
+ * @param earlier location of the earlier row and comparison of its values, if known
+ */
+export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
+  const earlierText =
+    earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
+  const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${earlierText}.`;
+  return { code: 'DUPLICATE_KEY', path, message };
+}
+
+/** Earlier row with the same keys as a later row. */
+export interface EarlierRow {
+  readonly path: string;
+  readonly isSame: boolean;
+}
+
+/** Returns the message for a price of zero or less. The message names the mapping that accepts it. */
+export function formatNonPositivePrice(column: string, value: number): string {
+  const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
+  return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
+}
+
+/** Quotes a text of a file for a message. */
+export function quoteText(text: string): string {
+  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
+}
+
+/** Slash, and its form in the names of files and folders. */
+const SLASH = /\/|%2f/gi;
+
+/**
+ * Returns an identifier with points in place of slashes, because identifiers must not contain slashes: BRK/B US Equity
+ * becomes BRK.B US Equity.
+ */
+export const replaceSlashes = (identifier: string) => identifier.replaceAll(SLASH, '.');
+
+/** Returns an identifier without slashes, and reports each renamed identifier once. */
+export function restoreName(identifier: string, problems: Problems): string {
+  const name = replaceSlashes(identifier);
+  if (name === identifier) return name;
+  const message = `${identifier.slice(0, 80)} is read as ${name.slice(0, 80)}: an identifier has no /.`;
+  problems.warnOnce({ code: 'BAD_IDENTIFIER', path: `market.${name.slice(0, 80)}`, message, value: identifier });
+  return name;
 }

@@ -1,11 +1,109 @@
-import { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { formatNumberedId } from '#store/document-id.js';
-import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
-import { parseStored } from '#store/read-stored.js';
-import { formatTimestamp } from '#store/timestamp.js';
-import { renewDay } from './new-day.js';
+import { formatCount } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { parseValidDay } from '#domain/base/time.js';
+import {
+  DayDocument,
+  type DueDay,
+  LOG_LINES_MAX,
+  type Renewal,
+  type ScheduleDay,
+  type ScheduleDaySummary,
+  type ScheduleDocument,
+  ScheduleState,
+  type Step,
+  type StoredItem,
+  type StoredStep,
+} from '#domain/outputs/daily-plans.js';
+import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
+import type { DayFile } from '../delivery/deliveries.js';
+
+/** Schedule with its responsible author. */
+export interface AuthoredPlan {
+  readonly id: string;
+  readonly plan: ScheduleDocument;
+  readonly version: number | null;
+  readonly author: string;
+  readonly keyId: string | null;
+}
+
+export const createStoredStep = ({ type }: Step): StoredStep => ({
+  type,
+  state: 'pending',
+  attempts: 0,
+  started_at: null,
+  finished_at: null,
+  duration_ms: 0,
+  message: '',
+  code: null,
+  log: [],
+  items: [],
+});
+
+/** Returns a day before its first round. */
+export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
+  const { id, plan, version, author, keyId } = schedule;
+  return {
+    schedule_id: id,
+    date,
+    state: 'waiting',
+    reason: null,
+    due_at: formatTimestamp(dueMs),
+    deadline_at: deadlineMs === null ? null : formatTimestamp(deadlineMs),
+    is_late: false,
+    started_at: null,
+    finished_at: null,
+    next_attempt_at: formatTimestamp(atMs),
+    rounds: 0,
+    version,
+    author,
+    key_id: keyId,
+    waivers: [],
+    held: [],
+    plan,
+    lease: null,
+    steps: plan.steps.map(createStoredStep),
+  };
+}
+
+/** Returns a day that is too old to be caught up. */
+export function createMissedDay(schedule: AuthoredPlan, dueDay: DueDay, atMs: number): DayDocument {
+  const reason = `The service could start the day only more than ${formatCount(schedule.plan.catch_up, 'session')} (catch_up) after it was due.`;
+  return {
+    ...createDay(schedule, dueDay, atMs),
+    state: 'missed',
+    reason,
+    finished_at: formatTimestamp(atMs),
+    next_attempt_at: null,
+  };
+}
+
+/**
+ * Returns the steps of a new plan. If the old plan has the same step at the same position, the step keeps its result.
+ */
+const copyCompletedSteps = (plan: ScheduleDocument, { plan: previousPlan, steps }: DayDocument): StoredStep[] =>
+  plan.steps.map((step, k) =>
+    JSON.stringify(step) === JSON.stringify(previousPlan.steps[k]) && steps[k] !== undefined
+      ? { ...steps[k], state: 'pending' }
+      : createStoredStep(step),
+  );
+
+/** Codes of results that are removed when a person runs a day again. A rejected change is then requested again. */
+const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
+
+/**
+ * Returns a day that runs again at a given time. Changed steps and the steps in `again` start without results. Other
+ * steps keep their results, except those about approvals.
+ */
+export function renewDay(storedDay: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
+  const { renewal: _renewal, ...day } = storedDay;
+  const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>
+    again.includes(step.type)
+      ? createStoredStep(schedule.plan.steps[k]!)
+      : { ...step, items: step.items.filter(({ code }) => !RERUN_REASON.has(code)) },
+  );
+  return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: timestamp };
+}
 
 /**
  * Lifetime of a lease in ms. If a process does not renew the lease in this time, another process may take over the day.
@@ -144,3 +242,190 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
 
 export const refuseMissingDay = (scheduleId: string, date: string): Refusal =>
   new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });
+
+/** Changes of days by any process. */
+export interface DayChanges {
+  /** Starts to watch a day. The caller sees every change after this call. */
+  watch(scheduleId: string, date: string): DayWatch;
+  close(): void;
+}
+
+export interface DayWatch {
+  /** Resolves at the next change, or after `waitMs`. */
+  next(waitMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Maximum wait in ms for a notification of a change. After this time the day is read again, because a database outage
+ * can lose a notification.
+ */
+const NOTIFICATION_MS = 5_000;
+
+export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {
+  const watchersByDay = new Map<string, Set<() => void>>();
+  const unsubscribe = documents.subscribe('day-changed', ({ schedule_id: scheduleId, date }) => {
+    for (const notify of watchersByDay.get(formatDayId(scheduleId, date)) ?? []) notify();
+  });
+  return {
+    close: unsubscribe,
+    watch(scheduleId, date) {
+      const key = formatDayId(scheduleId, date);
+      let hasChanged = false;
+      let wake = (): void => {};
+      const notify = (): void => {
+        hasChanged = true;
+        wake();
+      };
+      const watchers = watchersByDay.get(key) ?? new Set();
+      watchersByDay.set(key, watchers.add(notify));
+      return {
+        next: (waitMs, signal) =>
+          new Promise((resolve) => {
+            const timer = setTimeout(stopWaiting, Math.max(0, Math.min(waitMs, NOTIFICATION_MS)));
+            function stopWaiting(): void {
+              clearTimeout(timer);
+              signal.removeEventListener('abort', stopWaiting);
+              watchers.delete(notify);
+              if (watchers.size === 0 && watchersByDay.get(key) === watchers) watchersByDay.delete(key);
+              resolve();
+            }
+            wake = stopWaiting;
+            signal.addEventListener('abort', stopWaiting);
+            if (hasChanged || signal.aborted) stopWaiting();
+          }),
+      };
+    },
+  };
+}
+
+/** Access to a day while it runs. Changes are made in memory and written to disk as often as the disk permits. */
+export interface DayKeeper {
+  day(): DayDocument;
+  step(position: number): StoredStep;
+  /** Resolves once the change is on disk. @throws LeaseLost */
+  change(change: (day: DayDocument) => DayDocument): Promise<void>;
+  changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
+  putItem(position: number, item: StoredItem): Promise<void>;
+  dropItems(position: number, isDropped: (item: StoredItem) => boolean): Promise<void>;
+  log(position: number, time: string, message: string): Promise<void>;
+  /**
+   * Writes the end of a round and releases the lease in the same write. A client that reads the end can therefore
+   * change the day at once.
+   * @throws LeaseLost
+   */
+  end(change: (day: DayDocument) => DayDocument): Promise<void>;
+}
+
+export function keepDay(
+  initialDay: DayDocument,
+  { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
+): DayKeeper {
+  let day = initialDay;
+  let hasChanges = false;
+  let pendingWrite: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    try {
+      while (hasChanges) {
+        hasChanges = false;
+        await days.save(day, { holder, isOver: false });
+      }
+    } finally {
+      pendingWrite = undefined;
+    }
+  }
+
+  function change(next: (day: DayDocument) => DayDocument): Promise<void> {
+    day = next(day);
+    hasChanges = true;
+    pendingWrite ??= write();
+    return pendingWrite;
+  }
+
+  const changeStepAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
+    change((day) => ({ ...day, steps: day.steps.with(position, next(day.steps[position]!)) }));
+
+  return {
+    day: () => day,
+    step: (position) => day.steps[position]!,
+    change,
+    changeStep: (position, values) => changeStepAt(position, (step) => ({ ...step, ...values })),
+    putItem: (position, item) =>
+      changeStepAt(position, (step) => {
+        const itemPosition = step.items.findIndex(({ key }) => key === item.key);
+        return { ...step, items: itemPosition < 0 ? [...step.items, item] : step.items.with(itemPosition, item) };
+      }),
+    dropItems: (position, isDropped) =>
+      day.steps[position]!.items.some(isDropped)
+        ? changeStepAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
+        : Promise.resolve(),
+    log: (position, timestamp, message) =>
+      changeStepAt(position, (step) => ({
+        ...step,
+        log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX),
+      })),
+    async end(next) {
+      await pendingWrite;
+      day = next(day);
+      await days.save(day, { holder, isOver: true });
+    },
+  };
+}
+
+/** Returns the files that the steps of a day wrote and that have not been removed. */
+export const listFiles = ({ steps }: Pick<DayDocument, 'steps'>): readonly DayFile[] =>
+  steps.flatMap(({ type, items }) =>
+    items.flatMap(({ file, artifact, index_id: indexId, detail }) => {
+      if (file === null || artifact === null || indexId === null) return [];
+      const table = type === 'render' ? 'report' : String(detail?.['table'] ?? '');
+      return [{ ...file, indexId, table, artifact }];
+    }),
+  );
+
+/** Converts a stored day to the response for clients. Adds the number of indices that each step blocks. */
+export function toDayResponse({
+  plan,
+  lease: _lease,
+  key_id: _key,
+  renewal: _renewal,
+  steps,
+  ...day
+}: DayDocument): ScheduleDay {
+  const hideArtifact = ({ artifact: _artifact, ...item }: StoredItem) => item;
+  const indices = plan.indices.length;
+  return {
+    ...day,
+    steps: steps.map((step) => {
+      const heldCount = day.held.filter((index) => index.step === step.type && index.since === day.date).length;
+      const { message } = step;
+      return {
+        ...step,
+        message:
+          step.state === 'done' && heldCount > 0
+            ? `${message} ${heldCount} of ${formatCount(indices, 'index', 'indices')} held back.`
+            : message,
+        held: heldCount,
+        indices,
+        items: step.items.map(hideArtifact),
+      };
+    }),
+  };
+}
+
+export function createSummary(day: DayDocument): ScheduleDaySummary {
+  const { steps, ...rest } = toDayResponse(day);
+  return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
+}
+
+/** Returns true if later days must wait until this day makes progress. */
+export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boolean =>
+  state === 'running' || steps.some((step) => step.state !== 'done') || (plan.on_failure === 'stop' && held.length > 0);
+
+/** Adds a reason to a day that waits for an earlier day. Such a day has not started, so it has no other reason. */
+export const addHoldReason = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
+  day: D,
+  unfinishedDate: string | undefined,
+): D =>
+  day.state === 'waiting' && day.reason === null && unfinishedDate !== undefined && unfinishedDate < day.date
+    ? { ...day, reason: `Days run in order, and ${unfinishedDate} has not finished.` }
+    : day;

@@ -1,20 +1,32 @@
-import { isWithin } from '#domain/documents/reach.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { ClientDocument, ClientSecrets, removeSecrets, type ClientBody } from '#domain/delivery/client-document.js';
-import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
-import { readSecret, findSecretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { isWithin } from '#domain/definition/reach.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import {
+  type ClientBody,
+  ClientDocument,
+  ClientSecrets,
+  findSecretOwner,
+  readSecret,
+  removeSecrets,
+  type Target,
+  TARGET_CATALOGUE,
+} from '#domain/definition/delivery.js';
+import { EXPORT_NAMES } from '#domain/outputs/exports.js';
+import type { Finding } from '#domain/base/findings.js';
+import { refuseWithFindings } from '#domain/base/refusals.js';
 import { readLastVersion } from '#store/history/history.js';
-import { findCurrentReach } from '#store/reach/reach-context.js';
-import type { DocumentReader, DocumentStore } from '#store/port.js';
-import { parseStored } from '#store/read-stored.js';
-import type { SecretBox } from '#store/secrets/secret-box.js';
-import { outside } from '../operations/access.js';
-import { findIndex } from '../stored/stored-indices.js';
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
-import type { DeliveryDestinations } from './delivery-destinations.js';
+import { findCurrentReach } from '#store/reach.js';
+import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
+import type { SecretBox } from '#store/secret-box.js';
+import { outside } from '../keys/access.js';
+import { findIndex } from '../indices/documents.js';
+import {
+  assertPrecondition,
+  openStoredFamily,
+  type PageQuery,
+  type Precondition,
+  type StoredPage,
+} from '../shared/documents.js';
+import type { DeliveryDestinations } from './targets.js';
 
 export interface StoredClient {
   readonly client: ClientDocument & {

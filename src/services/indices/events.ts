@@ -1,26 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
-import type { EventsQuery, EventsView } from '#contract/events.js';
-import { assertOrder } from '#domain/schema/assert-order.js';
-import { describeChange } from '#domain/calendars/closures.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
-import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/checks/validate-index.js';
-import { compareText } from '#domain/refusals/findings.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { EventsQuery, EventsView } from '#contract/calendars.js';
+import { assertOrder } from '#domain/base/requested-dates.js';
+import { type Calendars, describeChange } from '#domain/calendars/calendar.js';
+import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import { readIndex } from '#domain/definition/index-validation.js';
+import { compareText } from '#domain/base/findings.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import {
   EVENT_KINDS,
+  type EventWindow,
+  type IndexSchedule,
   listEarlyCloses,
   listExpiries,
   listHolidays,
   listRebalanceEvents,
-  type EventWindow,
-} from '#domain/schedule/index-events.js';
-import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
+} from '#domain/definition/index-schedule.js';
 import type { DocumentStore, Listing } from '#store/port.js';
-import { countSkipped, addUnreadable } from '../shared/skipped.js';
-import { requireIndex } from '../stored/stored-indices.js';
+import { addUnreadable, countSkipped } from '../shared/documents.js';
+import { requireIndex } from './documents.js';
 
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;

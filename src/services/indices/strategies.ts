@@ -1,21 +1,50 @@
 import { createHash } from 'node:crypto';
 import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { checkStrategy, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
-import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { deleteRuns } from '../stored/run-list.js';
-import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
-import { assertIdOfPath, formatTakenId } from '../shared/document-ids.js';
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { findIndex } from '../stored/stored-indices.js';
-import { findCurrentMarket } from './on-store.js';
-import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
+import type { Finding } from '#domain/base/findings.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { type ConstraintSet, readConstraintSet } from '#domain/definition/constraint-sets.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import {
+  checkStrategy,
+  readStrategy,
+  type StrategyContext,
+  type StrategyDocument,
+  validateStrategy,
+} from '#domain/definition/strategies.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { Markets } from '#market/serve/served-markets.js';
+import { type DocumentStore, type DocumentTransaction, readStored, type StoredDocument } from '#store/port.js';
+import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
+import { deleteRuns } from '../shared/run-documents.js';
+import { findCurrentMarket, findIndex } from './documents.js';
+
+/** Returns a stored constraint set. Returns undefined if it is not stored or is unreadable. */
+export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
+  const storedDocument = await reader.get('constraint-set', setId);
+  return readStored(storedDocument, readConstraintSet);
+}
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+/** Returns a stored strategy. @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+export async function requireStrategy(
+  reader: Reader,
+  strategyId: string,
+): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
+  const storedDocument = await reader.get('strategy', strategyId);
+  if (storedDocument === undefined)
+    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
+      strategy_id: strategyId,
+    });
+  const strategy = readStored(storedDocument, readStrategy);
+  if (strategy === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
+      strategy_id: strategyId,
+    });
+  return { strategy, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
+}
 
 /** Returns the refusal of a new strategy whose id another strategy has. Its finding belongs to the field of the id. */
 function createTakenIdRefusal(id: string): Refusal {
@@ -56,8 +85,6 @@ export interface StrategiesDependencies {
   readonly jobs: JobsAbout;
   readonly markets: Markets;
 }
-
-type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
   /** Returns the documents that a strategy refers to. */

@@ -1,27 +1,28 @@
 import { createHash } from 'node:crypto';
-import { BUNDLE_BYTES_MAX, MANIFEST_FILE, type BundleManifest } from '#domain/documents/bundle-document.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import type { Authorship } from '#domain/documents/version-document.js';
+import {
+  BUNDLE_BYTES_MAX,
+  type BundleManifest,
+  MANIFEST_FILE,
+  type PublicationEntry,
+} from '#domain/definition/publication.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Jobs } from '#jobs/job-kind.js';
-import { signHash } from '#store/publication/signing.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import { signHash } from '#store/history/signing.js';
+import { computeStatementHash } from '#store/history/log-check.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { computeRunId } from '#store/run-id.js';
-import type { EarlierContentFiles } from '#jobs/tasks/files.js';
-import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
-import type { StoreMarkets } from '../datasets/store-markets.js';
-import type { RunStates } from '../runs/run-states.js';
-import { readRunList } from '../stored/run-list.js';
-import { requireRun } from '../stored/run-documents.js';
-import type { SigningKeys } from '../stored/signing-keys.js';
-import { findIndex } from '../stored/stored-indices.js';
-import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
-import { readStoredPlan } from '../stored/stored-plans.js';
-import { resolveRunModelFiles } from '../stored/used-models.js';
-import type { PublicationRequest, Publications } from './publications.js';
+import { computeRunId } from '#store/document-identity.js';
+import type { EarlierContentFiles } from '#jobs/tasks/messages.js';
+import type { DataVersions, VersionedMarket } from '../stores/data-versions.js';
+import type { StoreMarkets } from '../stores/serving.js';
+import type { RunStates } from '../runs/states.js';
+import { readRunList, readStoredPlan, requireRun } from '../shared/run-documents.js';
+import type { PublicationRequest, Publications, SigningKeys } from './publications.js';
+import { findIndex } from '../indices/documents.js';
+import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
+import { resolveRunModelFiles } from '../shared/model-documents.js';
 
 /** Archive as a sequence of parts. */
 export interface Bundle {

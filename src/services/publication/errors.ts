@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { PublishRequest } from '#contract/publication.js';
-import { decideError, PublishedError, type DecidedError, type ErrorPolicy } from '#domain/documents/published-error.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { formatNumberedId } from '#store/document-id.js';
-import type { DocumentReader, DocumentTransaction } from '#store/port.js';
-import { parseStored } from '#store/read-stored.js';
-import { listChangesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
+import {
+  type DecidedError,
+  decideError,
+  type ErrorPolicy,
+  type PublicationEntry,
+  PublishedError,
+} from '#domain/definition/publication.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { formatNumberedId } from '#store/document-identity.js';
+import { type DocumentReader, type DocumentTransaction, parseStored } from '#store/port.js';
+import { type Closes, type Disagreement, listChangesOn, measureDisagreements } from './closes.js';
 
 /** Closes of a run, the published entries, and the dates on which they differ. */
 export interface DifferingCloses {

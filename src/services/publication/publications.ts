@@ -1,48 +1,372 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
-import { assertOrder } from '#domain/schema/assert-order.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { assertOrder } from '#domain/base/requested-dates.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import type { ApprovalFacts, ApprovalRules } from '#domain/definition/approvals.js';
 import {
   NO_HASH,
   type PublicationEntry,
   type PublicationHead,
   type PublicKey,
-  type SigningKey,
-} from '#domain/documents/publication-document.js';
-import type { PublishedError } from '#domain/documents/published-error.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { Jobs } from '#jobs/job-kind.js';
-import { appendEntries, assertReadable, readLogBatches, readLogHead } from '#store/publication/log.js';
-import { createHashSigner } from '#store/publication/signing.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
-import type { DocumentStore } from '#store/port.js';
-import { requireIndex } from '../stored/stored-indices.js';
-import { markPublished } from '../stored/run-list.js';
-import { requireRun } from '../stored/run-documents.js';
-import { computeRunId } from '#store/run-id.js';
-import { findLatestTime } from '#store/timestamp.js';
-import { createStoredState, type RunStates } from '../runs/run-states.js';
-import { findCurrentRun } from './current-run.js';
-import type { ViewMaker } from '../runs/view-maker.js';
-import type { Admission, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
+  type PublishedError,
+  SigningKey,
+} from '#domain/definition/publication.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import { computeRunId, findLatestTime } from '#store/document-identity.js';
+import { findLastSealTime, signAuditLog } from '#store/history/audit.js';
+import { removePrivateKey } from '#store/history/history.js';
+import { computeStatementHash } from '#store/history/log-check.js';
 import {
-  readCorrection,
+  appendEntries,
+  assertReadable,
+  chooseTimeAfterLogs,
+  readLogBatches,
+  readLogHead,
+} from '#store/history/publication-log.js';
+import { createHashSigner, createSigningKey } from '#store/history/signing.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import type { SecretBox } from '#store/secret-box.js';
+import { requireIndex } from '../indices/documents.js';
+import { createStoredState, type RunStates } from '../runs/states.js';
+import type { ViewMaker } from '../runs/views.js';
+import type { Admission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import { addUnreadable } from '../shared/documents.js';
+import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
+import {
+  assertWhole,
+  type Closes,
+  type Disagreement,
+  findDisagreements,
+  findLastDate,
+  listStatements,
+  type Log,
+  measureDisagreements,
+  readCloses,
+  type Statement,
+} from './closes.js';
+import {
   createError,
+  createTreatedRequest,
   listRegisteredErrors,
+  type NewError,
+  readCorrection,
   registerError,
   treatErrors,
-  createTreatedRequest,
-  type NewError,
 } from './errors.js';
-import { createPublicationRequest } from './requested-closes.js';
-import { assertAllowed } from './allowed.js';
-import { readCloses } from './publishable-closes.js';
-import { findDisagreements } from './disagreements.js';
-import { assertWhole } from './partial-closes.js';
-import { findLastDate, listStatements, type Log, type Statement } from './statements.js';
-import type { SigningKeys } from '../stored/signing-keys.js';
+
+/** Maximum number of dates that a refusal names. */
+const NAMED_DATES_MAX = 100;
+
+/** Closes of a run, and the published entries. */
+interface ComparedCloses {
+  readonly closes: Closes;
+  /** Valid entry of each published date. This is the last entry for that date. */
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
+}
+
+/**
+ * Refuses a run that differs from published closes, unless the request restates them. A session that is missing in the
+ * run is always refused. Closes are also refused if the log would get a jump that no index had.
+ * @throws Refusal RESTATEMENT
+ */
+function assertAllowed(
+  disagreements: readonly Disagreement[],
+  { restate }: PublishRequest,
+  comparedCloses: ComparedCloses,
+): void {
+  assertPublishedUnchanged(disagreements, restate, comparedCloses);
+  assertStartOverlaps(disagreements, comparedCloses);
+  assertEndReached(disagreements, comparedCloses);
+}
+
+function assertPublishedUnchanged(
+  disagreements: readonly Disagreement[],
+  restate: PublishRequest['restate'],
+  comparedCloses: ComparedCloses,
+): void {
+  const refusedDisagreements = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
+  if (refusedDisagreements.length === 0) return;
+  const dates = refusedDisagreements.map(({ date }) => date);
+  const message = restate
+    ? `The run has no close on ${refusedDisagreements.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
+    : `The run disagrees with ${describeCloses(refusedDisagreements, comparedCloses)}. A published close changes only by a restatement with a reason.`;
+  throw refuseRestatement(message, { dates, disagreements: refusedDisagreements }, comparedCloses);
+}
+
+/** Describes the closes that differ, and how many of them differ in a level by more than rounding. */
+function describeCloses(disagreements: readonly Disagreement[], { closes, entriesInForce }: ComparedCloses): string {
+  const { length } = disagreements;
+  const { date } = disagreements[0]!;
+  const { levels_changed: changed } = measureDisagreements(disagreements, closes, entriesInForce);
+  const closesText =
+    length === 1 ? `1 published close, that of ${date}` : `${length} published closes, the first on ${date}`;
+  return changed === length ? closesText : `${closesText}; of which ${changed} in a level by more than rounding`;
+}
+
+/**
+ * Refuses a run that starts after the first published close, unless it agrees with the log on the dates that both have.
+ * Otherwise the log would contain a jump that no index had.
+ */
+function assertStartOverlaps(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
+  const { closes, entriesInForce } = comparedCloses;
+  const firstDate = closes.dates[0]!; // a run has at least one close
+  const dates = [...entriesInForce.keys()].filter((date) => date < firstDate).toSorted();
+  const hasNoOverlap = dates.length === entriesInForce.size;
+  if (dates.length === 0 || (disagreements.length === 0 && !hasNoOverlap)) return;
+  const message = `The run begins on ${firstDate}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
+  throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
+}
+
+/**
+ * Refuses closes that end before the last published close and differ there. The later closes come from another run, so
+ * the log would contain a jump that no index had.
+ */
+function assertEndReached(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
+  const { closes, entriesInForce } = comparedCloses;
+  const end = closes.dates.at(-1)!; // a run has at least one close
+  const dates = [...entriesInForce.keys()].filter((date) => date > end).toSorted();
+  if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
+  const lastDate = dates.at(-1)!;
+  const message = `The closes end on ${end}, the published log on ${lastDate}: the ${dates.length} after them do not continue them. Restate with a run through ${lastDate}.`;
+  throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
+}
+
+interface RefusedDates {
+  /** Published dates that the refusal concerns, ascending. */
+  readonly dates: readonly string[];
+  /** Differences, of which the refusal states the sizes. */
+  readonly disagreements: readonly Disagreement[];
+}
+
+function refuseRestatement(
+  message: string,
+  { dates, disagreements }: RefusedDates,
+  { closes, entriesInForce }: ComparedCloses,
+): Refusal {
+  return new Refusal('RESTATEMENT', message, {
+    dates: dates.slice(0, NAMED_DATES_MAX),
+    total: dates.length,
+    ...measureDisagreements(disagreements, closes, entriesInForce),
+  });
+}
+
+interface CurrentRunTerms {
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly states: Pick<RunStates, 'findStaleState'>;
+}
+
+/**
+ * Returns the latest run of an index that is not stale and did not use earlier contents.
+ * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
+ */
+async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
+  const newestRun = await requireRun(documents, indexId);
+  const reasons = await listReasonsAgainst(states, newestRun);
+  if (reasons.length === 0) return newestRun;
+  for await (const earlierRun of listEarlierRuns(documents, indexId))
+    if ((await listReasonsAgainst(states, earlierRun)).length === 0) return earlierRun;
+  const message = `The newest run ${computeRunId(newestRun)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
+  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: computeRunId(newestRun), reasons });
+}
+
+async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {
+  if (run.as_known_on !== undefined) return [`It was made on version ${run.as_known_on} of the data, as asked for.`];
+  if ((run.request as { readonly as_known?: unknown }).as_known !== undefined)
+    return ['Its decisions were made on what was known at their dates.'];
+  return (await states.findStaleState(run))?.reasons ?? [];
+}
+
+/** Closes to publish, before they are signed. */
+type UnsignedClose = Pick<
+  PublicationEntry,
+  'date' | 'kind' | 'price' | 'total' | 'net' | 'divisor' | 'composition_hash' | 'reason'
+>;
+
+interface ClosesTerms {
+  readonly indexId: string;
+  readonly runId: string;
+  readonly head: PublicationHead | undefined;
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
+  readonly disagreements: readonly Disagreement[];
+  readonly closes: Closes;
+  readonly day: ProposedChange['day'];
+}
+
+/**
+ * Returns the approval request for a publication. The approval covers these figures after the current end of the log,
+ * whichever run produced them.
+ */
+function createPublicationRequest(
+  statements: readonly UnsignedClose[],
+  approvalGate: Pick<ApprovalGate, 'getRule'>,
+  { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
+): ProposedChange {
+  const newCloses = statements.filter(({ kind }) => kind === 'close');
+  const restatedCount = statements.length - newCloses.length;
+  const counts = { published: newCloses.length, restated: restatedCount };
+  const last = statements.at(-1)!; // an empty publication needs no approval
+  const previousEntry = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
+  const figures = {
+    index_id: indexId,
+    run_id: runId,
+    ...counts,
+    first: statements[0]!.date,
+    last: last.date,
+    close: createLevels(last),
+    previous: previousEntry === undefined ? null : { date: previousEntry.date, ...createLevels(previousEntry) },
+  };
+  const lastRestatement = statements.findLast(({ kind }) => kind !== 'close');
+  const facts: ApprovalFacts =
+    lastRestatement === undefined
+      ? { kind: 'publish', ...figures }
+      : {
+          kind: 'restate',
+          ...figures,
+          ...measureDisagreements(disagreements, closes, entriesInForce),
+          latest: {
+            date: lastRestatement.date,
+            before: createLevels(entriesInForce.get(lastRestatement.date)!),
+            after: createLevels(lastRestatement),
+          }, // the date is published again
+          reason: lastRestatement.reason,
+        };
+  return {
+    action: selectAction(counts, approvalGate),
+    day: day ?? null,
+    subject: indexId,
+    content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },
+    summary: formatSummary(indexId, { fresh: newCloses, restated: restatedCount, last }),
+    facts,
+  };
+}
+
+/**
+ * Returns the action that selects the approval rule. If a request both publishes and restates closes, the rule that
+ * requires more persons applies.
+ */
+function selectAction(
+  { published, restated }: { readonly published: number; readonly restated: number },
+  { getRule }: Pick<ApprovalGate, 'getRule'>,
+): 'publish' | 'restate' {
+  if (restated === 0) return 'publish';
+  const countPersons = (rule: ApprovalRules['publish']): number => rule?.persons ?? 1;
+  return published > 0 && countPersons(getRule('publish')) > countPersons(getRule('restate')) ? 'publish' : 'restate';
+}
+
+const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({
+  date,
+  kind,
+  price,
+  total,
+  net,
+  divisor,
+  composition_hash,
+  reason,
+});
+
+const createLevels = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
+
+function formatSummary(
+  indexId: string,
+  {
+    fresh,
+    restated,
+    last,
+  }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
+): string {
+  const closesText = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
+  const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
+  if (restated === 0) return `Publish ${closesText} of ${indexId}.`;
+  return fresh.length === 0
+    ? `Publish ${restatedCloses} of ${indexId}.`
+    : `Publish ${restatedCloses} and ${closesText} of ${indexId}.`;
+}
+
+/** Keys that sign publications. One key is in use. Earlier keys are stored so that their signatures can be verified. */
+export interface SigningKeys {
+  /** Returns the key in use. If there is none, creates one. @param by author that is recorded for the key */
+  current(by?: Authorship): Promise<SigningKey>;
+  /** Returns true if a key is in use. */
+  isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
+  /** Returns the public keys, oldest first. */
+  list(): Promise<PublicKeys>;
+  /** Replaces the key in use. The new key is never older than the last signature, whatever the clock says. */
+  rotate(by: Authorship): Promise<PublicKey>;
+}
+
+export function createSigningKeys({
+  documents,
+  timestamp,
+  secrets,
+}: {
+  readonly documents: DocumentStore;
+  readonly timestamp: () => string;
+  /** Encryption of private keys. */
+  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
+}): SigningKeys {
+  async function readKeyInUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
+    for (const id of await tx.ids('signing-key')) {
+      const storedDocument = await tx.get('signing-key', id);
+      const key = readStored(storedDocument, readKey);
+      if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
+    }
+    return undefined;
+  }
+
+  const load = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
+
+  async function replaceKey(tx: DocumentTransaction, now: string): Promise<SigningKey> {
+    const currentKey = await readKeyInUse(tx);
+    const latestTimestamp = findLatestTime(
+      await chooseTimeAfterLogs(tx, now),
+      currentKey?.valid_from,
+      await findLastSealTime(tx),
+    );
+    if (currentKey !== undefined) {
+      await signAuditLog(tx, currentKey, latestTimestamp); // The previous key signs the entries up to this time.
+      await tx.put('signing-key', currentKey.key_id, removePrivateKey({ ...currentKey, valid_until: latestTimestamp }));
+    }
+    const key = createSigningKey(latestTimestamp);
+    await tx.put('signing-key', key.key_id, load(key));
+    return key;
+  }
+
+  return {
+    current: async (authorship) =>
+      (await readKeyInUse(documents)) ??
+      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replaceKey(tx, timestamp())), {
+        by: authorship,
+      }),
+    async isCurrent(reader, keyId) {
+      const storedDocument = await reader.get('signing-key', keyId);
+      return readStored(storedDocument, readKey)?.valid_until === null;
+    },
+    async list() {
+      const { documents: keys, ...skippedKeys } = await documents.list('signing-key', readKey);
+      return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(skippedKeys, 0) };
+    },
+    rotate: async (authorship) =>
+      selectPublicPart(await documents.transaction((tx) => replaceKey(tx, timestamp()), { by: authorship })),
+  };
+}
+
+/**
+ * Compares keys by age. If a clock was set back, several keys can have the same creation time. The key in use is then
+ * the last one.
+ */
+function compareByAge(a: PublicKey, b: PublicKey): number {
+  if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
+  return Number(a.valid_until === null) - Number(b.valid_until === null);
+}
+
+const readKey = (body: unknown): SigningKey | undefined => SigningKey.safeParse(body).data;
+
+function selectPublicPart({ private_key: _private, ...key }: SigningKey): PublicKey {
+  return key;
+}
 
 /** Dates of published entries, both ends included. */
 export interface PublishedWindow {

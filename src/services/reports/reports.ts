@@ -1,22 +1,270 @@
 import { randomBytes } from 'node:crypto';
-import type { RenderCollection, RenderRequest } from '#contract/reports.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { RenderDocument } from '#domain/documents/render-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { bindTemplate, requestsIndices } from '#domain/reports/bind-template.js';
-import { listBoundIndices } from '#domain/reports/block-kinds.js';
-import { isBuiltIn } from '#domain/reports/built-in.js';
-import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import type { JobKind, Jobs } from '#jobs/job-kind.js';
-import type { Origin } from '#jobs/origin.js';
-import type { JobStatus } from '#jobs/status.js';
-import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
-import { readStored } from '#store/read-stored.js';
-import type { Precondition } from '../shared/preconditions.js';
-import { addUnreadable } from '../shared/skipped.js';
-import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
-import { assertEditable, createReportTemplates, type ReportTemplates } from './report-templates.js';
+import type {
+  RenderCollection,
+  RenderRequest,
+  RenderResult,
+  ReportTemplateCollection,
+  SavedReportTemplate,
+} from '#contract/reports.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { readIndex } from '#domain/definition/index-validation.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { MarketIdentity } from '#domain/market/market-handle.js';
+import type { RenderPayload } from '#domain/outputs/jobs.js';
+import {
+  bindTemplate,
+  BUILT_IN_IDS,
+  createBuiltInTemplate,
+  createTerms,
+  isBuiltIn,
+  listBoundIndices,
+  needsMarket,
+  readTemplate,
+  RenderDocument,
+  type ReportTemplateDocument,
+  requestsIndices,
+  validateTemplate,
+} from '#domain/outputs/report-templates.js';
+import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { Origin } from '#jobs/port/queue.js';
+import type { PortableTaskName, RenderedRunOrder } from '#jobs/tasks/catalogue.js';
+import type { RenderOutput } from '#jobs/tasks/runs.js';
+import type { Markets } from '#market/serve/served-markets.js';
+import { loadVersion } from '#store/history/history.js';
+import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import { findIndex } from '../indices/documents.js';
+import type { RunStates } from '../runs/states.js';
+import { addUnreadable, assertIdOfPath, assertPrecondition, type Precondition } from '../shared/documents.js';
+import {
+  assertUndamaged,
+  getColumns,
+  listEarlierFiles,
+  type RequestedRun,
+  requireRun,
+  toHashedReference,
+} from '../shared/run-documents.js';
+
+export interface RenderJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+  readonly markets: Pick<Markets, 'settled'>;
+  /** Finds the market from which the risk of a run is estimated. */
+  readonly states: Pick<RunStates, 'findStaleState' | 'findMarket'>;
+  readonly timestamp: () => string;
+  /** Name and version of the program. They are written to the metadata of files. */
+  readonly creator: string;
+}
+
+interface RenderedReport extends RenderOutput {
+  /** Runs that the report shows. */
+  readonly runs: readonly RunDocument[];
+}
+
+/** Maximum number of attempts to read a run. A run may be replaced between look-up and reading. */
+const READS_MAX = 3;
+
+/** Creates the kind of job that renders reports. An attempt uses the runs that are the latest when it starts. */
+export function createRenderJob({
+  documents,
+  artifacts,
+  markets,
+  states,
+  timestamp,
+  creator,
+}: RenderJobDependencies): JobKind<RenderPayload> {
+  async function renderReport(
+    { template, run_ids: ids = {} }: RenderPayload,
+    renderedAt: string,
+    attempt: Attempt<PortableTaskName>,
+  ): Promise<RenderedReport> {
+    if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A rendering that the previous process left waits until the data is loaded.
+    const outputs = attempt.outputs(['pdf']);
+    for (let read = 1; ; read++) {
+      const runs = await readRuns(template, ids);
+      try {
+        const output = await attempt.compute('render', {
+          template,
+          runs: await Promise.all(runs.map((run) => toRendered(run, template))),
+          renderedAt,
+          creator,
+          outputs,
+        });
+        return { ...output, runs };
+      } catch (failure) {
+        const isReplaced =
+          failure instanceof Refusal &&
+          failure.code === 'DOCUMENT_UNREADABLE' &&
+          JSON.stringify(await readRuns(template, ids)) !== JSON.stringify(runs);
+        if (!isReplaced || read === READS_MAX) throw failure;
+      }
+    }
+  }
+
+  async function readMarketFor(run: RunDocument, template: ReportTemplateDocument): Promise<MarketIdentity | null> {
+    return needsMarket(template, run.run_id) ? ((await states.findMarket(run))?.identity ?? null) : null;
+  }
+
+  function readRuns(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
+    return Promise.all(listBoundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
+  }
+
+  async function toRendered(run: RunDocument, template: ReportTemplateDocument): Promise<RenderedRunOrder> {
+    await assertUndamaged(artifacts, run);
+    const state = { stale: await states.findStaleState(run), market: await readMarketFor(run, template) };
+    const { overview, plan } = run.artifacts;
+    const files = {
+      // a run without a stored overview has a stored plan
+      overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
+      columns: getColumns(run),
+    };
+    return { indexId: run.run_id, terms: createTerms(run, await readDefinition(run)), ...files, ...state };
+  }
+
+  /**
+   * Returns the definition from which the run of an index was made. If it is not stored, or if the run belongs to a
+   * strategy, returns the current definition of the index.
+   */
+  async function readDefinition({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
+    const version =
+      id === indexId && typeof number === 'number'
+        ? await loadVersion(documents, { kind: 'index', id: indexId }, number)
+        : undefined;
+    if (typeof version !== 'object' || version.content === null) return findIndex(documents, indexId);
+    return readIndex(JSON.parse(version.content));
+  }
+
+  async function requireRunNow(name: RequestedRun): Promise<RunDocument> {
+    const { subject } = name;
+    try {
+      return await requireRun(documents, name);
+    } catch (failure) {
+      const isDeleted = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
+      throw isDeleted
+        ? new Refusal('INDEX_DELETED', `${subject} was deleted before its report was rendered.`, { index_id: subject })
+        : failure;
+    }
+  }
+
+  return createJobKind('render', async (payload, attempt) => {
+    const { render_id, template, index_id } = payload;
+    const rendered_at = timestamp();
+    const { pdf: artifact, pages, runs } = await renderReport(payload, rendered_at, attempt);
+    const asOf = runs.map(({ end }) => end).toSorted()[0];
+    const { template_id, name, blocks } = template;
+    const result: RenderResult = {
+      render_id,
+      template_id,
+      name,
+      index_id,
+      index_ids: listBoundIndices(template),
+      ...(asOf === undefined ? {} : { as_of: asOf }),
+      blocks: blocks.length,
+      bytes: artifact.bytes,
+      rendered_at,
+      pages,
+    };
+    const document: RenderDocument = { ...result, artifact };
+    return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
+  });
+}
+
+export interface StoredTemplate {
+  readonly template: ReportTemplateDocument;
+  readonly etag: string | undefined;
+}
+
+/** Report templates, both built-in and stored. */
+interface ReportTemplates {
+  listTemplates(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<ReportTemplateCollection>;
+  /**
+   * Returns a template. A built-in template has no etag, because it changes only when the engine changes.
+   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
+  getTemplate(templateId: string): Promise<StoredTemplate>;
+  /** Creates or replaces a template. @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  putTemplate(
+    templateId: string,
+    body: Readonly<Record<string, unknown>>,
+    ifMatch: Precondition | undefined,
+    by?: Authorship,
+  ): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
+  /** Deletes a template. @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
+  removeTemplate(templateId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+}
+
+function createReportTemplates(documents: DocumentStore): ReportTemplates {
+  async function requireTemplate(templateId: string): Promise<StoredTemplate> {
+    if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
+    const storedDocument = await documents.get('template', templateId);
+    if (storedDocument === undefined) throw refuseMissingTemplate(templateId);
+    const template = readStored(storedDocument, readTemplate);
+    if (template === undefined || 'unreadable' in storedDocument)
+      throw new Refusal(
+        'DOCUMENT_UNREADABLE',
+        `The report template ${templateId} cannot be read; it can still be deleted.`,
+      );
+    return { template, etag: storedDocument.etag };
+  }
+
+  return {
+    async listTemplates({ limit, after }) {
+      const { documents: templates, skipped, skipped_causes } = await documents.list('template', readTemplate);
+      const remainingTemplates =
+        after === undefined ? templates : templates.filter(({ template_id }) => template_id > after);
+      return {
+        templates: remainingTemplates.slice(0, limit ?? remainingTemplates.length),
+        built_in: [...BUILT_IN_IDS],
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
+    },
+
+    getTemplate: requireTemplate,
+
+    async putTemplate(templateId, body, ifMatch, authorship) {
+      assertEditable(templateId);
+      assertIdOfPath(templateId, body, 'template_id');
+      const { document, findings } = validateTemplate(body);
+      if (document === undefined) throw refuseWithFindings('report template', findings);
+      const write = async (tx: DocumentTransaction): Promise<string> => {
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
+        return tx.put('template', templateId, document);
+      };
+      const etag = await documents.transaction(write, { by: authorship });
+      // findings are read-only lists in the service and mutable lists in the contract
+      return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
+    },
+
+    async removeTemplate(templateId, ifMatch, authorship) {
+      assertEditable(templateId);
+      const deleteTemplate = async (tx: DocumentTransaction): Promise<void> => {
+        if ((await tx.get('template', templateId)) === undefined) throw refuseMissingTemplate(templateId);
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
+        await tx.delete('template', templateId);
+      };
+      await documents.transaction(deleteTemplate, { by: authorship });
+    },
+  };
+}
+
+/** Refuses to change a built-in template. @throws Refusal TEMPLATE_BUILT_IN */
+function assertEditable(templateId: string): void {
+  if (isBuiltIn(templateId))
+    throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, {
+      template_id: templateId,
+    });
+}
+
+function refuseMissingTemplate(templateId: string): Refusal {
+  return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, {
+    template_id: templateId,
+  });
+}
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;

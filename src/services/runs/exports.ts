@@ -1,33 +1,225 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
-import { assertOverlaps, assertOrder } from '#domain/schema/assert-order.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { formatNameInHeader } from '#domain/backtest/run-file/separate-prices.js';
-import { findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
-import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { createMarketKey } from '#domain/market/market-identity.js';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { StaleState } from '#domain/backtest/plan.js';
+import { formatNameInHeader } from '#domain/backtest/run-file/placement.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { assertOrder, assertOverlaps } from '#domain/base/requested-dates.js';
+import type { RunDocument } from '#domain/definition/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { StaleState } from '#domain/backtest/stale-reasons.js';
-import type { Jobs } from '#jobs/job-kind.js';
-import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
-import type { ServedMarket } from '#market/serving/markets.js';
+import { createMarketKey } from '#domain/market/market-handle.js';
+import { SINGLE_GROUPS } from '#domain/market/reference.js';
+import type { ExportFormat, ExportPosition } from '#domain/outputs/export-table.js';
+import { type ExportTableName, findExportTable } from '#domain/outputs/exports.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/runs.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { assertReferenceColumn } from './reference-column.js';
-import type { DataVersions } from '../datasets/data-versions.js';
-import type { StoreMarkets } from '../datasets/store-markets.js';
-import { requireRunOn } from './runs-as-known.js';
-import { assertUndamaged } from '../stored/damaged-runs.js';
-import { listEarlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
-import { listVersionFilesBefore } from '../datasets/known-files.js';
-import { readRunDefinition } from '../stored/run-definition.js';
-import { computeRunId } from '#store/run-id.js';
-import { createStoredState, type RunStates } from './run-states.js';
-import { getBytes as bytesOfPart, createBufferPool, createExportStream, type BufferedPart } from './export-stream.js';
-import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
-import type { ViewCache } from './view-cache.js';
+import {
+  assertUndamaged,
+  listEarlierFiles,
+  listEarlierRuns,
+  readRunDefinition,
+  requireRun,
+  type RunName,
+} from '../shared/run-documents.js';
+import { createStateHead, prependHead, type StateHead, streamWithHead } from '../shared/stamped-json.js';
+import { type DataVersions, listVersionFilesBefore, type VersionedMarket } from '../stores/data-versions.js';
+import type { StoreMarkets } from '../stores/serving.js';
+import { createStoredState, type RunStates } from './states.js';
+import { assertReferenceColumn, type ViewCache } from './views.js';
+
+/** Size in bytes of the buffer for one part. It is twice the intended size of a part. */
+const BUFFER_BYTES = 2 ** 21;
+
+/** Maximum number of buffers that are kept for later exports. This is enough for two exports at a time. */
+const BUFFERS_KEPT = 4;
+
+/** Size in bytes of the buffer if the reader provides none. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Maximum size in bytes of an export that is cached for later requests. */
+const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
+
+/**
+ * Pool of buffers into which parts are written. To fill 2 MiB with zeros for each request would be the largest cost of
+ * a small table.
+ */
+export interface BufferPool {
+  take(): SharedArrayBuffer;
+  /** Returns buffers that no thread writes to any more. */
+  give(buffers: Iterable<SharedArrayBuffer>): void;
+}
+
+function createBufferPool(): BufferPool {
+  const keptBuffers: SharedArrayBuffer[] = [];
+  return {
+    take: () => keptBuffers.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
+    give(buffers) {
+      for (const buffer of buffers) if (keptBuffers.length < BUFFERS_KEPT) keptBuffers.push(buffer);
+    },
+  };
+}
+
+/** Part with the buffer that contains it. */
+interface BufferedPart extends ExportPart {
+  readonly buffer: SharedArrayBuffer;
+}
+
+interface PartSource {
+  part(from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart>;
+  readonly buffers: BufferPool;
+  /**
+   * Receives all bytes after the last one was read, or null if there were too many. The member is null if the export is
+   * known to be too large.
+   */
+  readonly whole: ((bytes: Uint8Array<ArrayBuffer> | null) => void) | null;
+  /** Called once, when the stream has ended or was cancelled. */
+  close(): Promise<void>;
+}
+
+/**
+ * Creates a stream of parts. While one part is sent, the next part is produced. No further part is produced until that
+ * part is read.
+ */
+function createExportStream(
+  firstPart: BufferedPart,
+  { part, buffers, whole, close }: PartSource,
+): ReadableStream<Uint8Array> {
+  const readFollowing = ({ next }: BufferedPart, buffer: SharedArrayBuffer): Promise<BufferedPart> | null => {
+    const result = next && part(next, buffer);
+    result?.catch(() => undefined); // The reader of the stream receives the error.
+    return result;
+  };
+  let bufferedPart = firstPart;
+  const other = firstPart.next === null ? null : buffers.take();
+  let nextRead = other && readFollowing(firstPart, other);
+  /** Number of bytes of the present part that were sent. */
+  let sentBytes = 0;
+  const collector = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
+  let endPromise: Promise<void> | undefined;
+  /** Closes the files once no thread reads them. */
+  const endStream = (): Promise<void> => (endPromise ??= (nextRead ?? Promise.resolve()).then(close, close));
+
+  /** Moves to a part that has bytes left. Returns false after the last part. */
+  async function advance(): Promise<boolean> {
+    while (sentBytes === bufferedPart.length + bufferedPart.rest.length) {
+      collector.add(bufferedPart);
+      if (nextRead === null) return false;
+      const { buffer } = bufferedPart;
+      bufferedPart = await nextRead;
+      sentBytes = 0;
+      nextRead = readFollowing(bufferedPart, buffer);
+    }
+    return true;
+  }
+
+  /** Copies bytes of the current part to the reader's buffer, as many as fit. */
+  function fill(target: Uint8Array): number {
+    const { buffer, length, rest } = bufferedPart;
+    const source =
+      sentBytes < length ? new Uint8Array(buffer, sentBytes, length - sentBytes) : rest.subarray(sentBytes - length);
+    const count = Math.min(target.length, source.length);
+    target.set(source.subarray(0, count));
+    sentBytes += count;
+    return count;
+  }
+
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      try {
+        const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
+        if (await advance()) {
+          const { buffer, byteOffset, byteLength } = request.view!;
+          request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
+          return;
+        }
+        await endStream();
+        whole?.(collector.all());
+        // Buffers of an aborted export are not returned, because a thread may still write to them.
+        buffers.give(other === null ? [firstPart.buffer] : [firstPart.buffer, other]);
+        controller.close();
+        request.respond(0);
+      } catch (failure) {
+        await endStream();
+        throw failure;
+      }
+    },
+    cancel: endStream,
+  });
+}
+
+/** Returns the bytes of a part in a separate buffer. */
+function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length + rest.length);
+  bytes.set(new Uint8Array(buffer, 0, length));
+  bytes.set(rest, length);
+  return bytes;
+}
+
+/** Creates an object that collects the bytes of parts up to a maximum size. */
+function createCollector(bytesMax: number) {
+  let chunks: Uint8Array[] | null = [];
+  let length = 0;
+  return {
+    add(part: BufferedPart): void {
+      length += part.length + part.rest.length;
+      if (length > bytesMax) chunks = null;
+      chunks?.push(getBytes(part));
+    },
+    /** Returns all bytes; null if there were too many. */
+    all(): Uint8Array<ArrayBuffer> | null {
+      return chunks && new Uint8Array(Buffer.concat(chunks));
+    },
+  };
+}
+
+/**
+ * Returns the latest stored run of a subject on a content of its store, or the run with the requested id.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id of a run on another
+ * content
+ */
+async function requireRunOn(
+  reader: Pick<DocumentStore, 'get'>,
+  name: RunName,
+  versionedMarket: VersionedMarket,
+): Promise<RunDocument> {
+  const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
+  const run = await requireRun(reader, name);
+  if (isRunOfMarket(run, versionedMarket)) return run;
+  if (id !== undefined) throw createOtherContentRefusal(run, versionedMarket);
+  for await (const earlierRun of listEarlierRuns(reader, subject))
+    if (isRunOfMarket(earlierRun, versionedMarket)) return earlierRun;
+  throw new Refusal(
+    'RUN_NOT_FOUND',
+    `${subject} has no stored run on version ${versionedMarket.version} of the data. A backtest with \`as_known_on\` creates one.`,
+    { index_id: subject, data_version: versionedMarket.version },
+  );
+}
+
+function isRunOfMarket(run: RunDocument, { served, version }: VersionedMarket): boolean {
+  const { datasetId, contentHash } = served.identity;
+  if (run.store_id !== undefined && run.store_id !== datasetId) return false;
+  // If a store was deleted and created again, its versions start with 1 again, but their content is different.
+  if (run.store_content_hash !== contentHash) return false;
+  return version === null || run.store_version == null || run.store_version === version;
+}
+
+function createOtherContentRefusal(run: RunDocument, { version }: VersionedMarket): Refusal {
+  const contentText = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
+  return refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'DIFFERENT_DATA',
+      message: `The run ${computeRunId(run)} was made on ${contentText}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
+      path: 'as_known_on',
+      value: version,
+    },
+  ]);
+}
 
 export interface ExportRequest {
   readonly table: ExportTableName;
@@ -141,7 +333,7 @@ export function createExports({
     };
     const onWhole = tooLarge.has(etag) ? null : hold;
     if (first.next !== null) return { stream: createExportStream(first, { part, close, buffers, whole: onWhole }) };
-    const bytes = bytesOfPart(first);
+    const bytes = getBytes(first);
     buffers.give([first.buffer]);
     await close();
     hold(bytes);

@@ -1,19 +1,18 @@
-import { formatDay, parseValidDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { divideSimulation, type SimulationRequest } from '#domain/simulation/simulation.js';
-import type { SimulationPayload } from '#domain/jobs/payloads.js';
-import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
-import type { Origin } from '#jobs/origin.js';
-import type { JobStatus } from '#jobs/status.js';
-import type { Markets } from '#market/serving/markets.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { findFirstAtLeast } from '#domain/base/numbers.js';
+import { divideSimulation, type SimulationRequest } from '#domain/analytics/simulation.js';
+import type { SimulationPayload } from '#domain/outputs/jobs.js';
+import { createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import type { Origin } from '#jobs/port/queue.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { Markets } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { assertNotDeleted } from '../shared/jobs-about.js';
-import { assertUndamaged } from '../stored/damaged-runs.js';
-import { getColumns, createPayload, requireRun, type RequestedRun } from '../stored/run-documents.js';
-import type { RunStates } from './run-states.js';
-import { findIndex } from '../stored/stored-indices.js';
+import { assertNotDeleted } from '../shared/jobs.js';
+import { assertUndamaged, createPayload, getColumns, type RequestedRun, requireRun } from '../shared/run-documents.js';
+import type { RunStates } from './states.js';
+import { findIndex } from '../indices/documents.js';
 
 export interface SimulationsDependencies {
   readonly documents: DocumentStore;

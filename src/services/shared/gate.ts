@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 
 /** Client that asks for a piece of work, with the signal that stops the work. */
 export interface Requester {

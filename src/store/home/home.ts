@@ -1,10 +1,185 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, readdir, readFile, rename, rm, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { flushFolder } from '../files/flush-folder.js';
-import { restrictToOwner } from '../files/own-files.js';
-import { makeFolder } from '../files/make-folder.js';
-import { lockHome } from './home-lock.js';
-import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { flushFolder, makeFolder, restrictToOwner } from '../artifacts/durable-files.js';
+import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
+import { isAlive, type ProcessIdentity, readProcessIdentity } from './process-identity.js';
+
+export interface HomeLock {
+  release(): Promise<void>;
+}
+
+/** Interval at which the owning process touches its lock, ms. */
+const TOUCH_MS = 1000;
+/**
+ * Time for which another process watches the lock of a process that it cannot see. Three updates of the lock may be
+ * late.
+ */
+const WATCH_MS = 3500;
+/** Maximum number of attempts to take over a stale lock, if another process wins each of them. */
+const ROUNDS_MAX = 20;
+
+/**
+ * Acquires `folder/lock` for this process. If the process that holds the lock has ended, takes the lock over.
+ * @throws StartRefusal 75, naming the process that holds the lock
+ */
+export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
+  const path = join(folder, 'lock');
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    if (await create(path)) return maintainLock(path);
+    const holder = await readHolder(path);
+    if (holder === undefined) continue;
+    if (await isLocked(path, holder, watchMs)) {
+      throw new StartRefusal(
+        EXIT_TEMPORARY,
+        `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`,
+      );
+    }
+    await removeStale(path, holder);
+  }
+  throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is being opened by too many processes at once.`);
+}
+
+/** Returns the process that holds the lock of a home, and if it runs. Returns undefined without a lock. */
+export async function findHolder(
+  folder: string,
+): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
+  const holder = await readHolder(join(folder, 'lock'));
+  return holder === undefined ? undefined : { pid: holder.pid, isRunning: isAlive(holder) };
+}
+
+/** Creates the lock with its content atomically. */
+async function create(path: string): Promise<boolean> {
+  const draftPath = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draftPath, JSON.stringify(readProcessIdentity()), { mode: 0o600 });
+  try {
+    await link(draftPath, path);
+    return true;
+  } catch (thrown) {
+    if (getCode(thrown) === 'EEXIST') return false;
+    throw thrown;
+  } finally {
+    await unlink(draftPath);
+  }
+}
+
+/**
+ * Removes a stale lock. Two starting processes may find the same lock. Only the process that creates the claim file
+ * removes the lock, after checking that it is still the stale one.
+ */
+async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
+  const claimPath = `${path}.claim`;
+  if (!(await create(claimPath))) {
+    const claimHolder = await readHolder(claimPath);
+    if (claimHolder !== undefined && isAlive(claimHolder) === false) await unlinkIfPresent(claimPath);
+    await wait(50);
+    return;
+  }
+  try {
+    const currentHolder = await readHolder(path);
+    if (currentHolder !== undefined && isSameProcess(currentHolder, holder)) await unlinkIfPresent(path);
+  } finally {
+    await unlinkIfPresent(claimPath);
+  }
+}
+
+async function isLocked(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
+  const alive = isAlive(holder);
+  if (alive !== 'unknown') return alive;
+  const firstTouchMs = await readTouchTime(path);
+  await wait(watchMs);
+  return (await readTouchTime(path)) !== firstTouchMs;
+}
+
+function maintainLock(path: string): HomeLock {
+  const touchTimer = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => clearInterval(touchTimer)); // the home was removed, so there is no lock to release
+  }, TOUCH_MS);
+  touchTimer.unref();
+  return {
+    async release() {
+      clearInterval(touchTimer);
+      const holder = await readHolder(path);
+      if (holder !== undefined && isSameProcess(holder, readProcessIdentity())) await unlinkIfPresent(path);
+    },
+  };
+}
+
+async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (thrown) {
+    if (getCode(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  }
+  try {
+    const { pid, started, world } = JSON.parse(text);
+    if (Number.isInteger(pid)) return { pid, started, world };
+  } catch {
+    // an empty lock has no holder
+  }
+  return { pid: 0, started: text, world: null };
+}
+
+async function readTouchTime(path: string): Promise<number | undefined> {
+  const result = await stat(path).catch(() => undefined);
+  return result?.mtimeMs;
+}
+
+async function unlinkIfPresent(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (thrown) {
+    if (getCode(thrown) !== 'ENOENT') throw thrown;
+  }
+}
+
+const isSameProcess = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
+  a.pid === b.pid && a.started === b.started && a.world === b.world;
+
+const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);
+
+/** Total size of the files of each folder, in bytes. */
+export type Sizes<P extends string> = Readonly<Record<P, number>>;
+
+/** Maximum age of a reading. Reading the sizes of 60,000 files takes a second of thread time. */
+const READING_AGE_MAX_MS = 30_000;
+
+/** Watches the sizes of the folders of a home. @returns a function whose result is at most half a minute old */
+export function watchSizes<P extends string>(
+  folders: Readonly<Record<P, string>>,
+  monotonicMs: () => number = () => performance.now(),
+): () => Promise<Sizes<P>> {
+  let lastReading: { readonly atMs: number; readonly sizes: Promise<Sizes<P>> } | undefined;
+  return () => {
+    if (lastReading === undefined || monotonicMs() - lastReading.atMs > READING_AGE_MAX_MS)
+      lastReading = { atMs: monotonicMs(), sizes: measure(folders) };
+    return lastReading.sizes;
+  };
+}
+
+async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
+  const sizes: [string, number][] = [];
+  for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await measureFolder(folder)]);
+  return Object.fromEntries(sizes) as Sizes<P>; // one entry per folder
+}
+
+/** Adds up the sizes of the files of a folder. Ignores files that appear or disappear meanwhile. */
+async function measureFolder(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  let bytes = 0;
+  for (const entry of entries) {
+    if (entry.isFile())
+      bytes += await stat(join(entry.parentPath, entry.name)).then(
+        ({ size }) => size,
+        () => 0,
+      );
+  }
+  return bytes;
+}
 
 /** Paths of a home. */
 export interface HomeFolders {

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { CommitWrites } from './commit-queue.js';
-import { encodeKey } from './document-key.js';
+import { encodeKey } from './document-format.js';
 
 /** Part of the interface of lmdb-js that a commit needs. */
 export interface WritableDatabase {

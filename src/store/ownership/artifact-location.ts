@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { trimTrailingSlashes } from '#base/text/trailing-slashes.js';
-import { formatAwsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-source.js';
-import type { S3Access } from '../access/s3-access.js';
+import { trimTrailingSlashes } from '#base/addresses.js';
+import { type AwsSettings, chooseKeys, formatAwsOrigin } from '../s3/keys.js';
+import type { S3Access } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /** Location of an artifact store that several machines share. */

@@ -1,4 +1,4 @@
-import { findNearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/nearest-name.js';
 
 /** Values of `sslmode`, with the encryption and verification of the server certificate that they mean. */
 export const SSL_MODES = {

@@ -1,26 +1,341 @@
 import { randomUUID } from 'node:crypto';
-import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
-import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId, formatNumberedId, createNumberedRange, parseNumber } from '../document-id.js';
-import type {
-  BodyReader,
-  DocumentEngine,
-  DocumentEngineOptions,
-  Listing,
-  TransactionOptions,
-  UnreadableCause,
+import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import type { CommitEvent } from '#domain/definition/commit-events.js';
+import { createNumberedRange, formatNumberedId, isDocumentId, parseNumber } from '../document-identity.js';
+import {
+  type BodyReader,
+  createCommitListeners,
+  type DocumentEngine,
+  type DocumentEngineOptions,
+  type Listing,
+  readStored,
+  type TransactionOptions,
+  type UnreadableCause,
 } from '../port.js';
-import type { CommitOrder, JobRow } from './commit-order.js';
-import { createCommits } from './commit.js';
-import type { Database } from './database.js';
-import { createDraft } from './draft.js';
-import { openEventReader, type EventReaderOptions, type PiggybackedEvents } from './event-reader.js';
-import { createWorkQueue } from './line.js';
+import { createWorkQueue } from './connections.js';
+import { type Database, findState, UnknownOutcomeError } from './database.js';
+import { ADDED_COLUMNS, createJobStatement, formatJobNumber } from './job-commit.js';
 import { SCHEMA } from './migrate.js';
-import { createRows, openRow, type DocumentRow } from './rows.js';
-import { runBody, type JobTransactionBody } from './transaction.js';
-import { readStored } from '../read-stored.js';
+import { createRows, type DocumentRow, openRow } from './rows.js';
+import { STRIPES } from './schema.js';
+import {
+  type CommitOrder,
+  createDraft,
+  type JobRow,
+  type JobTransactionBody,
+  runBody,
+  type TransactionDraft,
+} from './transaction.js';
+
+/** Writer of new jobs. */
+export interface JobAdditions {
+  /**
+   * Writes a job with its row and its input. Jobs that are added at the same time share one commit.
+   * @param values of `ADDED_COLUMNS`, in order
+   * @returns the version of the write; null if the job has changed since it was read
+   * @throws as `Database.query`, for all jobs of the commit: none was written
+   */
+  add(values: readonly unknown[]): Promise<string | null>;
+}
+
+interface Addition {
+  readonly values: readonly unknown[];
+  resolve(written: string | null): void;
+  reject(reason: unknown): void;
+}
+
+interface AddedRow {
+  readonly written: string | null;
+}
+
+/**
+ * Maximum length of the text of a job that shares a statement with other jobs. The parameters of a statement have a
+ * maximum size.
+ */
+const SHARED_LENGTH_MAX = 1_000_000;
+
+const isLarge = (values: readonly unknown[]): boolean =>
+  values.some((value) => typeof value === 'string' && value.length > SHARED_LENGTH_MAX);
+
+/** Creates the writer. @param schema quoted identifier */
+function createJobAdditions(database: Pick<Database, 'query'>, schema: string): JobAdditions {
+  const columns = ADDED_COLUMNS.map(([name]) => name).join(', ');
+  const parameterList = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
+  const arrayParameters = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
+  const idsParameter = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
+  const insertOne = `SELECT ${schema}.add_job_1(${parameterList}) AS written`;
+  // Acquires all locks first, in numeric order like every commit, so that no two commits wait for each other forever.
+  const insertSeveral = `WITH locked AS MATERIALIZED (
+      SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
+        SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${idsParameter}) AS added(id) ORDER BY number
+      ) AS numbers
+    ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrayParameters}) AS added(${columns})`;
+  let waitingAdditions: Addition[] = [];
+
+  function writeWaiting(): void {
+    const jointAdditions = waitingAdditions.filter(({ values }) => !isLarge(values));
+    const singleBatches = waitingAdditions.filter(({ values }) => isLarge(values)).map((addition) => [addition]);
+    waitingAdditions = [];
+    for (const additions of [jointAdditions, ...singleBatches]) if (additions.length > 0) void write(additions);
+  }
+
+  async function write(additions: readonly Addition[]): Promise<void> {
+    const [first, ...otherAdditions] = additions;
+    try {
+      const rows = await (otherAdditions.length === 0
+        ? database.query<AddedRow>(insertOne, first!.values)
+        : database.query<AddedRow>(
+            insertSeveral,
+            ADDED_COLUMNS.map((_, i) => additions.map(({ values }) => values[i])),
+          ));
+      for (const [i, { resolve }] of additions.entries()) resolve(rows[i]!.written); // the statement returns one row per job
+    } catch (thrown) {
+      for (const { reject } of additions) reject(thrown);
+    }
+  }
+
+  return {
+    add: (values) =>
+      new Promise((resolve, reject) => {
+        if (waitingAdditions.push({ values, resolve, reject }) === 1) setImmediate(writeWaiting);
+      }),
+  };
+}
+
+export interface WrittenVersion {
+  /** Artifacts that have become orphaned. */
+  readonly unreferenced: readonly string[];
+}
+
+/**
+ * Outcome of a commit. It is undefined if a document or listing that the transaction read has changed; nothing was
+ * written then.
+ */
+export type CommitResult = WrittenVersion | undefined;
+
+export interface Commits {
+  /** Writes a transaction if everything that it read is unchanged. @throws Refusal like `Database.query` */
+  commit(order: CommitOrder): Promise<CommitResult>;
+  /** Returns true if everything that a transaction read is consistent with one snapshot. */
+  holds(draft: TransactionDraft): Promise<boolean>;
+}
+
+interface CommitRow {
+  /**
+   * Version of the written documents and names of artifacts that no document refers to any more. Null if a document or
+   * listing that the commit read has changed.
+   */
+  readonly written: string | null;
+}
+
+/** Time for which a broken connection is retried to determine the outcome of a commit. */
+const OUTCOME_RETRY_MS = 15_000;
+const ASK_AGAIN_MS = 200;
+
+/** SQLSTATEs of a transaction that the server aborted in favour of another transaction. */
+const CONFLICT_STATES = ['40001', '40P01'];
+/** SQLSTATE of a duplicate key. */
+const UNIQUE_VIOLATION = '23505';
+
+/** Creates the commits of a process. @param node id of this process, which does not read its own events */
+function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
+  const parameterList = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
+  const statement = `SELECT ${schema}.commit_3(${parameterList}) AS written`;
+  const additions = createJobAdditions(database, schema);
+
+  async function runCommit(order: CommitOrder): Promise<CommitResult> {
+    const { draft, events, jobs, time } = order;
+    const token = randomUUID();
+    const rows = jobs.length === 0 ? null : JSON.stringify(jobs);
+    const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event)), rows, draft.isNarrow];
+    try {
+      if (await writesJob(order, token)) return { unreferenced: [] };
+      return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
+    } catch (thrown) {
+      if (CONFLICT_STATES.includes(findState(thrown) ?? '')) return undefined;
+      if (!(thrown instanceof UnknownOutcomeError) || (!draft.isWritten && events.length === 0)) throw thrown;
+      const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
+      return isCommitted ? { unreferenced: [] } : undefined;
+    }
+  }
+
+  /** Writes a commit that concerns only one job. @returns false if the commit needs another statement */
+  async function writesJob(order: CommitOrder, token: string): Promise<boolean> {
+    const statement = createJobStatement(order, token);
+    if (statement === undefined) return false;
+    const { call, values } = statement;
+    const valueList = values.map((_, i) => `$${i + 1}`).join(', ');
+    try {
+      if (call === 'add_job_1') return (await additions.add(values)) !== null;
+      const sql = `SELECT ${schema}.${call}(${valueList}) AS written`;
+      const [row] = await database.query<CommitRow>(sql, values);
+      return row!.written !== null; // exactly one row
+    } catch (thrown) {
+      if (findState(thrown) === UNIQUE_VIOLATION) return false;
+      throw thrown;
+    }
+  }
+
+  async function call(token: string, time: Date, columns: readonly unknown[]): Promise<CommitResult> {
+    const [row] = await database.query<CommitRow>(statement, [token, node, time, ...columns]);
+    const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // exactly one row
+    return version === undefined ? undefined : { unreferenced };
+  }
+
+  /**
+   * Returns true if an unconfirmed commit has succeeded. The insertion of its token determines the outcome: it waits
+   * for a running commit, and prevents a later one.
+   */
+  async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
+    const deadline = performance.now() + OUTCOME_RETRY_MS;
+    for (;;) {
+      try {
+        const decidedRows = await database.query(
+          `INSERT INTO ${schema}.changes (kind, token) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING kind`,
+          [kind, token],
+        );
+        return decidedRows.length === 0;
+      } catch (thrown) {
+        // Does not wait for a server that does not answer.
+        if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > deadline) throw lost;
+      }
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  }
+
+  return {
+    commit: runCommit,
+    async holds(draft) {
+      const emptyCommit = [...Array.from({ length: 8 }, () => []), null, false];
+      return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...emptyCommit])) !== undefined;
+    },
+  };
+}
+
+/**
+ * Reader of the events of other processes. Events are notifications and not state. During a long outage of the
+ * database, events are lost.
+ */
+export interface EventReader extends Pick<PiggybackedEvents, 'due'> {
+  stop(): Promise<void>;
+}
+
+/** Reads of events as part of another statement. */
+export interface PiggybackedEvents {
+  /** Returns the next read that is due. Returns undefined if the last read is recent. */
+  due(): EventReading | undefined;
+}
+
+/** Parameters and receiver of one read of events. */
+export interface EventReading {
+  /** Oldest transaction with events that may be unread. */
+  readonly horizon: string;
+  /** Id of this process. Its own events are omitted. */
+  readonly node: string;
+  /** Accepts the events that a read found. Of two concurrent reads, the later one is ignored. */
+  take(found: EventsFound): void;
+}
+
+export interface EventsFound {
+  /** Transaction id from which the next read begins: the oldest transaction that was still running at this read. */
+  readonly horizon: string;
+  readonly ids: readonly string[];
+  /** Events as JSON. */
+  readonly events: readonly string[];
+}
+
+interface EventReaderOptions {
+  readonly schema: string;
+  /** Id of this process. Its own events are omitted. */
+  readonly node: string;
+  /** Maximum time between two reads. */
+  readonly readMs?: number | undefined;
+  readonly onEvents: (events: readonly CommitEvent[]) => void;
+}
+
+/**
+ * Interval between reads in ms. Reads are used, because with NOTIFY all commits of the cluster would wait for each
+ * other.
+ */
+const READ_MS = 500;
+
+/**
+ * Opens the reader. A row becomes visible when its transaction commits, and not when its id was assigned. A read
+ * therefore begins at the oldest transaction that was running during the previous read. It omits events that the
+ * previous read returned.
+ */
+async function openEventReader(database: Database, options: EventReaderOptions): Promise<EventReader> {
+  const { schema, node, readMs = READ_MS, onEvents } = options;
+  const [start] = await database.query<{ readonly horizon: string }>(
+    'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon',
+    [],
+  );
+  let horizon = start!.horizon; // exactly one row
+  let knownIds: ReadonlySet<string> = new Set();
+  let count = 0;
+  let readAtMs = performance.now();
+  let lastRead = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  function startReading(): EventReading {
+    const countAtStart = count;
+    return {
+      horizon,
+      node,
+      take(eventsFound) {
+        // If another read from the same starting point has been accepted, this one is ignored. The next read finds the
+        // events that are missing.
+        if (countAtStart !== count || isStopped) return;
+        count++;
+        readAtMs = performance.now();
+        horizon = eventsFound.horizon;
+        const newEvents = eventsFound.events.filter((_, i) => !knownIds.has(eventsFound.ids[i]!)); // there is one id per event
+        knownIds = new Set(eventsFound.ids);
+        onEvents(newEvents.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
+      },
+    };
+  }
+
+  async function read(): Promise<void> {
+    const ownEventReading = startReading();
+    const [found] = await database.query<{ [M in keyof EventsFound]: EventsFound[M] | null }>(
+      `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, array_agg(id::text ORDER BY id) AS ids,
+          array_agg(event ORDER BY id) AS events FROM ${schema}.events WHERE transaction >= $1::xid8 AND node <> $2`,
+      [ownEventReading.horizon, node],
+    );
+    const { horizon, ids, events } = found!; // exactly one row
+    ownEventReading.take({ horizon: horizon!, ids: ids ?? [], events: events ?? [] });
+  }
+
+  function readLater(ms: number): void {
+    if (isStopped) return;
+    timer = setTimeout(() => {
+      const leftMs = readAtMs + readMs - performance.now();
+      if (leftMs > 0) readLater(leftMs);
+      else
+        lastRead = read()
+          .catch(assertPassing)
+          .finally(() => readLater(readMs));
+    }, ms);
+    timer.unref();
+  }
+  readLater(readMs);
+
+  return {
+    due: () => (performance.now() - readAtMs < readMs / 2 ? undefined : startReading()),
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await lastRead;
+    },
+  };
+}
+
+/** Ignores a temporary failure, because the next read begins at the same transaction. */
+function assertPassing(thrown: unknown): void {
+  if (!(thrown instanceof Refusal)) throw thrown;
+}
 
 export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
   /** Database with the schema of `divisor migrate`. It stays open when the store is closed. */

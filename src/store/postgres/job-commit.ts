@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
-import { KINDS_IN_PARTS } from '#domain/jobs/job-kinds.js';
-import { sealOfDocument } from './seal-rows.js';
-import type { CommitOrder, JobRow } from './commit-order.js';
-import { ABSENT_ETAG } from './draft.js';
+import { KINDS_IN_PARTS } from '#domain/outputs/jobs.js';
+import { sealOfDocument } from './seals.js';
+import { ABSENT_ETAG, type CommitOrder, type JobRow } from './transaction.js';
 
 /** Parameters of every SQL function that writes a job, with their types. */
 const WRITTEN_COLUMNS = [

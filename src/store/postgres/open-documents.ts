@@ -1,14 +1,82 @@
-import type { Client } from 'pg';
-import type { DocumentEngineOptions } from '../port.js';
-import { connect, runOnClient } from './connect.js';
-import { assertClock, openDatabaseClock, type DatabaseClock } from './database-clock.js';
-import { openDatabase, type Database } from './database.js';
-import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
-import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
-import { assertWhole } from './move-mark.js';
-import { createPreparation } from './preparation.js';
-import type { DatabaseIdentity } from '../access/store-id.js';
-import { takeUse, type DatabaseUse } from './database-use.js';
+import { Buffer } from 'node:buffer';
+import type { Client, QueryResultRow } from 'pg';
+import type { DatabaseIdentity } from '../artifacts/folder-calls.js';
+import { DOCUMENT_KINDS } from '../document-identity.js';
+import type { DocumentEngineOptions, DocumentsReader, DocumentStore, StoredEntry } from '../port.js';
+import { connect, createWorkQueue, type DatabaseUse, runOnClient, takeUse } from './connections.js';
+import { assertClock, type DatabaseClock, openDatabaseClock } from './database-clock.js';
+import { type Database, openDatabase } from './database.js';
+import { createListing, openPostgresDocuments, type PostgresDocuments } from './document-store.js';
+import {
+  assertGranted,
+  assertMigrated,
+  assertWhole,
+  MARK_ID,
+  MARK_KIND,
+  migrate,
+  type Migration,
+  refuseIncompleteMove,
+  SCHEMA,
+} from './migrate.js';
+import { COLUMNS, createRows, type DocumentRow, openRow } from './rows.js';
+import { createPreparation } from './schema.js';
+
+type EntryRow = DocumentRow & { readonly artifacts: readonly string[] };
+
+/** Number of rows fetched at a time. */
+const PAGE_ROWS = 500;
+
+/**
+ * Opens documents for reading only, on a separate connection.
+ * @throws StartRefusal 75, 78, and the error of `pg`; 78 also if a restore or copy into the database is incomplete
+ */
+export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
+  const client = await connect(url);
+  const table = `${client.escapeIdentifier(schema)}.documents`;
+
+  const { rowCount } = await client.query(`SELECT FROM ${table} WHERE kind = $1 AND id = $2`, [MARK_KIND, MARK_ID]);
+  if (rowCount !== 0) {
+    await client.end();
+    throw refuseIncompleteMove();
+  }
+  return {
+    async *entries() {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      try {
+        await client.query(`DECLARE stored CURSOR FOR SELECT artifacts, ${COLUMNS} FROM ${table} ORDER BY kind, id`);
+        for (;;) {
+          const { rows } = await client.query<EntryRow>(`FETCH ${PAGE_ROWS} FROM stored`);
+          if (rows.length === 0) break;
+          yield* rows.map(createEntry);
+        }
+      } finally {
+        await client.query('ROLLBACK');
+      }
+    },
+    async entry(key) {
+      const { rows } = await client.query<EntryRow>(
+        `SELECT artifacts, ${COLUMNS} FROM ${table} WHERE kind = $1 AND id = $2`,
+        [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)],
+      );
+      return rows[0] && createEntry(rows[0]);
+    },
+    close: () => client.end(),
+  };
+}
+
+function createEntry(row: EntryRow): StoredEntry {
+  const result = openRow(row);
+  const isReadable = !('unreadable' in result);
+  return {
+    key: `${row.kind}/${row.id}`,
+    kind: DOCUMENT_KINDS.find((kind) => kind === row.kind),
+    id: row.id,
+    bytes: Buffer.byteLength(row.body),
+    unreadable: isReadable ? undefined : result.unreadable,
+    body: isReadable ? result.body : undefined,
+    artifactNames: row.artifacts,
+  };
+}
 
 /** Location of documents outside the home. */
 export interface DatabaseTarget {
@@ -140,4 +208,39 @@ export async function runWithClient<T>(url: string, work: (client: Client) => Pr
   } finally {
     await client.end().catch(() => {}); // the connection may be gone
   }
+}
+
+/** Snapshot of the documents, independent of concurrent writes. */
+export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a snapshot. @throws StartRefusal 75, 78, and the error of `pg`; 78 also while a restore or copy into the
+ * database is incomplete
+ */
+export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
+  const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
+  /** Queue of reads. A connection runs one statement at a time. */
+  const statements = createWorkQueue();
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  const database: Pick<Database, 'query'> = {
+    query: <R extends QueryResultRow>(text: string, values: readonly unknown[]) =>
+      statements.take(async () => (await client.query<R>(text, [...values])).rows),
+  };
+  const rows = createRows(database, client.escapeIdentifier(schema));
+  const get: DocumentSnapshot['get'] = async (kind, id) => {
+    const row = await rows.row(kind, id);
+    return row && openRow(row);
+  };
+  await assertWhole({ get }).catch(async (thrown: unknown) => {
+    await client.end();
+    throw thrown;
+  });
+  return {
+    ids: rows.ids,
+    get,
+    list: async (kind, readBody) => createListing(await rows.rows(kind), readBody),
+    close: () => client.end(),
+  };
 }

@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import { createNumberedRange } from '../document-id.js';
-import { SCHEMA_VERSION } from '../schema-version.js';
+import { createNumberedRange, formatTimestamp, SCHEMA_VERSION } from '../document-identity.js';
 import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
-import { formatTimestamp } from '../timestamp.js';
 import type { Database } from './database.js';
-import { sealOfDocument } from './seal-rows.js';
+import { sealOfDocument } from './seals.js';
 
 /** Row of a document. */
 export interface DocumentRow {

@@ -1,12 +1,27 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { type FileHandle, link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refuseDamagedArtifact } from '../access/artifact-damage.js';
-import { computeFileSha256 } from '../files/file-digest.js';
-import { makeFolder } from '../files/make-folder.js';
-import type { ProducedBytes } from '#base/memory/produced-bytes.js';
-import { createSource } from './file-source.js';
-import type { ObjectSource, OpenObject } from './s3-client.js';
+import { joinBytes, type ProducedBytes } from '#base/bytes.js';
+import { refuseDamagedArtifact } from '../artifacts/artifact.js';
+import { computeFileSha256, makeFolder } from '../artifacts/durable-files.js';
+import type { ArtifactDestination, ArtifactWriter } from '../port.js';
+import { createS3Client, type ObjectSource, type OpenObject } from './client.js';
+
+/** Returns the content of an open file as a source. The source reads the file piece by piece. */
+export const createSource = (file: FileHandle, length: number): ObjectSource => ({
+  length,
+  slice: (start, end) => readSlice(file, start, end),
+});
+
+async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start);
+  for (let offset = 0; offset < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, offset, bytes.length - offset, start + offset);
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - offset} bytes early`);
+    offset += bytesRead;
+  }
+  return bytes;
+}
 
 /**
  * Cache of objects as files of a local folder. Processes of the machine share it. A file gets its final name only when
@@ -219,4 +234,42 @@ async function writeParts(draft: string, content: ProducedBytes, send: SendObjec
   } finally {
     await file.close();
   }
+}
+
+/** Maximum size of produced content that is joined in memory. Larger content is sent from a file. */
+const JOINED_BYTES_MAX = 16 << 20;
+
+/**
+ * Opens a writer of artifacts as objects. It also stores the objects in the cache of this machine, because they are
+ * read there next.
+ */
+export async function openObjectWriter(
+  destination: Extract<ArtifactDestination, { readonly kind: 's3' }>,
+): Promise<ArtifactWriter> {
+  const client = createS3Client(destination.access);
+  const cache = await openObjectCache(destination.cache);
+  return {
+    async write(contents) {
+      const outcomes = await Promise.allSettled(
+        contents.map(async ({ name, bytes: content }) => {
+          if (!(content instanceof Uint8Array) && content.length > JOINED_BYTES_MAX) {
+            const sha256 = await cache.make(name, content, (source, hash) => client.put(name, source, hash));
+            return { name, bytes: content.length, sha256 };
+          }
+          const bytes = content instanceof Uint8Array ? content : joinBytes(content); // the signature of a request includes its hash, so the hash must be known before
+          const sha256 = createHash('sha256').update(bytes).digest('hex');
+          await client.put(name, bytes, sha256);
+          await cache.put(name, bytes, sha256);
+          return { name, bytes: bytes.length, sha256 };
+        }),
+      );
+      const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failure !== undefined) {
+        // Objects that cannot be removed now have no document. They are removed a day later.
+        await Promise.allSettled(contents.map(({ name }) => client.remove(name)));
+        throw failure.reason;
+      }
+      return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    },
+  };
 }

@@ -1,38 +1,217 @@
-import { decodeUtf8 } from '#base/text/utf8.js';
-import { readDecimals } from '../rounded.js';
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
-import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import type { WeightsView } from '#contract/analytics/weights.js';
-import type { AttributionView } from '#contract/analytics/attribution.js';
-import type { OverviewView } from '#contract/analytics/overview.js';
-import { measureExposure, type ExposurePayload } from '#domain/analytics/exposure.js';
-import { computeMonthlyReturns, computeRollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
-import { computeAnnualReturns, computeDrawdown, rebase, computeReturns } from '#domain/analytics/series.js';
-import { ISSUER } from '#domain/compliance/breach-watch.js';
-import type { LimitRuleName } from '#domain/compliance/rules.js';
-import type { RunLabels } from '#domain/backtest/run-file/labels.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { StaleState } from '#domain/backtest/stale-reasons.js';
-import { compareText } from '#domain/refusals/findings.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { callOnce } from '#base/once.js';
-import type { RunTerms } from '#domain/reports/run-terms.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
-import { createAttributionView } from '../attribution-view.js';
-import type { Scenario } from '#domain/scenarios/scenario-request.js';
-import {
-  computeRebalanceOrders,
-  computeRunDividends,
-  computeRunScenarios,
-  type RebalanceOrders,
-  type ScenarioResult,
-} from './market-figures.js';
-import type { Missing } from './missing.js';
-import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalance-figures.js';
+import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics/analytics.js';
+import type { DividendPointsView } from '#contract/analytics/run-views.js';
+import { type ExposurePayload, measureExposure } from '#domain/analytics/concentration.js';
+import { computeAnnualReturns, computeDrawdown, computeReturns, rebase } from '#domain/analytics/returns.js';
+import { computeMonthlyReturns, computeRollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
+import type { StaleState } from '#domain/backtest/plan.js';
+import type { RunLabels } from '#domain/backtest/run-file/blocks.js';
+import { readRunGrowthTerms, restoreTreatment } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { compareText, type Finding } from '#domain/base/findings.js';
+import { findLastAtMost, roundHalfAwayFromZero } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { formatDay, toCivilDate } from '#domain/base/time.js';
+import { listAnnouncedDividends, listPaidDividends } from '#domain/books/announced-dividends.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
+import { ISSUER, type LimitRuleName } from '#domain/definition/compliance.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
+import { createExchangeRates } from '#domain/market/rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { watchBreaches, watchRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
-import { readStoredLabels } from '../stored-labels.js';
-import { computeSectorWeights, computeYearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
-import { readPositiveWeights, createWeightsView, type HeldRisk } from '../weights-view.js';
+import type { RunTerms } from '#domain/outputs/report-templates.js';
+import {
+  createPack,
+  type KnownSecurity,
+  type Pack,
+  type PackAccount,
+  readSecurityAsKnown,
+  RebalancePackRequest,
+} from '#domain/studies/rebalance-pack.js';
+import {
+  computeScenario,
+  createScenarioMarket,
+  type Scenario,
+  type ScenarioOutcome,
+} from '#domain/studies/scenarios.js';
+import { raiseToPower } from '#kernels/power.js';
+import { createAttributionView } from '../attribution.js';
+import { runSide } from '../dated-figures.js';
+import { createDividendPointsView, type DividendPointsInput } from '../dividend-points.js';
+import { computeWeightsByGroup, createSideGroups, sumGroups } from '../exposure-series.js';
+import { watchBreaches, type WatchedBreaches, type WatchedRule, watchRules } from '../limits.js';
+import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalances.js';
+import { readDecimals, readStoredLabels } from '../run-columns.js';
+import { createWeightsView, type HeldRisk, readPositiveWeights } from '../weights.js';
+
+/** Reason why content is not available. */
+export interface Missing {
+  readonly missing: string;
+}
+
+/** Returns the ordinary dividends of a run in points of its level. */
+export function computeRunDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
+  if (sm.market.adjustment === 'total')
+    return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
+  return createDividendPointsView(columns, { window: { start: null, end: null }, ...computeRunFractions(columns, sm) });
+}
+
+/** Returns the dividends of a run, from its market and with the terms of the run. */
+export function computeRunFractions(
+  columns: RunColumns,
+  sm: SessionMarket,
+): Pick<DividendPointsInput, 'paid' | 'toCome'> {
+  const { treatment, variant } = columns.header;
+  const { withholding_tax: withholding } = restoreTreatment(treatment);
+  const terms = { growth: readRunGrowthTerms(columns.header, variant), splits: treatment.splits, withholding };
+  const last = sm.sessionAt(columns.i32('days').at(-1)!);
+  return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
+}
+
+/** Orders of a rebalance for one portfolio. */
+interface RebalanceOrders extends Pick<Pack, 'capacity'> {
+  /** Fraction of the portfolio before the orders that can be sold within each number of days. */
+  readonly liquidation: Pack['liquidation'];
+  readonly date: string;
+  /** Fraction of the daily volume that may be traded. */
+  readonly participation: number;
+  readonly account: PackAccount;
+  readonly days: Pack['days_to_trade'];
+}
+
+/**
+ * Returns the orders of the latest rebalance in whole shares, for a portfolio that held the index before it. Returns
+ * null for an overlay. Also returns null if the only rebalance of the run is the first purchase.
+ */
+export function computeRebalanceOrders(
+  columns: RunColumns,
+  sm: SessionMarket,
+  aum: number,
+): RebalanceOrders | Missing | null {
+  const { header } = columns;
+  const position = header.rebalances.at(-1)!.at;
+  if (header.parts !== undefined || position < 1) return null;
+  const H = header.names.length;
+  const event = columns.i32('eventAt').indexOf(position);
+  const weightsBefore =
+    event < 0
+      ? columns.f64('weights', position * H, (position + 1) * H)
+      : columns.f64('before', event * H, (event + 1) * H);
+  const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
+  const session = sm.sessionAt(columns.i32('days', position, position + 1)[0]!);
+  const request = RebalancePackRequest.parse({ aum });
+  const growth = readRunGrowthTerms(header, header.variant);
+  const rates = createExchangeRates(sm, growth.currency);
+  const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly shares: number })[] => {
+    const column = sm.columnOf(identifier);
+    if (column < 0 || (weightsBefore[i] === 0 && target[i] === 0)) return [];
+    const name = readSecurityAsKnown(
+      { sm, rates, growth, session, sessions: request.adv_sessions },
+      column,
+      target[i]!,
+    );
+    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((weightsBefore[i]! * aum) / name.price) }] : [];
+  });
+  const cash = names.reduce((uninvested, { shares, price }) => uninvested - shares * price, aum);
+  const holdings = names
+    .filter(({ shares }) => shares !== 0)
+    .map(({ identifier, shares }) => ({ identifier, shares, value: null }));
+  const accounts = [{ name: 'Portfolio', cash: Math.max(0, cash), holdings }];
+  const pack = createPack(names, { ...request, aum: null, accounts });
+  return {
+    date: formatDay(sm.sessions[session]!),
+    participation: request.participation,
+    account: pack.accounts[0]!,
+    days: pack.days_to_trade,
+    capacity: pack.capacity,
+    liquidation: pack.liquidation,
+  };
+}
+
+/** Result of a scenario in a report, or the reason why there is none. */
+interface ScenarioResult {
+  readonly name: string;
+  readonly outcome: ScenarioOutcome | Missing;
+}
+
+/**
+ * Reference column that groups securities. If a return of a security is missing, the mean return of its group replaces
+ * it.
+ */
+const DEFAULT_PROXIES = 'SECTOR';
+
+/** Applies scenarios to the holdings on the last date of a run. */
+function computeRunScenarios(
+  columns: RunColumns,
+  sm: SessionMarket,
+  requestedScenarios: readonly Scenario[],
+): ScenarioResult[] {
+  const { header } = columns;
+  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: DEFAULT_PROXIES });
+  return requestedScenarios.map((scenario): ScenarioResult => {
+    const { name } = scenario;
+    try {
+      return { name, outcome: computeScenario(market, scenario, { by: DEFAULT_PROXIES, path: name }) };
+    } catch (failure) {
+      if (failure instanceof Refusal) return { name, outcome: { missing: formatReason(failure) } };
+      throw failure;
+    }
+  });
+}
+
+/** Returns the messages of the findings of a refusal, or the message of the refusal if it has no findings. */
+function formatReason({ message, detail }: Refusal): string {
+  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // refusals have findings under this member
+  return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
+}
+
+interface YearEndSectors {
+  /** Last date of each listed year, YYYY-MM-DD. */
+  readonly dates: readonly string[];
+  /** Sectors sorted by descending average weight; null for securities without a sector. */
+  readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];
+}
+
+/**
+ * Returns the weight of each sector at the ends of the latest years. Sectors are those that were known on the last date
+ * of the run.
+ */
+function computeYearEndSectors(columns: RunColumns, years: number): YearEndSectors {
+  const allDays = columns.i32('days');
+  const last = allDays.length - 1;
+  const yearEnds = Array.from(allDays.keys())
+    .filter(
+      (position) =>
+        position === last || toCivilDate(allDays[position]!).year !== toCivilDate(allDays[position + 1]!).year,
+    )
+    .slice(-years);
+  return {
+    dates: yearEnds.map((position) => formatDay(allDays[position]!)),
+    sectors: computeSectorWeights(columns, yearEnds),
+  };
+}
+
+/**
+ * Returns the weight of each sector on given dates of a run.
+ * @param positions positions of the dates, ascending
+ */
+function computeSectorWeights(columns: RunColumns, positions: ArrayLike<number>): YearEndSectors['sectors'] {
+  const allDays = columns.i32('days');
+  const days = Array.from(positions, (position) => allDays[position]!);
+  const { sectors } = readStoredLabels(columns);
+  const sectorByName = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
+  const side = runSide(columns, positions);
+  const sideGroups = createSideGroups(side.names, days, (name) => ({
+    group: sectorByName.get(name)!,
+    until: Infinity,
+  }));
+  const sums = sumGroups(sideGroups, side, days);
+  const groups = computeWeightsByGroup(sums, null, { dates: days.length, groups: Infinity });
+  return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
+}
+
+/** Group of securities without a sector. Reference data never contains an empty text, so no sector has this name. */
+const NO_SECTOR = '';
 
 /** A series with its own days. */
 export interface DatedLine {
@@ -299,4 +478,96 @@ function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigu
 function readLatestTargets(columns: RunColumns): Float64Array {
   const { names, rebalances } = columns.header;
   return columns.f64('targets', (rebalances.length - 1) * names.length, rebalances.length * names.length);
+}
+
+/**
+ * Number formats of reports. Numbers have commas between thousands and an ASCII hyphen as minus sign. Percentages and
+ * ratios have two decimals. Zero has no minus sign.
+ */
+
+/** Text of a missing value. */
+export const NOT_MEASURED = 'n/a';
+
+/** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
+export function formatPercent(fraction: number | null): string {
+  return fraction === null ? NOT_MEASURED : `${formatFixed(fraction * 100, 2)}%`;
+}
+
+/** Formats a weight as a percentage, with two decimals fewer than the fraction has. */
+export function formatWeight(weight: number, decimals: number | null): string {
+  if (decimals === null) return formatPercent(weight);
+  const percentDecimals = Math.max(0, decimals - 2);
+  return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, percentDecimals), percentDecimals)}%`;
+}
+
+/** Formats a ratio or a level, for example `1,234.50`. */
+export function formatRatio(value: number | null): string {
+  return value === null ? NOT_MEASURED : formatFixed(value, 2);
+}
+
+/** Formats a level, rounding halves away from zero. */
+export function formatLevel(value: number, decimals: number): string {
+  return formatFixed(roundHalfAwayFromZero(value, decimals), decimals);
+}
+
+/** Formats basis points, for example `5.00 bps`. */
+export function formatBasisPoints(bps: number | null): string {
+  return bps === null ? NOT_MEASURED : `${formatFixed(bps, 2)} bps`;
+}
+
+/** Formats a count, for example `1,234`. */
+export function formatCount(count: number | null): string {
+  return count === null ? NOT_MEASURED : formatFixed(count, 0);
+}
+
+/**
+ * Formats numbers of a template whose meaning is unknown. If all are integers, they are formatted as counts; otherwise
+ * as ratios.
+ */
+export function formatPlainTexts(values: readonly number[]): string[] {
+  return values.map(values.every(Number.isInteger) ? formatCount : formatRatio);
+}
+
+/** Formats the label of an axis tick, with no more decimals than the step needs. */
+export function formatTick(
+  value: number,
+  { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },
+): string {
+  const scale = unit === 'percent' ? 100 : 1;
+  return `${formatFixed(value * scale, countDecimals(step * scale))}${unit === 'percent' ? '%' : ''}`;
+}
+
+function countDecimals(step: number): number {
+  for (let decimals = 0; decimals < 6; decimals++) {
+    const scaledStep = step * raiseToPower(10, decimals);
+    if (Math.abs(scaledStep - Math.round(scaledStep)) < 1e-6 * Math.max(1, Math.abs(scaledStep))) return decimals;
+  }
+  return 6;
+}
+
+function formatFixed(value: number, decimals: number): string {
+  const digits = Math.abs(value).toFixed(decimals);
+  const isNothing = !/[1-9]/.test(digits);
+  const [whole, rest] = digits.split('.');
+  const groupedDigits = /e/.test(digits) ? whole! : whole!.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${value < 0 && !isNothing ? '-' : ''}${groupedDigits}${rest === undefined ? '' : `.${rest}`}`;
+}
+
+/** Labels of the return variants in reports. */
+export const RETURN_NAMES: Readonly<Record<ReturnVariant, string>> = {
+  price: 'price return',
+  total: 'total return',
+  net: 'net total return',
+};
+
+/**
+ * Splits rows into rows that are shown and a rest that becomes one summary row. If the rest is only one row, it is
+ * shown as well.
+ */
+export function splitRows<T>(
+  rows: readonly T[],
+  limit: number,
+): { readonly shown: readonly T[]; readonly others: readonly T[] } {
+  const count = rows.length === limit + 1 ? rows.length : limit;
+  return { shown: rows.slice(0, count), others: rows.slice(count) };
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { meterLoops } from '#base/sandbox/meter-loops.js';
-import { PrivateWebAssembly, type WasmGlobal } from '#base/sandbox/webassembly-types.js';
+import { meterLoops, PrivateWebAssembly, type WasmGlobal } from '#base/sandbox/webassembly.js';
 
 /**
  * (module (global (mut i32) (i32.const 42)) (func (export "f") (param i32) (result i32) (local i32)

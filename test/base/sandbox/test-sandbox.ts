@@ -1,7 +1,5 @@
-import { openInterpreter } from '#base/sandbox/load-sandbox.js';
-import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
-import type { Interpreter } from '#base/sandbox/interpreter.js';
-import { createSandbox } from '#base/sandbox/quickjs-sandbox.js';
+import { createSandbox, type Interpreter, openInterpreter } from '#base/sandbox/quickjs-sandbox.js';
+import { ROW_FUNCTIONS } from '#domain/datapoints/plugin-sandbox.js';
 import type { Sandbox, SandboxProgram } from '#base/sandbox/sandbox.js';
 
 export interface TestSandbox {

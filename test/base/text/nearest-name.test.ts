@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { suggestName, findNearestName } from '#base/text/nearest-name.js';
+import { findNearestName, suggestName } from '#base/nearest-name.js';
 
 const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { removeNumberNoise } from '#base/text/number-noise.js';
-import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
-import { formatNumber } from '#domain/catalogue/sentence-numbers.js';
+import { removeNumberNoise } from '#base/number-noise.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { formatNumber } from '#domain/base/numbers.js';
 
 test('the noise of sums of decimals is removed, wherever the number is in a sentence', () => {
   for (const [value, shown] of [

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { keepSmallValue } from '#domain/refusals/findings.js';
-import { maskUrlPasswords } from '#base/text/url-passwords.js';
+import { keepSmallValue } from '#domain/base/findings.js';
+import { maskUrlPasswords } from '#base/addresses.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],

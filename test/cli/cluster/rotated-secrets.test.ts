@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
-import { createSecretBox } from '#store/secrets/secret-box.js';
+import { createSecretBox } from '#store/secret-box.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { INDEX } from '../even-index.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect } from 'vitest';
-import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { listNodes } from '#jobs/distributed/list-nodes.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { openTestDatabase } from '../../postgresql/shared-postgresql.js';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { openStallingProxy } from '../../postgresql/stalling-proxy.js';
 import { openBatches, type BatchWorld } from '../../services/personal/batch-world.js';

@@ -1,5 +1,5 @@
 import { expect, describe, test } from 'vitest';
-import type { RecordedCalendarClosures } from '#contract/closures.js';
+import type { RecordedCalendarClosures } from '#contract/calendars.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { openCluster, prepare } from './running-cluster.js';
 import { waitFor } from '../../waiting.js';

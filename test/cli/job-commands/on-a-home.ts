@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { benchGeneratedWork, type WorkTiming } from '#cli/bench/work.js';
+import { benchGeneratedWork, type WorkTiming } from '#cli/bench/bench.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
 import { runHere, startServiceHere } from '../process.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
-import { readCommandLine } from '#cli/command-line.js';
-import { refresh } from '#cli/view-commands/data.js';
+import { readCommandLine } from '#cli/commands/command-line.js';
+import { refresh } from '#cli/commands/data.js';
 import { runHere } from '../process.js';
 import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, listCompletions } from './completed.js';
 import { toPath } from './set-up.js';

@@ -5,9 +5,8 @@ import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createZip } from '#console/pages/data/zip.js';
 import { formatCount, writeMinusSigns } from '#console/words/numbers.js';
-import type { DataAudit } from '#contract/stores/audit.js';
-import type { DataStore } from '#contract/stores/store.js';
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
+import type { DataAudit, DataStore } from '#contract/stores.js';
+import { writeWorkbook } from '#market/read/import-template.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 

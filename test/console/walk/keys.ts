@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { issueKey } from '#services/operations/keys.js';
+import { issueKey } from '#services/keys/keys.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { downloadFile, follow, type Desk } from '../desk.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LevelsView } from '#clients/typescript/divisor.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests reports, jobs, health, and the loss of the connection to a service. */

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import {
-  AMENDABLE_MEMBERS,
-  FIXED_TREATMENT,
-  createPatch,
-  sortChanges,
-  computeDefinitionsOn,
   addAmendment,
-} from '#console/words/amendments.js';
+  AMENDABLE_MEMBERS,
+  computeDefinitionsOn,
+  createPatch,
+  FIXED_TREATMENT,
+  sortChanges,
+} from '#console/words/changes.js';
 import type { JsonObject } from '#console/words/paths.js';
-import { AMENDABLE_MEMBERS as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
-import { mergePatch } from '#domain/documents/index-questions.js';
+import { AMENDABLE_MEMBERS as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/definition/index-document.js';
+import { mergePatch } from '#domain/definition/amendments.js';
 import { fc } from '../../fast-check.js';
 
 const count = (value: number) => [{ id: 'top', type: 'TopN', params: { count: value } }];

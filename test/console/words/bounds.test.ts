@@ -3,22 +3,24 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import {
   countBindingBounds,
   countBindingConstraints,
+  createExample,
   createExcessNote,
+  createRowLabel,
+  type ExceededLimit,
   formatBindingBounds,
   formatFirstExcess,
   formatMetSoftLimits,
   formatOtherExcesses,
+  formatRow,
   formatUncovered,
   formatUncoveredShare,
   listBindingSiblings,
   listLimitedGroups,
+  listTightBounds,
   listUncoveredSecurities,
   listWeightBounds,
   removeExceeded,
-  type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
-import { createExample, listTightBounds } from '#console/pages/optimise/position-bounds.js';
-import { createRowLabel, formatRow } from '#console/pages/optimise/row-labels.js';
 
 const LABELS = [
   'PositionBounds[pos]:lower:A',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { markChange } from '#console/words/changed-words.js';
+import { markChange } from '#console/words/changes.js';
 
 test('a changed sentence is marked by its changed words, and another sentence as a whole', () => {
   const [before, after] = ['It holds 30 securities of the market.', 'It holds 40 large securities of the market.'];

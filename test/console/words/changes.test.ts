@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeChange, isChanged } from '#console/words/changes.js';
+import { describeChange, isChanged } from '#console/words/actions.js';
 import { formatFigure } from '#console/words/numbers.js';
 
 test('a value is changed only if it differs by more than rounding', () => {

@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest';
-import { computeLabelSpace, placeLabel } from '#console/components/chart/label-place.js';
-import { layerCovered, sortForDrawing, toBins, type Line } from '#console/components/chart/series.js';
-import { averagePeriods } from '#console/pages/names/traded.js';
-import { placeOnAxis } from '#console/pages/names/year-axis.js';
+import {
+  computeLabelSpace,
+  layerCovered,
+  type Line,
+  placeLabel,
+  sortForDrawing,
+  toBins,
+} from '#console/components/chart/series.js';
+import { averagePeriods, placeOnAxis } from '#console/pages/names/periods.js';
 
 test('marks that would overlap are one mark with their number', () => {
   expect(toBins([0, 5, 20], 11)).toEqual([

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import {
+  compareWith,
   computeCalendarYears,
   computeDrawdowns,
-  countOverlap,
-  compareWith,
   computeReturns,
   computeRolling,
-} from '#console/words/compared.js';
-import { computeValueAtRisk } from '#console/words/tail.js';
+  computeValueAtRisk,
+  countOverlap,
+} from '#console/words/statistics.js';
 
 const OWN_LEVELS = [100, 102, 99.96, 104.958, 103.90842];
 const REFERENCE = [100, 101, 98.98, 101.9494, 102.968894];

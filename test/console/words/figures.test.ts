@@ -9,7 +9,7 @@ import {
   formatSubject,
 } from '#console/pages/index/figures.js';
 import { formatActionValue, formatStatus } from '#console/words/actions.js';
-import { addReturn } from '#console/words/returns.js';
+import { addReturn } from '#console/words/labels.js';
 
 const RELATIVE = {
   observations: 100,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseFilter } from '#console/words/filters.js';
+import { parseFilter } from '#console/words/tables.js';
 
 const filterValues = (typed: string, values: readonly (number | string | null)[], isPercent = false) => {
   const test = parseFilter(typed, typeof values[0] === 'number', isPercent);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatFirstNames } from '#console/words/first-names.js';
+import { formatFirstNames } from '#console/words/quantities.js';
 
 test('a short list is complete, and a longer one states the number of the other names', () => {
   expect(formatFirstNames([], 2)).toBe('');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completeFormula, formatEvaluation, formatFormula, listCompletions } from '#console/words/formulas.js';
+import { completeFormula, formatEvaluation, formatFormula, listCompletions } from '#console/words/form-fields.js';
 
 const FUNCTIONS = [
   { name: 'zscore', signature: 'zscore(x)', help: 'Distance from the mean.' },

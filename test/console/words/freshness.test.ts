@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ScheduleDay } from '#clients/typescript/divisor.js';
-import { listReturns } from '#console/pages/actions/dividend-returns.js';
-import { listLevels } from '#console/pages/schedules/close-levels.js';
-import { describeResults } from '#console/pages/schedules/step-results.js';
+import { listReturns } from '#console/words/actions.js';
+import { describeResults, listLevels } from '#console/pages/schedules/day-states.js';
 import { createEndNote, findLag } from '#console/words/freshness.js';
 
 test('the lag of a store is the largest one over its calendars, and unknown without an index', () => {

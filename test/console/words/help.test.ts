@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatFormHelp, findChoiceHelp, writeNames } from '#console/words/help.js';
+import { findChoiceHelp, formatFormHelp, writeNames } from '#console/words/form-fields.js';
 
 const HELP =
   'Contents of the rows. `held`: names held, the largest first; `months`: a year a row; `literal`: the rows of `frame`.';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createInputPlugins } from '#console/pages/plugins/input-plugins.js';
+import { createInputPlugins } from '#console/pages/plugins/inputs.js';
 
 const INPUTS = {
   close: { expression: 'CLOSE', sessions: 1 },

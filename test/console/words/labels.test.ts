@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RuleTypes } from '#clients/typescript/divisor.js';
 import { createFieldFormatter, formatField } from '#console/components/versions/field-words.js';
-import { formatChoice, parsePointer, formatPathLabel } from '#console/words/labels.js';
+import { formatChoice, formatPathLabel, parsePointer } from '#console/words/labels.js';
 
 test('a field is named by its labels, a row by its id, and by its number without a label', () => {
   const document = {

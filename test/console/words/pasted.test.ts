@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parsePastedPairs } from '#console/words/pasted.js';
+import { parsePastedPairs } from '#console/words/form-fields.js';
 
 test('rows of a spreadsheet are securities and numbers; a heading and further columns are discarded', () => {
   const expected = [

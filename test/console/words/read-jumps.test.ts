@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DataDoubt, Finding } from '#clients/typescript/divisor.js';
-import { describeReadJumps } from '#console/pages/data/read-jumps.js';
-import { getMeaning } from '#console/pages/data/field-words.js';
+import { describeReadJumps, getMeaning } from '#console/pages/data/store-words.js';
 
 const createJump = (path: string, more: Partial<Finding> = {}): Finding => ({
   severity: 'warning',

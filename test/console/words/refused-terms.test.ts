@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listTermFindings } from '#console/pages/index/refused-terms.js';
+import { listTermFindings } from '#console/pages/index/changed-terms.js';
 
 const createRefusal = (code: string, message: string, detail: Record<string, string> | null = null) => ({
   code,

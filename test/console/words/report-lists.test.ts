@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { selectStats } from '#domain/reports/blocks/stat-grid.js';
+import { selectStats } from '#domain/outputs/report-templates.js';
 import {
   countFigureColumns,
+  createCoverLines,
   formatBlockSummary,
   formatBlockTitle,
   listFigures,
-} from '#console/pages/reports/block-words.js';
-import { createCoverLines } from '#console/pages/reports/report-names.js';
+} from '#console/pages/reports/report-words.js';
 
 const RENDER = {
   render_id: '20261127T061750-6d7d8483',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatSummary } from '#console/words/row-summaries.js';
+import { formatSummary } from '#console/words/form-fields.js';
 
 test('a folded row states its parameters by their labels, and objects without JSON', () => {
   const parameters = [

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { formatRunTime, measureRunTime } from '#console/pages/sweeps/run-time.js';
+import { formatRunTime, measureRunTime } from '#console/pages/sweeps/variants.js';
 
 const createJob = (jobId: string, seconds: number, request: object): JobStatus =>
   ({

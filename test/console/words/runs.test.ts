@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StoredRun } from '#clients/typescript/divisor.js';
-import { formatRunChange } from '#console/pages/index/run-change.js';
+import { formatRunChange } from '#console/pages/index/changed-terms.js';
 import { listDrawdowns } from '#console/pages/index/scenario-windows.js';
 
 const run = {

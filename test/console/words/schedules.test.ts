@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeFreeSpace, listMoves, listOpenIndices, type DayFinding } from '#console/pages/schedules/day-states.js';
+import { computeFreeSpace, type DayFinding, listMoves, listOpenIndices } from '#console/pages/schedules/day-states.js';
 
 const createFinding = (check: string, identifier: string | null, value: number | null, limit = 0.03) =>
   ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSources } from '#console/pages/data/sources.js';
+import { readSources } from '#console/pages/data/import-files.js';
 
 test('a file of another format or a damaged archive does not keep other files from an import', async () => {
   const files = ['notes.pdf', 'a.zip', 'b.csv'].map((name) => new File(['x'], name));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatDecisionBasis } from '#console/words/decision-basis.js';
-import { addStale, formatStale } from '#console/words/stale.js';
+import { formatDecisionBasis } from '#console/words/methodology.js';
+import { addStale, formatStale } from '#console/words/freshness.js';
 
 const staleState = { definition: false, data: false, engine: false, reasons: [] as string[], store_id: null };
 const CALENDAR = 'The calendar XNYS changed since this run: 2024-03-15.';

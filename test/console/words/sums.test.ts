@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sumByYear } from '#console/words/sums.js';
+import { sumByYear } from '#console/words/statistics.js';
 
 test('sums begin again with every year, and a missing value adds nothing', () => {
   const dates = ['2023-12-28', '2023-12-29', '2024-01-02', '2024-01-03'];

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
 import type { SweepView } from '#clients/typescript/divisor.js';
-import { canTestChoice } from '#console/pages/sweeps/folds-period.js';
-import { createScale, getColourAt } from '#console/pages/sweeps/map-colours.js';
-import { createReferenceLine, selectDifferentTerms } from '#console/pages/sweeps/reference-line.js';
-import { countVariants, getCosts } from '#console/pages/sweeps/sweep-requests.js';
-import { formatBacktests } from '#console/pages/sweeps/terms-text.js';
-import { findDates, nameVariant } from '#console/pages/sweeps/values.js';
+import {
+  canTestChoice,
+  countVariants,
+  findDates,
+  formatBacktests,
+  getCosts,
+  nameVariant,
+} from '#console/pages/sweeps/variants.js';
+import { createReferenceLine, createScale, getColourAt, selectDifferentTerms } from '#console/pages/sweeps/results.js';
 
 test('the terms of backtests are one line of dates, costs and returns', () => {
   const document = { pipeline: { treatment: { dividends: 'net' } } } as unknown as Parameters<

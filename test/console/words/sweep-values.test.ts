@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCostFigure, describeVariant, formatRuleEnding } from '#console/pages/sweeps/values.js';
+import { createCostFigure, describeVariant, formatRuleEnding } from '#console/pages/sweeps/variants.js';
 
 test('the costs of a variant are an amount, with their share of the initial capital', () => {
   expect(createCostFigure(4820.615, { initial_capital: 100_000 })).toMatchObject({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeYearlySum } from '#console/words/turnover.js';
+import { computeYearlySum } from '#console/words/statistics.js';
 
 test('turnover per year is measured between the first and the last rebalance, not from the start of the data', () => {
   const rebalances = [

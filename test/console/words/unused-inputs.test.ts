@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listUnusedInputs } from '#console/pages/plugins/unused-inputs.js';
+import { listUnusedInputs } from '#console/pages/plugins/inputs.js';
 
 test.each([
   ['function compute({ close }, { factor }) { return close.map((v) => v * factor); }', ['mean']],

@@ -1,28 +1,33 @@
 import { describe, expect, test } from 'vitest';
 import {
   formatAxisLabels,
-  listLogSplits,
-  PERCENT_UNIT,
-  listSpreadPositions,
-  stackLines,
   limitToRange,
+  listLogSplits,
+  listSpreadPositions,
+  PERCENT_UNIT,
+  stackLines,
 } from '#console/components/chart/series.js';
 import { removeInapplicable } from '#console/components/form/field-spec.js';
-import { setPath } from '#console/pages/data/folder-files.js';
-import { suggestName, findTrouble, addFiles, removeFile } from '#console/pages/data/import-files.js';
-import { readSources } from '#console/pages/data/sources.js';
-import { createZip } from '#console/pages/data/zip.js';
-import { needsMapping } from '#console/pages/data/mapping.js';
+import { findFile, parseLocation, setPath } from '#console/pages/data/source-files.js';
 import {
-  listFindingsAt,
-  parseValues,
+  addFiles,
+  findTrouble,
+  needsMapping,
+  readSources,
+  removeFile,
+  suggestName,
+} from '#console/pages/data/import-files.js';
+import { createZip } from '#console/pages/data/zip.js';
+import {
   formatPointer,
-  listValueErrors,
   formatWithUnit,
-} from '#console/pages/sweeps/values.js';
+  listFindingsAt,
+  listValueErrors,
+  parseValues,
+} from '#console/pages/sweeps/variants.js';
 import { formatDuration, isDate, subtractMonths, formatZone } from '#console/words/dates.js';
-import { formatCompact } from '#console/words/amounts.js';
-import { createPlainSentence } from '#console/words/methodology.js';
+import { formatCompact } from '#console/words/quantities.js';
+import { createPlainSentence, formatRiskWindow } from '#console/words/methodology.js';
 import {
   formatBytes,
   formatChange,
@@ -32,13 +37,11 @@ import {
   getSignClass,
 } from '#console/words/numbers.js';
 import { listDifferences, addValue } from '#console/words/paths.js';
-import { findFile, parseLocation } from '#console/words/places.js';
-import { formatRiskWindow } from '#console/words/risk-window.js';
-import { parseTyped, formatScalar } from '#console/words/scalars.js';
-import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
-import { UniverseSpec } from '#domain/documents/index-document.js';
-import { Mapping } from '#domain/documents/mapping.js';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { formatScalar, parseTyped } from '#console/words/form-fields.js';
+import { createParameterSpecs } from '#domain/definition/catalogue.js';
+import { UniverseSpec } from '#domain/definition/index-document.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { getApiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus sign, and a dash for a missing value', () => {

@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { attributeByGroup } from '#domain/analytics/brinson.js';
-import type { GroupedPeriod } from '#domain/analytics/group-returns.js';
+import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/attribution.js';
 
 const createPeriod = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
   weights: Float64Array.from(weights),

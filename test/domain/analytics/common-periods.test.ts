@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { computeRelativeMetrics } from '#domain/analytics/relative.js';
-import { estimateCommonPeriods } from '#domain/calendars/periods-per-year.js';
-import { parseValidDay, toCivilDate, toWeekday } from '#domain/time/days.js';
+import { computeRelativeMetrics } from '#domain/analytics/relative-returns.js';
+import { estimateCommonPeriods } from '#domain/calendars/calendar.js';
+import { parseValidDay, toCivilDate, toWeekday } from '#domain/base/time.js';
 
 const FIRST = parseValidDay('2022-12-30');
 const ALL_DAYS = Int32Array.from({ length: 365 }, (_, t) => FIRST + t);

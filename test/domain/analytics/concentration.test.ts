@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { measureConcentration } from '#domain/analytics/concentration.js';
-import { createConcentrationMaker, CONCENTRATION, CONCENTRATION_WIDTH } from '#views/exposures/concentration-series.js';
-import { createFigures } from '#views/exposures/dated-figures.js';
+import { CONCENTRATION, CONCENTRATION_WIDTH, createConcentrationMaker } from '#views/exposure-series.js';
+import { createFigures } from '#views/dated-figures.js';
 
 test.each([
   ['half in cash', [0.25, 0.25], { constituents: 2, effective: 8, gross: 2, positions: 2, largest: 0.25, top: 0.5 }],

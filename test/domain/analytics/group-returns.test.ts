@@ -1,7 +1,11 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { attributeByGroup } from '#domain/analytics/brinson.js';
-import { computeGroupReturn, createGroupReturns, type GroupedPeriod } from '#domain/analytics/group-returns.js';
+import {
+  attributeByGroup,
+  computeGroupReturn,
+  createGroupReturns,
+  type GroupedPeriod,
+} from '#domain/analytics/attribution.js';
 
 const createPeriod = (weights: readonly number[], contributions: readonly number[]): GroupedPeriod => ({
   weights: Float64Array.from(weights),

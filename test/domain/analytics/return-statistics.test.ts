@@ -1,9 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  computeBenchmarkStatistics,
-  listDrawdowns,
-  computeReturnStatistics,
-} from '#domain/analytics/return-statistics.js';
+import { computeBenchmarkStatistics, computeReturnStatistics, listDrawdowns } from '#domain/analytics/returns.js';
 
 const computeLevel = (returns: readonly number[]): Float64Array => {
   const level = [100];

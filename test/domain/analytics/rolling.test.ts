@@ -1,8 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { computeMonthlyReturns, computeRollingVolatility } from '#domain/analytics/rolling.js';
-import { computeAnnualReturns } from '#domain/analytics/series.js';
-import { toCivilDate, parseValidDay } from '#domain/time/days.js';
+import { computeAnnualReturns } from '#domain/analytics/returns.js';
+import { parseValidDay, toCivilDate } from '#domain/base/time.js';
 
 const returns = fc
   .array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 2, maxLength: 60 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeTrackingForecast } from '#domain/analytics/tracking-forecast.js';
+import { computeTrackingForecast } from '#domain/analytics/relative-returns.js';
 
 const days = Int32Array.of(10, 11, 12, 13, 14);
 const flatLevels = { days, values: Float64Array.of(100, 100, 100, 100, 100) };

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { type Explanation, explainConstituent } from '#domain/rules/explain.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
+import { explainConstituent, type Explanation } from '#domain/decide/explanation.js';
 import { CALENDARS, WEEK } from './signed-case.js';
 import { type MarketSketch, buildMarket } from './market-builder.js';
 

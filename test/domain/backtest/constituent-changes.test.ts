@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import { type Case, explainCase, repeatPrice, parseDay, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/books/create-composer.js';
-import { findComposition, findHolding } from '#domain/rules/explain.js';
+import { createComposer } from '#domain/books/composer.js';
+import { findComposition, findHolding } from '#domain/decide/explanation.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS as RANDOM_CALENDARS, randomDecider, randomDocument, tryRun } from './random-run.js';
 import { type Case, explainCase, parseDay } from './constituent-case.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { mayDifferInBits, BIT_IDENTICAL_SINCE } from '#domain/backtest/engine-bits.js';
-import { compareVersions, parseVersion } from '#base/text/version.js';
+import { BIT_IDENTICAL_SINCE, mayDifferInBits } from '#domain/backtest/plan.js';
+import { compareVersions, parseVersion } from '#base/version.js';
 import { readFileSync } from 'node:fs';
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
 import { type MarketSketch, buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import { listPortfolioTransactions } from './transactions.js';
 import {
   CONSTITUENT,

@@ -1,11 +1,11 @@
-import { computeDrawdown, computeReturns } from '#domain/analytics/series.js';
+import { computeDrawdown, computeReturns } from '#domain/analytics/returns.js';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { createPlainDecider } from './test-deciders.js';
 

@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { parseValidDay, toWeekday, type Day } from '#domain/time/days.js';
-import { compareText } from '#domain/refusals/findings.js';
+import { type Day, parseValidDay, toWeekday } from '#domain/base/time.js';
+import { compareText } from '#domain/base/findings.js';
 import type {
   ActionType,
   Adjustment,

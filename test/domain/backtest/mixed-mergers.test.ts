@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createAttributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution.js';
 import { close, repeatPrice, listLevels, simulate, readWeights } from './event-case.js';
 import { exportEvents } from './exported-events.js';
 import { createColumns } from './shorts-case.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { listDefinitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { isSameRequest, listDefinitionChanges } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import { BacktestFields } from '#domain/definition/runs.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 
 const createIndex = (id: string, rest: object = {}) =>
   IndexDocument.parse({

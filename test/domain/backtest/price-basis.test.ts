@@ -1,11 +1,11 @@
-import { summariseRun } from '#domain/backtest/run-summary.js';
+import { summariseRun } from '#domain/backtest/summary.js';
 import { describe, expect, test } from 'vitest';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
-import { createIndexLevels } from '#views/levels-view.js';
+import { createIndexLevels } from '#views/levels.js';
 import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';

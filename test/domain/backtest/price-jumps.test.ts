@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { limitJumps } from '#domain/backtest/price-jumps.js';
+import { limitJumps } from '#domain/backtest/findings.js';
 import type { Run } from '#domain/backtest/run.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { Finding } from '#domain/base/findings.js';
 import { repeatPrice, simulate } from './event-case.js';
 
 const listJumps = ({ findings }: Run) =>

@@ -1,5 +1,5 @@
 import { fc } from '../../fast-check.js';
-import { formatDay, parseValidDay, toWeekday } from '#domain/time/days.js';
+import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import type { ActionType, Adjustment, MarketData } from '#domain/market/market-data.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { selectReportedFindings } from '#domain/backtest/run-findings.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { formatDay } from '#domain/time/days.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { selectReportedFindings } from '#domain/backtest/findings.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { formatDay } from '#domain/base/time.js';
+import type { Finding } from '#domain/base/findings.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';

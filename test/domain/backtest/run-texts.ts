@@ -1,12 +1,10 @@
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
+import { openColumns, readRebalances, readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { assertMeasured, summariseRun } from '#domain/backtest/run-summary.js';
+import { assertMeasured, summariseRun } from '#domain/backtest/summary.js';
 import type { Run } from '#domain/backtest/run.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { RunStamp } from '#views/provenance-json.js';
-import { encodeRecord } from '#views/record-json.js';
-import { encodeOverview, encodeResult } from '#views/run-json.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import { encodeOverview, encodeResult, type RunStamp } from '#views/json/run.js';
+import { encodeRecord } from '#views/json/record.js';
 
 /** Returns the columns of a run computed as a whole. */
 function createColumns(run: Run, contentHash = 's'): RunColumns {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { assertAboveZero, assertSeriesBenchmark } from '#domain/books/series-benchmark.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import type { PriceSeries } from '#domain/market/series.js';
+import { assertAboveZero, assertSeriesBenchmark } from '#domain/books/benchmark.js';
+import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
 
 const createSeries = (currency: string | null, closes: readonly number[]): PriceSeries => ({
   identifier: 'E',

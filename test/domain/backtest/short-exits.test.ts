@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TRADE_REASONS } from '#domain/books/trades.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createAttributionView } from '#views/attribution.js';
 import { exportEvents } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn } from './random-run.js';

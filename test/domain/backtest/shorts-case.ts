@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Book } from '#domain/books/book.js';
-import { type RunColumns, openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { type Weights, WEEK } from './signed-case.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { createReconcileView } from '#views/reconcile/reconcile-view.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
+import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
+import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from './market-builder.js';
 import { type RunRequest, runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createAssetView } from '#views/asset-view.js';
-import { createAttributionView } from '#views/attribution-view.js';
-import { createReconcileView } from '#views/reconcile/reconcile-view.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createAssetView } from '#views/asset.js';
+import { createAttributionView } from '#views/attribution.js';
+import { createReconcileView } from '#views/reconcile.js';
 import { cut, extend, listFilesAfter, openExtended } from './extend/extended.js';
 import { exportEvents } from './exported-events.js';
 import { buildMarket } from './market-builder.js';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { createAssetView } from '#views/asset-view.js';
-import { createAttributionView } from '#views/attribution-view.js';
-import { createGroupsView } from '#views/groups-view.js';
-import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
+import { createAssetView } from '#views/asset.js';
+import { createAttributionView } from '#views/attribution.js';
+import { createGroupsView } from '#views/groups.js';
+import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { readHeldOn, createColumns, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';

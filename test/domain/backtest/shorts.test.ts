@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createReconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
 import { listPortfolioTransactions } from './transactions.js';

@@ -1,6 +1,5 @@
-import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
-import type { DeciderFactory } from '#domain/books/compositions.js';
-import type { Decision } from '#domain/books/decider.js';
+import { IndexDocument, type IndexDocument as Definition } from '#domain/definition/index-document.js';
+import type { DeciderFactory, Decision } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from './market-builder.js';
 import { runOn, type RunRequest } from './random-run.js';

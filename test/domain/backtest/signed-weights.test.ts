@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import type { Book } from '#domain/books/book.js';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import type { ActionSketch } from './market-builder.js';
 import { CONSTITUENT } from './event-case.js';
 import { createHolding, simulateSigned } from './signed-case.js';

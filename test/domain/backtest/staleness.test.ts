@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import { close, listCodes, repeatPrice, listLevels, simulate, readWeights, WEEK } from './event-case.js';
 
 /**

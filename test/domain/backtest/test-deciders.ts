@@ -1,7 +1,6 @@
-import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
-import type { Decision } from '#domain/books/decider.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import { applyCaps } from '#domain/rules/capping.js';
+import type { Composer, DeciderFactory, Decision } from '#domain/books/compositions.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import { applyCaps } from '#domain/decide/capping.js';
 
 /**
  * Creates a simple function that decides weights, for tests of later steps. It selects all securities of the universe,

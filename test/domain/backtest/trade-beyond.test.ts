@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { tradeUnpriced, type UnpricedOutcome } from '#domain/books/trade-unpriced.js';
-import type { TradeInput } from '#domain/books/trade-to-targets.js';
+import { type TradeInput, tradeUnpriced, type UnpricedOutcome } from '#domain/books/trading.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Random current and target weights of up to six securities. They sum to at most 1. Some securities cannot trade. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { warnOfCutWindow } from '#domain/backtest/cut-window.js';
+import { warnOfCutWindow } from '#domain/backtest/findings.js';
 import { checkRequestedRange } from '#domain/books/window.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { CALENDARS } from '../rules/rule-market.js';
 
 const calendar = CALENDARS.get('TEST')!;

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { listClosures, type SessionChange } from '#domain/calendars/closures.js';
-import { correctCalendars } from '#domain/calendars/correct-calendars.js';
-import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { listClosures, type SessionChange } from '#domain/calendars/calendar.js';
+import { correctCalendars, createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 const base = openCalendars();
 const CHANGES: readonly SessionChange[] = [

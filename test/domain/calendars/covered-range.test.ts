@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/calendar.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { Refusal } from '#domain/base/refusals.js';
 
 const calendar = {
   code: 'XTAE',

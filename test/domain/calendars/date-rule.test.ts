@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseDateRule } from '#domain/calendars/date-rule.js';
-import { computeEasterSunday, computeOrthodoxEasterSunday } from '#domain/calendars/easter.js';
-import { formatDay } from '#domain/time/days.js';
+import { computeEasterSunday, computeOrthodoxEasterSunday, parseDateRule } from '#domain/calendars/date-rules.js';
+import { formatDay } from '#domain/base/time.js';
 
 const listDays = (text: string, year: number, feasts = {}) => parseDateRule(text, feasts)(year).map(formatDay);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 const calendars = openCalendars();
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { listObservedDays, parseObservance } from '#domain/calendars/observance.js';
-import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
+import { listObservedDays, parseObservance } from '#domain/calendars/date-rules.js';
+import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 
 const isWeekday = (day: number) => toWeekday(day) < 5;
 const listObserved = (...holidays: [string, string?][]) =>

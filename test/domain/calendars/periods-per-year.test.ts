@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { createPerformanceView } from '#views/performance-view.js';
+import { createPerformanceView } from '#views/performance.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { estimateRiskModel } from '#domain/risk/estimation.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createTypeSpec, type CatalogueEntry } from '#domain/catalogue/type-spec.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { expressionFilter } from '#domain/rules/selection/expression-filter.js';
+import { type CatalogueEntry, createTypeSpec } from '#domain/definition/catalogue.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { expressionFilter } from '#domain/definition/selection-filters.js';
 
 const ENTRIES: readonly CatalogueEntry[] = [
   ...SELECTION_CLASSES,

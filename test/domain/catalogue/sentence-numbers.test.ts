@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatNumber, formatShare } from '#domain/catalogue/sentence-numbers.js';
+import { formatNumber, formatShare } from '#domain/base/numbers.js';
 
 test('thousands are grouped, decimals are not, and no digit is lost', () => {
   expect([1_000_000, 999, 1000, -12_345.678_9, 0.000_12, 1e21, 5e-7].map(formatNumber)).toEqual([

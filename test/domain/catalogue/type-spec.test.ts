@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
+import { createParameterSpecs } from '#domain/definition/catalogue.js';
 
 describe('createParameterSpecs', () => {
   const params = z.strictObject({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { checkConstraintSet } from '#domain/documents/constraint-set.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import { listNamedIndices } from '#domain/documents/named-indices.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import { checkConstraintSet } from '#domain/definition/constraint-sets.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import { listNamedIndices } from '#domain/definition/references.js';
 import { CALENDARS, createGeneratedMarket } from '../rules/rule-market.js';
 
 const market = createGeneratedMarket({ names: 10, sessions: 30, seed: 1 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkWeighting } from '#domain/checks/weighting-findings.js';
+import { checkWeighting } from '#domain/definition/index-checks.js';
 
 const check = (params: object) => checkWeighting({ type: 'FixedWeight', params }, 'pipeline.weighting');
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { findIndexDefaults } from '#domain/checks/index-defaults.js';
+import { findIndexDefaults } from '#domain/definition/required-rates.js';
 import type { ReferenceValue } from '#domain/market/market-data.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 type Reference = Record<string, Record<string, ReferenceValue>>;

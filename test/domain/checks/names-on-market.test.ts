@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { listNamedAssets } from '#domain/catalogue/named-assets.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { findUnknownSecurities, findUnknownRowSecurities } from '#domain/checks/identifiers-on-market.js';
-import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { listNamedAssets } from '#domain/definition/catalogue.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { findUnknownRowSecurities, findUnknownSecurities } from '#domain/definition/index-validation.js';
+import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 const MARKET = buildMarket({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { reportAssumptions } from '#domain/checks/assumptions.js';
-import { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import { reportAssumptions } from '#domain/definition/index-validation.js';
+import { IndexDocument, TreatmentSpec } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 test('prices of securities without a currency are in that of the index that holds them, not of an overlay on it', () => {

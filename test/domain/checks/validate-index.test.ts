@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CalendarOption } from '#domain/calendars/calendar.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex, validateIndex } from '#domain/checks/validate-index.js';
-import type { IndexContext } from '#domain/checks/index-context.js';
+import { type IndexContext, IndexDocument } from '#domain/definition/index-document.js';
+import { readIndex, validateIndex } from '#domain/definition/index-validation.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';

@@ -1,11 +1,19 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { createLimitRows } from '#domain/compliance/constraint-rows.js';
-import { computeHeadroom, type LimitRow } from '#domain/compliance/limit-row.js';
-import type { Holdings } from '#domain/compliance/measure.js';
-import { measureDistanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
-import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import {
+  createLimitRows,
+  measureDistanceToBreach,
+  type WatchedDate,
+  watchLimits,
+} from '#domain/definition/limit-monitoring.js';
+import {
+  computeHeadroom,
+  type Holdings,
+  LIMIT_RULE_NAMES,
+  LIMIT_RULES,
+  type LimitRow,
+} from '#domain/definition/compliance.js';
+import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { IS_SOAK } from '../../soak.js';
 
 const RUNS = IS_SOAK ? 25 : 8;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { listRowFindings } from '#domain/compliance/row-findings.js';
-import { parseValidDay } from '#domain/time/days.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { listRowFindings } from '#domain/definition/limit-monitoring.js';
+import { parseValidDay } from '#domain/base/time.js';
+import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 const market = buildMarket({

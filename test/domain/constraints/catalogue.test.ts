@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { CONSTRAINT_CLASSES, listConstraintSpecs, findConstraintClass } from '#domain/constraints/catalogue.js';
-import { validateConstraints } from '#domain/constraints/validate.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { CONSTRAINT_CLASSES, findConstraintClass, listConstraintSpecs } from '#domain/definition/constraints.js';
+import { validateConstraints } from '#domain/definition/constraint-sets.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
 
 /**
  * Class, kind, unit, convexity and parameters (`name=default`, `name!` if required) as the interface document lists

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { buildProblem, solvers } from '../optimisation/small-problems.js';

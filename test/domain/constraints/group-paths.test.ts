@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { groupBounds } from '#domain/constraints/classes/group-bounds.js';
-import { validateConstraints } from '#domain/constraints/validate.js';
+import { groupBounds } from '#domain/definition/constraints.js';
+import { validateConstraints } from '#domain/definition/constraint-sets.js';
 
 const createRow = (params: object) => [{ id: 'g', type: 'GroupBounds', params: { field: 'SECTOR', ...params } }];
 const findCodes = (params: object, followPaths = true) =>

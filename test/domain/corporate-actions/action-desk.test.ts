@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import {
+  type ActionDecision,
+  compareSources,
   findDeskState,
   listFlags,
-  compareSources,
   readTerms,
-  type ActionDecision,
-} from '#domain/corporate-actions/action-desk.js';
+} from '#domain/definition/action-desk.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 const EX_DAY = parseValidDay('2026-11-24');
 const createAction = (change: Partial<CorporateAction> = {}): CorporateAction => ({

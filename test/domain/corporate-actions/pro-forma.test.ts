@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import {
   computeOfferChoices,
-  listOffers,
+  computeProForma,
   computeRightsChoices,
   computeScripChoices,
-} from '#domain/corporate-actions/choices.js';
-import { computeProForma } from '#domain/corporate-actions/pro-forma.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { parseValidDay } from '#domain/time/days.js';
+  listOffers,
+} from '#domain/books/pro-forma.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { parseValidDay } from '#domain/base/time.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
 const createAction = (type: ActionType, value: number): CorporateAction => ({

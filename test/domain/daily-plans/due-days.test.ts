@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { listDueDays, findNextDay } from '#domain/daily-plans/due-days.js';
-import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { findNextDay, listDueDays, ScheduleDocument } from '#domain/outputs/daily-plans.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 const calendars = openCalendars();
 const createPlan = (change: object) =>

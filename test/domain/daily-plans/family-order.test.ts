@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sortFamily } from '#domain/daily-plans/family-order.js';
+import { sortFamily } from '#domain/outputs/daily-plans.js';
 import { fc } from '../../fast-check.js';
 
 const computeOrder = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createFileName, checkPattern } from '#domain/daily-plans/file-name.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { checkPattern, createFileName } from '#domain/definition/delivery.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: parseValidDay('2026-01-05') };
 

@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { findOverTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { readDefinitions } from '#domain/documents/definitions.js';
-import { resolvePluginCode } from '#domain/documents/plugin-code.js';
-import type { PluginDocument } from '#domain/documents/plugin-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import { findOverTimeFault } from '#domain/datapoints/expression-checks.js';
+import { readDefinitions, TreatmentSpec } from '#domain/definition/index-document.js';
+import { type PluginDocument, resolvePluginCode } from '#domain/definition/plugins.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { fc } from '../../fast-check.js';
 import { alignDays, createTableMarket } from '../rules/rule-market.js';
 

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { rankPositions } from '#domain/datapoints/ranking.js';
+import { rankPositions } from '#domain/datapoints/statistics.js';
 
 /**
  * Numbers of values around the limit at which the sort changes. Few values are sorted by merge sort, many by a radix

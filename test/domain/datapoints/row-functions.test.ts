@@ -1,11 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { requireSandbox } from '#base/sandbox/sandbox.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
-import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { readDefinitions } from '#domain/documents/definitions.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import { loadPluginSandbox, ROW_FUNCTIONS } from '#domain/datapoints/plugin-sandbox.js';
+import { readDefinitions, TreatmentSpec } from '#domain/definition/index-document.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { fc } from '../../fast-check.js';
 import { alignDays, createTableMarket } from '../rules/rule-market.js';
 

@@ -2,11 +2,11 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import {
   computeAnnualisedRoll,
+  computeTermStructure,
+  priceForward,
   solveImpliedDividendYield,
   solveImpliedRate,
-  priceForward,
-} from '#domain/derivatives/forward.js';
-import { computeTermStructure } from '#domain/derivatives/term-structure.js';
+} from '#domain/studies/derivatives.js';
 
 const rate = fc.double({ min: -0.2, max: 0.3, noNaN: true });
 const rates = fc.record({ riskFree: rate, dividend: rate, borrow: rate });

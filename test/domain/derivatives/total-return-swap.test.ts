@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { listResetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { listResetDates, type SwapTerms, valueSwap } from '#domain/studies/derivatives.js';
 
 const start = parseValidDay('2024-01-02');
 const maturity = parseValidDay('2026-01-02');

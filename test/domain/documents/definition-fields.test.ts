@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ParameterSpec } from '#domain/catalogue/type-spec.js';
-import { createDefinitionFields } from '#domain/documents/definition-fields.js';
-import { DerivationPayload, IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
+import type { ParameterSpec } from '#domain/definition/catalogue.js';
+import { createDefinitionFields, DerivationPayload, IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec, validateRebalance } from '#domain/definition/schedule.js';
+import type { Finding } from '#domain/base/findings.js';
 
 const fields = createDefinitionFields();
 

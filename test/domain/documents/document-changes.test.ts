@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { listChanges, type DocumentChange } from '#domain/documents/document-changes.js';
+import { type DocumentChange, listChanges } from '#domain/base/json.js';
 
 /** Applies operations as RFC 6902 defines them. Also checks the previous values that the operations state. */
 function applyChanges(before: unknown, changes: readonly DocumentChange[]): unknown {

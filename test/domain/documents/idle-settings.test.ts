@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { reportIdleSettings } from '#domain/documents/idle-settings.js';
-import { ESTIMATORS, RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { reportIdleSettings } from '#domain/definition/optimisation.js';
+import { ESTIMATORS, RiskModelRequest } from '#domain/risk/risk-models.js';
 
 const SET = {
   factors: 3,

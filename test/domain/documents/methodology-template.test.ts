@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTemplateDocuments, MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import { createTemplateDocuments, MethodologyTemplate } from '#domain/definition/methodology-templates.js';
 
 const template = {
   id: 'two-parts',

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { decideError } from '#domain/documents/published-error.js';
+import { decideError } from '#domain/definition/publication.js';
 
 const policy = { materiality_bps: 5, correction_window: 3 };
 const listDifferences = (...bps: readonly number[]) =>

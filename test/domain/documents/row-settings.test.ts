@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
-import { listConstraintSpecs } from '#domain/constraints/catalogue.js';
+import { checkConstraintSet, type ConstraintSet, readConstraintSet } from '#domain/definition/constraint-sets.js';
+import { listConstraintSpecs } from '#domain/definition/constraints.js';
 
 const average = { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON', upper: 0.5 } };
 const turnover = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };

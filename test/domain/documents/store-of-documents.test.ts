@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createStoreFinder } from '#domain/documents/store-of-documents.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { createStoreFinder } from '#domain/definition/references.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 
 const createIndex = (id: string, fields: object) =>
   IndexDocument.parse({ id, name: id, calendar: 'XNYS', base_date: '2024-01-02', ...fields });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createIndexShares } from '#domain/books/index-shares.js';
+import { createIndexShares } from '#domain/books/index-run.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { createOverlayIndex } from '../overlays/overlay-case.js';

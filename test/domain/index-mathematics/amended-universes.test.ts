@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays } from './index-case.js';

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
-import { limitPlanToDate } from '#domain/backtest/plan-through.js';
+import { limitPlanToDate, listDefinitionChanges } from '#domain/backtest/plan.js';
 import type { Run } from '#domain/backtest/run.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { findTextInEffect } from '#domain/documents/amended-texts.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createMethodology } from '#domain/rules/methodology.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import { findTextInEffect } from '#domain/definition/amendments.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createMethodology } from '#domain/definition/methodology.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { CALENDARS, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(30); // from Monday 4 March 2024

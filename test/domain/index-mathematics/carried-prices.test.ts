@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { MarketData } from '#domain/market/market-data.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { readSharesOutstanding } from '#domain/books/index-shares.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { readSharesOutstanding } from '#domain/books/index-run.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { expectNear, listIndexShares, listWeekdays, readLevels, runIndexCase, type IndexCase } from './index-case.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
 import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
 import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/base/time.js';
 import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
 import { listWeekdays, readLevels, runIndexCase } from './index-case.js';
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { createIndexShares } from '#domain/books/index-shares.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { createIndexShares } from '#domain/books/index-run.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectNear, listWeekdays, readLevels, runIndexCase } from './index-case.js';
-import { createShareReader, toShareTime } from '#domain/books/share-record.js';
+import { createShareReader, toShareTime } from '#domain/books/book.js';
 
 const DAYS = listWeekdays(12);
 

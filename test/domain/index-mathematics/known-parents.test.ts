@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { findLastAtMost } from '#domain/numbers/search.js';
-import { previewRules } from '#domain/rules/preview.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { createComposer } from '#domain/books/composer.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
+import { previewRules } from '#domain/decide/preview.js';
+import { parseValidDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, listWeekdays } from './index-case.js';
 

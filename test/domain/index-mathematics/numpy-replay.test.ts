@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { createIndexShares } from '#domain/books/index-shares.js';
+import { createIndexShares } from '#domain/books/index-run.js';
 import { fc } from '../../fast-check.js';
 import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 

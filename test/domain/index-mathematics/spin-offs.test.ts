@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { computeGrowth, readGrowthRow } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
+import { computeGrowth, readGrowthRow } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { addSpinOffValue } from '#domain/market/action-effects.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { computeDailyReturns } from '#domain/risk/daily-returns.js';
-import { computePriceSeries } from '#market/serving/price-series.js';
+import { computeDailyReturns } from '#domain/risk/return-panel.js';
+import { computePriceSeries } from '#market/serve/price-series.js';
 import { buildMarket, type MarketSketch } from '../backtest/market-builder.js';
 import { CALENDARS, listWeekdays, runIndexCase, readLevels } from './index-case.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';

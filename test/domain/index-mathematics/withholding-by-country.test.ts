@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { checkOnMarket } from '#domain/checks/index-on-market.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { checkOnMarket } from '#domain/definition/index-validation.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
-import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
+import { RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
+import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/outputs/jobs.js';
+import { BacktestFields } from '#domain/definition/runs.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { OptimisationRequest } from '#domain/definition/optimisation-requests.js';
 
 const indices = { CORE: { id: 'CORE', rules: [{ anything: [1, null, 'x'] }] } };
 const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: BacktestFields.parse({}) };

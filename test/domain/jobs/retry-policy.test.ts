@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/jobs/retry-policy.js';
+import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/outputs/jobs.js';
 
 test('a policy of one kind precedes that of all kinds, and that precedes the defaults', () => {
   const getPolicy = parseRetryPolicies('losses=50, sweep.crashes=1,sweep.losses=7,backoff-max=5') as RetryPolicies;

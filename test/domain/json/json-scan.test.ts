@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { scanJson } from '#domain/json/json-scan.js';
+import { scanJson } from '#domain/base/json.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Returns true if JSON.parse accepts a text. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { refuseRateNotAboveZero, readRateSeries } from '#domain/market/exchange-rates.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { readRateSeries, refuseRateNotAboveZero } from '#domain/market/rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createPair, findUnit, isCurrency } from '#domain/market/currency-codes.js';
-import { DeclaredCurrency } from '#domain/documents/dataset-document.js';
+import { createPair, findUnit, isCurrency } from '#domain/market/currencies.js';
+import { DeclaredCurrency } from '#domain/definition/datasets.js';
 
 /** Minor units in the spellings of exchanges and vendors, with their main units by ISO 4217. */
 const UNITS = [

@@ -1,11 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/checks/required-rates.js';
-import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
+import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/definition/required-rates.js';
+import { comparePrefixes, createPrefix, digestContent } from '#market/content/content-hash.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { narrowMarket } from '#domain/market/narrow-market.js';
+import { createDaysCalendar } from '#domain/calendars/calendar.js';
+import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 
 const action = {
   exDay: 11,

@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { computeRelativeMetrics } from '#domain/analytics/relative.js';
-import { computeBenchmarkStatistics, computeReturnStatistics } from '#domain/analytics/return-statistics.js';
-import { computeBacktestMetrics } from '#domain/analytics/series.js';
-import { transformValues } from '#domain/datapoints/transforms.js';
-import { findRiskless, isConstant } from '#domain/numbers/constant.js';
-import { createSharpeSample } from '#domain/sweeps/deflated-sharpe.js';
+import { computeRelativeMetrics } from '#domain/analytics/relative-returns.js';
+import {
+  computeBacktestMetrics,
+  computeBenchmarkStatistics,
+  computeReturnStatistics,
+} from '#domain/analytics/returns.js';
+import { transformValues } from '#domain/datapoints/statistics.js';
+import { findRiskless, isConstant } from '#domain/base/numbers.js';
+import { createSharpeSample } from '#domain/studies/overfitting.js';
 
 /** Level that grows by 0.02 % a session, rounded to doubles. */
 const GROWING = Float64Array.from({ length: 70 });

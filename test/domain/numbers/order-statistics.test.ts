@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeMedian, computeQuantile, findUpperMedian } from '#domain/numbers/order-statistics.js';
+import { computeMedian, computeQuantile, findUpperMedian } from '#domain/base/numbers.js';
 
 test('quantiles lie between the order statistics around them, as those of type 7', () => {
   const sortedValues = [1, 2, 4, 8];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatPrices } from '#domain/numbers/price-text.js';
+import { formatPrices } from '#domain/base/numbers.js';
 
 test.each([
   [

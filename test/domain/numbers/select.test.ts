@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { select } from '#domain/numbers/select.js';
+import { select } from '#domain/base/numbers.js';
 
 test('the value at a position is that of the sorted range, with none larger before it', () => {
   const ranges = fc

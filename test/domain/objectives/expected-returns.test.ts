@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { findReturnsClass } from '#domain/expected-returns/catalogue.js';
-import type { ReturnsContext } from '#domain/expected-returns/returns-class.js';
+import { findReturnsClass, type ReturnsContext } from '#domain/definition/expected-returns.js';
 import { seeded } from '../../seeded.js';
 
 /**

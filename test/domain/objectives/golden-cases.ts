@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { createObjective } from '../optimisation/small-problems.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkKkt } from '#kernels/optimisation/program/kkt.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { checkKkt } from '#kernels/optimisation/program/optimality.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { solvers } from '../optimisation/small-problems.js';
 import { IS_SOAK } from '../../soak.js';
 import { goldenCases, createGoldenProblem } from './golden-cases.js';

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import {
   computeMetricDiagonal,
-  createMetricMatrix,
   computeMetricSquare,
   createDenseMetric,
+  createMetricMatrix,
 } from '#kernels/optimisation/program/metric.js';
-import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
-import { applyMetric } from '#domain/optimisation/apply-metric.js';
-import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { findObjectiveClass } from '#domain/definition/objectives.js';
+import { computeFrontier } from '#domain/optimisation/frontier.js';
+import { applyMetric, createProblem, type Problem } from '#domain/optimisation/problem.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
 
 const NAMES = 16;

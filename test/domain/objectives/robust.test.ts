@@ -1,17 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
-  createFactorMetric,
   computeMetricDiagonal,
+  createFactorMetric,
   createMetricMatrix,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
-import { checkKkt } from '#kernels/optimisation/program/kkt.js';
-import type { Robustness } from '#domain/objectives/robustness.js';
-import { computeWorstVariance } from '#domain/objectives/robustness.js';
-import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
+import { checkKkt } from '#kernels/optimisation/program/optimality.js';
+import { computeWorstVariance, type Robustness } from '#domain/definition/objectives.js';
+import { computeGoalValue } from '#domain/optimisation/goals.js';
 import type { Problem } from '#domain/optimisation/problem.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import { computeGoalValue } from '#domain/optimisation/goals.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { IS_SOAK } from '../../soak.js';
 import { certify } from '../../kernels/optimisation/duality-gap.js';
 import { buildProblem, solvers } from '../optimisation/small-problems.js';

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import {
   computeOutcomes,
   computeTailAverage,
-  createTailGoal,
-  countTailScenarios,
   computeTailSlopes,
+  countTailScenarios,
+  createTailGoal,
   type TailGoal,
-} from '#domain/objectives/tail.js';
-import { assembleProgram } from '#domain/optimisation/assemble.js';
-import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
-import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
-import { solveTail } from '#domain/optimisation/goals/solve-tail.js';
-import { explainInfeasibility } from '#domain/optimisation/relaxation/infeasibility.js';
+} from '#domain/definition/tail-risk.js';
+import { assembleProgram } from '#domain/optimisation/assembly.js';
+import { computeFrontier } from '#domain/optimisation/frontier.js';
+import { computeGoalValue } from '#domain/optimisation/goals.js';
+import { solveTail } from '#domain/optimisation/tail-averages.js';
+import { explainInfeasibility } from '#domain/optimisation/infeasibility.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers } from '../optimisation/small-problems.js';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { branchAndBound } from '#domain/optimisation/branch-and-bound.js';
+import { branchAndBound, solveProblem } from '#domain/optimisation/search.js';
 import { createCertifiedBound } from '#domain/optimisation/certified-bound.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
-import { solveProblem } from '#domain/optimisation/search.js';
-import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
+import { createFullProgram, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { gemm } from '#kernels/algebra/gemm.js';
+import { gemm } from '#kernels/algebra/products.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
-import { assertDrawsFit, drawScenarios } from '#domain/optimisation/drawn-scenarios.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import type { ScenarioTerms } from '#domain/definition/tail-risk.js';
+import { assertDrawsFit, drawScenarios } from '#domain/optimisation/risk-estimate.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { seeded } from '../../seeded.js';
 
 const NAMES = 3;

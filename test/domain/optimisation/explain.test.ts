@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { createIndexDeciders } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { explainWeight, isDerivedExplanation, type SecuritySolve } from '#domain/optimisation/explain.js';
+import { createComposer } from '#domain/books/composer.js';
+import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { explainWeight, isDerivedExplanation, type SecuritySolve } from '#domain/optimisation/explanation.js';
 import { CALENDARS, createRuleDocument, createGeneratedMarket } from '../rules/rule-market.js';
 
 const market = createGeneratedMarket({ names: 30, sessions: 320, seed: 4 });

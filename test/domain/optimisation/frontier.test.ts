@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
-import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem } from './small-problems.js';
 

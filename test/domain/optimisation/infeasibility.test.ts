@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { describeInfeasibility } from '#domain/optimisation/relaxation/describe-infeasibility.js';
 import {
+  describeInfeasibility,
   explainChoice,
   explainInfeasibility,
   type Infeasibility,
-} from '#domain/optimisation/relaxation/infeasibility.js';
-import { findConflict, proveInfeasibility } from '#domain/optimisation/proof.js';
-import { listMovableParameters } from '#domain/optimisation/relaxation/movable-parameters.js';
+} from '#domain/optimisation/infeasibility.js';
+import { findConflict, proveInfeasibility } from '#domain/optimisation/conflicts.js';
+import { listMovableParameters } from '#domain/optimisation/assembly.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
-import { computeDotProduct } from '#domain/numbers/dot.js';
-import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tails/interpolate-corners.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/definition/tail-risk.js';
+import { computeDotProduct } from '#domain/base/numbers.js';
+import { interpolateCorners, type PricedCorner } from '#domain/optimisation/priced-tail.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
 

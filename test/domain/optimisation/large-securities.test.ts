@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { findBestLargeSecurities } from '#domain/optimisation/large-securities.js';
+import { findBestLargeSecurities } from '#domain/optimisation/name-search.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
-import { listPositions, createRestriction } from '#domain/optimisation/restriction.js';
-import { solveConvex, type ConvexSolution } from '#domain/optimisation/solve-convex.js';
+import { createRestriction, listPositions } from '#domain/optimisation/restriction.js';
+import { type ConvexSolution, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 24;

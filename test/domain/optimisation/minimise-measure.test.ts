@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { relaxByPriority } from '#domain/optimisation/relaxation/relax-by-priority.js';
-import { explainChoice } from '#domain/optimisation/relaxation/infeasibility.js';
-import { toRelaxation } from '#domain/optimisation/relaxation/relaxation.js';
+import { relaxByPriority } from '#domain/optimisation/priority-relaxation.js';
+import { explainChoice } from '#domain/optimisation/infeasibility.js';
+import { toRelaxation } from '#domain/optimisation/relaxation.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers } from './small-problems.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { computeChoiceBound, createMoveCosts, type Moves } from '#domain/optimisation/move-costs.js';
+import { computeChoiceBound, createMoveCosts, type Moves } from '#domain/optimisation/share-relaxation.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createNeighbourBound } from '#domain/optimisation/neighbour-bound.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
-import { listPositions, createRestriction, type Choice } from '#domain/optimisation/restriction.js';
-import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
+import { type Choice, createRestriction, listPositions } from '#domain/optimisation/restriction.js';
+import { createFullProgram, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
 

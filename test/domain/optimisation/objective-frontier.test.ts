@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import {
-  listFrontierFindings,
-  fixChoice,
-  computeObjectiveFrontier,
-} from '#domain/optimisation/frontier/objective-frontier.js';
+import { computeObjectiveFrontier, fixChoice, listFrontierFindings } from '#domain/optimisation/objective-frontier.js';
 import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
 import { satisfiesRow } from '#domain/optimisation/restriction.js';
 import { listRowSides } from '#domain/optimisation/report.js';
-import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import { type Solution, solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers } from './small-problems.js';
 

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { factorCholesky } from '#kernels/algebra/cholesky.js';
-import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
-import { createDenseMetric, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
+import { factorCholesky, solveLower, solveLowerTransposed } from '#kernels/algebra/linear-systems.js';
+import { computeMetricSquare, createDenseMetric } from '#kernels/optimisation/program/metric.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { EXACT_SECURITIES_MAX, solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { priceChoice } from '#domain/optimisation/priced-choice.js';
+import { priceChoice, type Solution, solveProblem } from '#domain/optimisation/search.js';
 import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
-import { solveProblem, type Solution } from '#domain/optimisation/search.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const COUNT = { type: 'Cardinality', params: { maximum: 4 } };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { relaxByPriority } from '#domain/optimisation/relaxation/relax-by-priority.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { relaxByPriority } from '#domain/optimisation/priority-relaxation.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';

@@ -2,13 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import {
-  explainChoice,
-  explainInfeasibility,
-  type Infeasibility,
-} from '#domain/optimisation/relaxation/infeasibility.js';
+import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';

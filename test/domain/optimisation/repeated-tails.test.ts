@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { readObjective } from '#domain/documents/optimisation-spec.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { readObjective } from '#domain/definition/optimisation.js';
 import { createProblem } from '#domain/optimisation/problem.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 import { solvers } from './small-problems.js';

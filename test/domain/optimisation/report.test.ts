@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { assembleProgram } from '#domain/optimisation/assemble.js';
-import { findConflict } from '#domain/optimisation/proof.js';
+import { assembleProgram } from '#domain/optimisation/assembly.js';
+import { findConflict } from '#domain/optimisation/conflicts.js';
 import { listRowSides } from '#domain/optimisation/report.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers } from './small-problems.js';
 
 const listSides = (rows: object[], options: { names?: number; seed?: number; hasPrevious?: boolean } = {}) => {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { gemm } from '#kernels/algebra/gemm.js';
+import { gemm } from '#kernels/algebra/products.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { assembleProgram } from '#domain/optimisation/assemble.js';
-import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
-import { computeResampledFrontier, type Resampling } from '#domain/optimisation/frontier/resampled-frontier.js';
+import { assembleProgram } from '#domain/optimisation/assembly.js';
+import { computeFrontier } from '#domain/optimisation/frontier.js';
+import { computeResampledFrontier, type Resampling } from '#domain/optimisation/objective-frontier.js';
 import { listRowSides } from '#domain/optimisation/report.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { createReturnDraws } from '#domain/simulation/draw-returns.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
+import { createReturnDraws } from '#domain/analytics/simulation.js';
 import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 8;

@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
-import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
+import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
+import { computeTrackingVariance, createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import type { Problem } from '#domain/optimisation/problem.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
 import { createDoubles, createTrackingProgram, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
-import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { createProblem } from '#domain/optimisation/problem.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { readHeldOn } from '../backtest/shorts-case.js';

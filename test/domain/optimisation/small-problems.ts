@@ -1,11 +1,9 @@
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import type { Objective } from '#domain/objectives/objective.js';
-import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import type { Solvers } from '#domain/optimisation/solvers.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { findObjectiveClass, type Objective } from '#domain/definition/objectives.js';
+import { createProblem, type Problem, type Solvers } from '#domain/optimisation/problem.js';
 import { seeded } from '../../seeded.js';
 
 export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };

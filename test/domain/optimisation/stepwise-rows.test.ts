@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { computeValueOnPath } from '#domain/constraints/bound-path.js';
-import { validateConstraints } from '#domain/constraints/validate.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createMethodology } from '#domain/rules/methodology.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import { computeValueOnPath } from '#domain/definition/constraint-class.js';
+import { validateConstraints } from '#domain/definition/constraint-sets.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createMethodology } from '#domain/definition/methodology.js';
+import { parseValidDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';

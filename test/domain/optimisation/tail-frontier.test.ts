@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/definition/tail-risk.js';
 import { buildProblem, solvers } from './small-problems.js';
 
 const LIMIT = 0.03;

@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '#domain/objectives/tail.js';
-import { describeInfeasibility } from '#domain/optimisation/relaxation/describe-infeasibility.js';
-import { explainChoice, explainInfeasibility, explainRows } from '#domain/optimisation/relaxation/infeasibility.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
+import { ConstraintRow } from '#domain/definition/constraint-class.js';
+import {
+  computeOutcomes,
+  computeTailAverage,
+  countTailScenarios,
+  type TailGoal,
+} from '#domain/definition/tail-risk.js';
+import {
+  describeInfeasibility,
+  explainChoice,
+  explainInfeasibility,
+  explainRows,
+} from '#domain/optimisation/infeasibility.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
-import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
+import { computeTrackingVariance } from '#domain/optimisation/problem.js';
 import { buildProblem } from './small-problems.js';
 
 test('the objective is the annualised variance of the active weights', () => {

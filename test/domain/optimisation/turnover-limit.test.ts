@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { formatDay } from '#domain/time/days.js';
-import { parseAcceptedIndex, readIndex } from '#domain/checks/validate-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { formatDay } from '#domain/base/time.js';
+import { parseAcceptedIndex, readIndex } from '#domain/definition/index-validation.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { computeRebalanceFigures, createWeightsReader } from '#views/rebalance-figures.js';
+import { computeRebalanceFigures, createWeightsReader } from '#views/rebalances.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/extend/random-definitions.js';
 import { runOn, tryRun } from '../backtest/random-run.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import { UPPER } from '#kernels/optimisation/program/active-state.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
+import { createFullProgram, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
 

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import type { PriceSeries } from '#domain/market/series.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createAttributionView } from '#views/attribution.js';
 import { fc } from '../../fast-check.js';
 import {
   readContent,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createOverlayIndex, addRates } from './overlay-case.js';

@@ -1,9 +1,8 @@
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import type { PriceSeries } from '#domain/market/series.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
 
 /** Returns an overlay on X in the form that clients send. */
 export function createOverlayIndex(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createAttributionView } from '#views/attribution.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createColumns, createOverlayIndex } from './overlay-case.js';

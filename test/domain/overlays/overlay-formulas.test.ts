@@ -1,11 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { carryCloses } from '#domain/market/series.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { checkShape } from '#domain/schema/shape.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { carryCloses, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { checkShape } from '#domain/base/schema.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { EVERY_OVERLAY, createOverlayIndex, addRates } from './overlay-case.js';

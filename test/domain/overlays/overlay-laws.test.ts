@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createAttributionView } from '#views/attribution-view.js';
-import { createGroupsView } from '#views/groups-view.js';
-import { createReconcileView } from '#views/reconcile/reconcile-view.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createAttributionView } from '#views/attribution.js';
+import { createGroupsView } from '#views/groups.js';
+import { createReconcileView } from '#views/reconcile.js';
 import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';

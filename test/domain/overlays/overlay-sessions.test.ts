@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createAttributionView } from '#views/attribution.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { createAttributionView } from '#views/attribution-view.js';
-import { createReconcileView } from '#views/reconcile/reconcile-view.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
+import { createAttributionView } from '#views/attribution.js';
+import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createColumns, createOverlayIndex } from './overlay-case.js';

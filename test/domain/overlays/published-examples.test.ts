@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createHistory, type BookedTrade } from '#domain/personal/account-history.js';
-import { Account } from '#domain/personal/account-request.js';
-import { applyToRecent } from '#domain/personal/lot-actions.js';
+import { applyToRecent, type BookedTrade, createHistory } from '#domain/personal/account-backtest.js';
+import { Account } from '#domain/personal/account.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 const account = Account.parse({
   account_id: 'A',

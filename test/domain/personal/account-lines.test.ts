@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findAccountId } from '#domain/personal/account-lines.js';
+import { findAccountId } from '#domain/personal/read-account.js';
 
 test('the id of a JSON line is the id of its parsed account, wherever and however it is written', () => {
   const lines = [

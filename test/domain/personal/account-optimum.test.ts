@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Account } from '#domain/personal/account-request.js';
-import { solveOutcome, type SolvedResult } from '#domain/personal/solve-accounts.js';
-import { verifyResult } from '#domain/personal/verify-result.js';
-import { isLongTerm } from '#domain/personal/wash-sales.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
+import { Account } from '#domain/personal/account.js';
+import { type SolvedResult, solveOutcome } from '#domain/personal/account-result.js';
+import { verifyResult } from '#domain/personal/verification.js';
+import { isLongTerm } from '#domain/personal/lots.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { countDraws } from '../../draws.js';
 import { seeded } from '../../seeded.js';
 import { AS_OF, createSmallBatch } from './small-batch.js';

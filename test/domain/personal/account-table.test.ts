@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { listAccountColumns } from '#domain/personal/account-columns.js';
-import { Account } from '#domain/personal/account-request.js';
-import { parseAccountTable } from '#domain/personal/account-table.js';
-import { createAccountTemplate, EXAMPLE_ACCOUNTS, createAccountTable } from '#domain/personal/account-template.js';
+import {
+  createAccountTable,
+  createAccountTemplate,
+  EXAMPLE_ACCOUNTS,
+  listAccountColumns,
+  parseAccountTable,
+} from '#domain/personal/account-table.js';
+import { Account } from '#domain/personal/account.js';
 import { readAccount } from '#domain/personal/read-account.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { createSmallBatch } from './small-batch.js';
 

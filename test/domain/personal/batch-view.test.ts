@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createBatchSummary } from '#domain/personal/batch-view.js';
-import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
+import { createBatchSummary } from '#domain/personal/batch-summary.js';
+import type { AccountOutcome } from '#domain/personal/account-result.js';
 
 test('percentiles of the tracking error are interpolated linearly between the solved accounts', () => {
   const summary = createBatchSummary();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { applyToLots, orderActions, type HeldLot } from '#domain/personal/lot-actions.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { applyToLots, type HeldLot, orderActions } from '#domain/personal/account-backtest.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 const ACQUIRED = parseValidDay('2010-05-03');
 const createLot = (identifier: string, shares: number, cost: number): HeldLot => ({

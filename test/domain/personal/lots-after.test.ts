@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { solveOutcome } from '#domain/personal/solve-accounts.js';
+import { solveOutcome } from '#domain/personal/account-result.js';
 import { AS_OF, createLot, createSmallBatch } from './small-batch.js';
 
 const commonBatch = createSmallBatch([0.5, 0.5, 0]);

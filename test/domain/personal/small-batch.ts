@@ -1,8 +1,7 @@
-import { BatchTerms } from '#domain/personal/account-request.js';
-import type { AccountResult } from '#domain/personal/account-result.js';
-import type { BatchCommon } from '#domain/personal/batch-common.js';
-import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { BatchTerms } from '#domain/personal/account.js';
+import { type AccountResult, solveOutcome } from '#domain/personal/account-result.js';
+import type { BatchCommon } from '#domain/personal/batch.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 /** Trade date of the tests. */
 export const AS_OF = '2024-06-28';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Account } from '#domain/personal/account-request.js';
-import { verifyResult } from '#domain/personal/verify-result.js';
+import { Account } from '#domain/personal/account.js';
+import { verifyResult } from '#domain/personal/verification.js';
 import { createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Account } from '#domain/personal/account-request.js';
-import { solveOutcome, type SolvedResult } from '#domain/personal/solve-accounts.js';
-import { verifyResult } from '#domain/personal/verify-result.js';
+import { Account } from '#domain/personal/account.js';
+import { type SolvedResult, solveOutcome } from '#domain/personal/account-result.js';
+import { verifyResult } from '#domain/personal/verification.js';
 import { createLot, createSmallBatch } from './small-batch.js';
 
 const fresh = { identifier: 'A', shares: 12, cost: 120, acquired: '2024-06-18' };

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { createHistory } from '#domain/personal/account-history.js';
-import { listSecurityLots } from '#domain/personal/account-lots.js';
-import { Account } from '#domain/personal/account-request.js';
-import { computeTaxedSales } from '#domain/personal/taxed-sales.js';
-import { addDisallowedLosses, createWashRule, readWindow } from '#domain/personal/wash-sales.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
+import { createHistory } from '#domain/personal/account-backtest.js';
+import {
+  addDisallowedLosses,
+  computeTaxedSales,
+  createWashRule,
+  listSecurityLots,
+  readWindow,
+} from '#domain/personal/lots.js';
+import { Account } from '#domain/personal/account.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { countDraws } from '../../draws.js';
 import { seeded } from '../../seeded.js';
 import { sellShares, type Share } from './wash-sale-law.js';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { listSecurityLots } from '#domain/personal/account-lots.js';
-import { Account } from '#domain/personal/account-request.js';
-import { createWashRule, isLongTerm, readWindow, type FreshShares } from '#domain/personal/wash-sales.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { createWashRule, type FreshShares, isLongTerm, listSecurityLots, readWindow } from '#domain/personal/lots.js';
+import { Account } from '#domain/personal/account.js';
+import { parseValidDay } from '#domain/base/time.js';
 import { AS_OF, createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';
 
 const asOf = parseValidDay(AS_OF);

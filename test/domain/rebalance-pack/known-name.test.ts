@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { createExchangeRates } from '#domain/market/exchange-rates.js';
-import { createGrowthTerms, createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createExchangeRates } from '#domain/market/rates.js';
+import { createGrowthTerms, createSecurityTerms } from '#domain/market/growth-terms.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { locateHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
-import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
+import { locateHoldings, readSecurityAsKnown, RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
 const expectRefusalAt = (path: string) =>

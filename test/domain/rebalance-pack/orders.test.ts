@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import type { PackSecurity } from '#domain/rebalance-pack/order.js';
-import { createOrders, roundHalfEven } from '#domain/rebalance-pack/orders.js';
+import { createOrders, type PackSecurity, roundHalfEven } from '#domain/studies/orders.js';
 
 test.each([
   [0.5, 0],

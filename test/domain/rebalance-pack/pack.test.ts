@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest';
-import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
-import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
-import { reconcilePacks } from '#domain/rebalance-pack/reconciliation.js';
-import { createExchangeRates } from '#domain/market/exchange-rates.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import {
+  createPack,
+  type KnownSecurity,
+  readSecurityAsKnown,
+  readSecurityBefore,
+  RebalancePackRequest,
+  reconcilePacks,
+} from '#domain/studies/rebalance-pack.js';
+import { createExchangeRates } from '#domain/market/rates.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { bindTemplate } from '#domain/reports/bind-template.js';
-import { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import { bindTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
 
 const template = ReportTemplateDocument.parse({
   template_id: 'OWN',

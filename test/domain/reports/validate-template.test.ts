@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import {
   BLOCK_KINDS,
+  type BlockKindName,
+  BUILT_IN_IDS,
+  createBuiltInTemplate,
+  findRunUse,
   listBoundIndices,
   needsMarket,
   needsRisk,
-  findRunUse,
-  type BlockKindName,
-} from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, createBuiltInTemplate } from '#domain/reports/built-in.js';
-import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
+  readTemplate,
+  ReportTemplateDocument,
+  validateTemplate,
+} from '#domain/outputs/report-templates.js';
 
 const KINDS = Object.keys(BLOCK_KINDS) as BlockKindName[];
 const createTemplate = (blocks: unknown, rest: object = {}) => ({

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { createBarHistory } from '#domain/risk/bar-history.js';
+import { createBarHistory } from '#domain/risk/return-panel.js';
 import { createWindow } from './window.js';
 import { IS_SOAK } from '../../soak.js';
 

@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
-import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { narrowMarket } from '#domain/market/narrow-market.js';
+import { createDaysCalendar } from '#domain/calendars/calendar.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import { addSpinOffValue } from '#domain/market/action-effects.js';
+import { type ActionType, type CorporateAction, type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { computeDailyReturns, type DailySecurities } from '#domain/risk/daily-returns.js';
-import { createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
+import {
+  computeDailyReturns,
+  createReturnSource,
+  type DailySecurities,
+  type ReturnSource,
+} from '#domain/risk/return-panel.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { computeFactorRisk } from '#domain/risk/factor-risk.js';
+import { computeFactorRisk } from '#domain/risk/contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { countTriangleEntries } from '#kernels/moments/panel-covariance.js';
-import { computeFileBytes, MODEL_PARTS, divideModel } from '#domain/risk/model-parts.js';
+import { computeFileBytes, divideModel, MODEL_PARTS } from '#domain/risk/estimation.js';
 
 test.each([1, 5, 64, 200, 6_000])('the parts of a model of %i securities contain every row once', (assets) => {
   const cuts = divideModel(assets);

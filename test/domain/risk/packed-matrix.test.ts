@@ -2,11 +2,11 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import {
   computeCorrelationRow,
+  computeVolatilities,
   openPackedMatrix,
   packUpper,
   unpackRow,
-  computeVolatilities,
-} from '#domain/risk/packed-matrix.js';
+} from '#domain/risk/stored-models.js';
 import { positiveDefinite } from '../../kernels/arbitraries.js';
 
 describe('a packed matrix', () => {

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeRisk, computeRisks } from '#domain/risk/risk-contributions.js';
+import { computeRisk, computeRisks } from '#domain/risk/contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { FactorModel } from '#domain/risk/factor-model.js';
-import { computeFactorRisk, FACTOR_MODELS, type FactorSplit } from '#domain/risk/factor-risk.js';
-import { computeModelFactorRisk } from '#domain/risk/model-factor-risk.js';
+import type { FactorModel } from '#domain/risk/model-terms.js';
+import {
+  computeFactorRisk,
+  computeModelFactorRisk,
+  FACTOR_MODELS,
+  type FactorSplit,
+} from '#domain/risk/contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { createComposer } from '#domain/books/composer.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import {
   alignDays,
   CALENDARS,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { computeBetas, createMarketReturns, computeEqualWeightedReturns } from '#domain/datapoints/beta.js';
-import type { WindowReader } from '#domain/datapoints/window-layout.js';
+import type { WindowReader } from '#domain/datapoints/windows.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { applyCaps, type CapInput, type CappedOutcome } from '#domain/rules/capping.js';
+import { applyCaps, type CapInput, type CappedOutcome } from '#domain/decide/capping.js';
 
 const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): CappedOutcome => {
   const result = applyCaps({ cap: null, floor: null, groups: [], ...input });

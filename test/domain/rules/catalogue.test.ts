@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { checkParams } from '#domain/catalogue/check-params.js';
+import { checkParams } from '#domain/definition/catalogue.js';
 import {
+  findSelectionClass,
+  findWeightingClass,
   listRuleTypes,
   SELECTION_CLASSES,
-  findSelectionClass,
   WEIGHTING_CLASSES,
-  findWeightingClass,
-} from '#domain/rules/catalogue.js';
+} from '#domain/definition/rule-pipeline.js';
 
 const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES];
 const specs = [...listRuleTypes().selection, ...listRuleTypes().weighting];

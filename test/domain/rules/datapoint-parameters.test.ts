@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { createMethodology } from '#domain/rules/methodology.js';
-import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
-import { topN } from '#domain/rules/selection/top-n.js';
-import { createTypeSpec } from '#domain/catalogue/type-spec.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import { createMethodology } from '#domain/definition/methodology.js';
+import { rankWeight } from '#domain/definition/weighting-classes.js';
+import { topN } from '#domain/definition/selection-rankings.js';
+import { createTypeSpec } from '#domain/definition/catalogue.js';
 import { alignDays, CALENDARS, createGeneratedMarket, selectByRule, weightBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };

@@ -1,10 +1,9 @@
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import type { ExplainedWeighting } from '#domain/rules/explained-parts.js';
-import { explainConstituent, type Explanation } from '#domain/rules/explain.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { explainConstituent, type ExplainedWeighting, type Explanation } from '#domain/decide/explanation.js';
 import { CALENDARS, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import type { IndexDocument, RuleDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { createComposer } from '#domain/books/composer.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import type { IndexDocument, RuleDocument } from '#domain/definition/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { createDecider } from '#domain/rules/decide.js';
-import { computeLookBack } from '#domain/rules/look-back.js';
-import { previewRules } from '#domain/rules/preview.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { computeLookBack, createDecider } from '#domain/decide/rule-decider.js';
+import { previewRules } from '#domain/decide/preview.js';
+import { parseValidDay } from '#domain/base/time.js';
 import {
   alignDays,
   CALENDARS,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createDecider } from '#domain/rules/decide.js';
-import type { StoredModel } from '#domain/risk/stored-model.js';
+import { createDecider } from '#domain/decide/rule-decider.js';
+import type { StoredModel } from '#domain/risk/stored-models.js';
 import { computePlainOrder, computePlainWeights, createPoints } from '../../kernels/weighting/plain-hierarchy.js';
 import { alignDays, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 

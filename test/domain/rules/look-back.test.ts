@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { Composer } from '#domain/books/compositions.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
-import { openMarketSince, shareMarket } from '#domain/market/handle.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/definition/index-document.js';
+import { openMarketSince, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, BeforeMarketError, markWindow } from '#domain/market/session-market.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/field-request.js';
-import { computeLookBack } from '#domain/rules/look-back.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/fields.js';
+import { computeLookBack } from '#domain/decide/rule-decider.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const CALENDARS = openCalendars();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { checkIdleEvents } from '#domain/checks/events-findings.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { METHODOLOGY_SECTIONS, createMethodology, listMethodologySentences } from '#domain/rules/methodology.js';
+import { checkIdleEvents } from '#domain/definition/index-checks.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createMethodology, listMethodologySentences, METHODOLOGY_SECTIONS } from '#domain/definition/methodology.js';
 
 const createDocument = (members: object): IndexDocument =>
   IndexDocument.parse({

@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { checkParams } from '#domain/catalogue/check-params.js';
-import { createTypeSpec } from '#domain/catalogue/type-spec.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { checkParams, createTypeSpec } from '#domain/definition/catalogue.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { nearHighFilter } from './near-high-filter.js';
 import { alignDays, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';

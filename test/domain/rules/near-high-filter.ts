@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { createLatestRequest } from '#domain/datapoints/field-request.js';
-import { useNumber } from '#domain/datapoints/field-use.js';
-import * as parameters from '#domain/rules/parameters.js';
-import { defineSelectionClass } from '#domain/rules/selection-class.js';
-import { keepWithin, describeMissingPolicy, readValues } from '#domain/rules/verdicts.js';
+import { createLatestRequest } from '#domain/datapoints/fields.js';
+import { useNumber } from '#domain/datapoints/expression-tree.js';
+import * as parameters from '#domain/definition/rule-parameters.js';
+import { defineSelectionClass, describeMissingPolicy, keepWithin, readValues } from '#domain/definition/selection.js';
 
 export const nearHighFilter = defineSelectionClass({
   type: 'NearHighFilter',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import type { RuleDocument } from '#domain/documents/index-document.js';
-import { computeLookBack } from '#domain/rules/look-back.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import type { RuleDocument } from '#domain/definition/index-document.js';
+import { computeLookBack } from '#domain/decide/rule-decider.js';
 import { alignDays, CALENDARS, createDeciderOf, createTableMarket } from './rule-market.js';
 
 const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { restoreDecided } from '#domain/books/compositions.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { explainConstituent } from '#domain/rules/explain.js';
-import { previewRules } from '#domain/rules/preview.js';
+import { explainConstituent } from '#domain/decide/explanation.js';
+import { previewRules } from '#domain/decide/preview.js';
 import {
   alignDays,
   CALENDARS,

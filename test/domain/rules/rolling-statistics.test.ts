@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { createLatestRequest } from '#domain/datapoints/field-request.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { createLatestRequest } from '#domain/datapoints/fields.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { alignDays, CALENDARS, createTableMarket, WEEKDAYS } from './rule-market.js';
 

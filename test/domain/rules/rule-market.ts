@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { parseValidDay, toWeekday } from '#domain/time/days.js';
-import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
+import { parseValidDay, toWeekday } from '#domain/base/time.js';
+import { IndexDocument, type RuleDocument } from '#domain/definition/index-document.js';
 import type {
   CorporateAction,
   MarketData,
@@ -8,9 +8,9 @@ import type {
   ReferenceRow,
   ReferenceValue,
 } from '#domain/market/market-data.js';
-import { createExchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/rates.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
+import { createDecider, type RuleDecider } from '#domain/decide/rule-decider.js';
 
 /** Calendar of every weekday of ten years, without holidays, so that tests can count sessions by hand. */
 export const WEEKDAYS: Calendar = createWeekdayCalendar();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
 import { alignDays, createDeciderOf, createGeneratedMarket, selectByRule } from './rule-market.js';
 import { createValues } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';

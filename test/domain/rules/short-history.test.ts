@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/time/days.js';
-import { createLatestRequest } from '#domain/datapoints/field-request.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { explainConstituent } from '#domain/rules/explain.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay } from '#domain/base/time.js';
+import { createLatestRequest } from '#domain/datapoints/fields.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
+import { explainConstituent } from '#domain/decide/explanation.js';
 import { alignDays, CALENDARS, createRuleDocument, createTableMarket } from './rule-market.js';
 
 /**

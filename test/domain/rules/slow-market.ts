@@ -1,4 +1,4 @@
-import { addMonths, toCivilDate, parseValidDay } from '#domain/time/days.js';
+import { addMonths, parseValidDay, toCivilDate } from '#domain/base/time.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
-import type { Verdict } from '#domain/rules/selection-class.js';
+import { findSelectionClass, SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
+import type { Verdict } from '#domain/definition/selection.js';
 import { alignDays, createGeneratedMarket, createGenerator, createTableMarket } from './rule-market.js';
 
 /** Scores in descending order. The first security has 100 and ranks first, the next has 90, and so on. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { validateIndex } from '#domain/checks/validate-index.js';
-import { createMethodology } from '#domain/rules/methodology.js';
-import { applyLadder } from '#domain/rules/ladder-caps.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
+import { createMethodology } from '#domain/definition/methodology.js';
+import { applyLadder } from '#domain/decide/capping.js';
 import { fc } from '../../fast-check.js';
 import {
   alignDays,

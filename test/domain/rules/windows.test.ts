@@ -4,15 +4,18 @@ import {
   computeDeviation,
   computeMedian,
   computeProduct,
-  STATISTICS,
+  rankPositions,
   type Statistic,
-} from '#domain/datapoints/aggregates.js';
-import { createSampleReader } from '#domain/datapoints/sample-series.js';
+  STATISTICS,
+} from '#domain/datapoints/statistics.js';
+import {
+  computeOverWindow,
+  countOver,
+  createSampleReader,
+  createTally,
+  createTrail,
+} from '#domain/datapoints/windows.js';
 import type { Series } from '#domain/datapoints/series.js';
-import { createTally } from '#domain/datapoints/tally.js';
-import { createTrail } from '#domain/datapoints/trail.js';
-import { countOver, computeOverWindow } from '#domain/datapoints/windows.js';
-import { rankPositions } from '#domain/datapoints/ranking.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 90;

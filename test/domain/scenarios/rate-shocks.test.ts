@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import type { Refusal } from '#domain/refusals/refusal.js';
-import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
-import type { Shock } from '#domain/scenarios/scenario-request.js';
-import { computeShockScenario } from '#domain/scenarios/shock-scenario.js';
-import { formatDay } from '#domain/time/days.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import type { Refusal } from '#domain/base/refusals.js';
+import { computeShockScenario, type ScenarioMarket, type Shock } from '#domain/studies/scenarios.js';
+import { formatDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, WEEKDAYS } from '../rules/rule-market.js';
 

@@ -1,16 +1,18 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { checkShape } from '#domain/schema/shape.js';
-import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
-import { estimateResponse } from '#domain/scenarios/regression.js';
-import { computeScenario } from '#domain/scenarios/scenario-market.js';
-import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
-import { computeShockScenario } from '#domain/scenarios/shock-scenario.js';
-import { computeWindowScenario } from '#domain/scenarios/window-scenario.js';
+import { formatDay } from '#domain/base/time.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { checkShape } from '#domain/base/schema.js';
+import {
+  computeScenario,
+  computeShockScenario,
+  computeWindowScenario,
+  estimateResponse,
+  type ScenarioMarket,
+  ScenarioRequest,
+} from '#domain/studies/scenarios.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, WEEKDAYS } from '../rules/rule-market.js';
 import { seeded } from '../../seeded.js';

@@ -1,11 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { correctCalendars } from '#domain/calendars/correct-calendars.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { type Day, toCivilDate, parseValidDay, countDaysInMonth, formatDay, toWeekday } from '#domain/time/days.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { listRebalanceDates } from '#domain/schedule/schedule.js';
+import { correctCalendars } from '#domain/calendars/exchange-calendars.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { countDaysInMonth, type Day, formatDay, parseValidDay, toCivilDate, toWeekday } from '#domain/base/time.js';
+import { listRebalanceDates, RebalanceSpec } from '#domain/definition/schedule.js';
 import { getCalendar } from './schedule-case.js';
 import { IS_SOAK } from '../../soak.js';
 

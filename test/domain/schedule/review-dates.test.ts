@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { listIndexDates } from '#domain/schedule/index-schedule.js';
-import { checkDateOrder, checkPhase } from '#domain/schedule/date-order.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { countNoticeSessions } from '#domain/schedule/review-dates.js';
-import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { listIndexDates } from '#domain/definition/index-schedule.js';
+import {
+  checkDateOrder,
+  checkPhase,
+  countNoticeSessions,
+  RebalanceSpec,
+  validateRebalance,
+} from '#domain/definition/schedule.js';
 import { getCalendar, schedule, type Spec } from './schedule-case.js';
 
 /**

@@ -1,8 +1,7 @@
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { type RebalanceDate, listRebalanceDates } from '#domain/schedule/schedule.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { listRebalanceDates, type RebalanceDate, RebalanceSpec } from '#domain/definition/schedule.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 const calendars = openCalendars();
 export const getCalendar = (code: string): Calendar => calendars.get(code)!;

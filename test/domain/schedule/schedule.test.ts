@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { type Spec, schedule, listDates } from './schedule-case.js';
 
 describe('a schedule', () => {

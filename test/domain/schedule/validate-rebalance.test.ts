@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
+import { RebalanceSpec, validateRebalance } from '#domain/definition/schedule.js';
 
 const listPaths = (spec: Partial<RebalanceSpec>) =>
   validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(({ code, path }) => `${code} ${path}`);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { assertOrder, isReversed } from '#domain/schema/assert-order.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { assertOrder, isReversed } from '#domain/base/requested-dates.js';
+import { Refusal } from '#domain/base/refusals.js';
 
 const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineObject } from '#domain/schema/define-object.js';
+import { defineObject } from '#domain/base/schema.js';
 
 /**
  * Maximum number of schemas that are built when a program imports the whole contract. It builds 3,800. If every field

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { findConstraintClass } from '#domain/constraints/catalogue.js';
-import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import { checkShape } from '#domain/schema/shape.js';
+import { findConstraintClass } from '#domain/definition/constraints.js';
+import { findObjectiveClass } from '#domain/definition/objectives.js';
+import { checkShape } from '#domain/base/schema.js';
 
 const findMessage = (schema: z.ZodType, value: unknown) =>
   checkShape(schema, value).findings.map(({ message }) => message);

@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest';
 import {
   computeLevelGrowth,
   computeMoments,
-  planSimulation,
-  divideSimulation,
-  SimulationRequest,
-  createTallies,
   computeTallyBytes,
+  createDistribution,
+  createTallies,
+  divideSimulation,
+  planSimulation,
   type SimulationPlan,
-} from '#domain/simulation/simulation.js';
-import { createDistribution, summariseSimulation } from '#domain/simulation/summarise.js';
+  SimulationRequest,
+  summariseSimulation,
+} from '#domain/analytics/simulation.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7 * t + 1));

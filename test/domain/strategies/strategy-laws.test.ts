@@ -1,12 +1,12 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
-import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
+import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/analytics/returns.js';
+import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { createAttributionView } from '#views/attribution-view.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
+import { createAttributionView } from '#views/attribution.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
 import { runRecordJson } from '../backtest/run-texts.js';

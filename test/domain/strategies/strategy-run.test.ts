@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
+import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
+import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFan, FAN_DATES_MAX, FAN_LINES_MAX, FAN_SHARES, FAN_VARIANTS_MAX } from '#domain/sweeps/fan.js';
+import { createFan, FAN_DATES_MAX, FAN_LINES_MAX, FAN_SHARES, FAN_VARIANTS_MAX } from '#domain/studies/sweep-table.js';
 
 const DAYS = Int32Array.from({ length: 4 }, (_, t) => 100 + t);
 

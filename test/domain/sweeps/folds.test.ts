@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { chooseByFolds, type ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
-import { computeBinomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
-import { createSplits } from '#domain/sweeps/splits.js';
-import { createEmptyStretch, joinStretch, computeMetric, createStretch } from '#domain/sweeps/stretch.js';
+import {
+  type ChoiceByFolds,
+  chooseByFolds,
+  computeMetric,
+  createEmptyStretch,
+  createSplits,
+  createStretch,
+  joinStretch,
+} from '#domain/studies/folds.js';
+import { computeBinomial, SweepFolds } from '#domain/studies/sweep.js';
 
 interface GoldenFolds {
   readonly returns: number[][];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMapTerms } from '#domain/sweeps/map-terms.js';
+import { createMapTerms } from '#domain/studies/sweep.js';
 
 test('a sweep describes a cell over fewer parameters, and the values that can be fixed', () => {
   const patches = [0.05, 0.1].flatMap((cap) =>

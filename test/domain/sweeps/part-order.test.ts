@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { orderSweepParts } from '#domain/sweeps/part-order.js';
-import { createPatch, listPatches, type Variation } from '#domain/sweeps/variants.js';
-import { selectCheckedFirst } from '#domain/sweeps/variant-needs.js';
+import { createPatch, listPatches, orderSweepParts, type Variation } from '#domain/studies/sweep.js';
+import { selectCheckedFirst } from '#domain/studies/variant-checks.js';
 
 const listRange = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const GRID = {

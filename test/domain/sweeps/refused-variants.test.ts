@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Finding } from '#domain/refusals/findings.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createRefusedVariants, formatVariantName } from '#domain/sweeps/refused-variants.js';
+import type { Finding } from '#domain/base/findings.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createRefusedVariants, formatVariantName } from '#domain/studies/variant-checks.js';
 
 const createFinding = (path: string, message: string): Finding => ({
   severity: 'error',

@@ -5,9 +5,9 @@ import {
   computeExpectedMaximumSharpe,
   computeProbabilisticSharpe,
   createSharpeSample,
-} from '#domain/sweeps/deflated-sharpe.js';
-import { estimateOverfitting } from '#domain/sweeps/overfitting.js';
-import { rateOverfitting } from '#domain/sweeps/overfitting-rating.js';
+  estimateOverfitting,
+  rateOverfitting,
+} from '#domain/studies/overfitting.js';
 import { seeded } from '../../seeded.js';
 
 const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {

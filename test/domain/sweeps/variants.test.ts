@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex, validateIndex } from '#domain/checks/validate-index.js';
-import { parsePointer, setMember } from '#domain/sweeps/json-pointer.js';
-import { SweepRequest } from '#domain/sweeps/sweep-request.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { readIndex, validateIndex } from '#domain/definition/index-validation.js';
 import {
   applyPatch,
-  listPatches,
   checkVariantCount,
   countVariants,
   type DocumentCheck,
+  listPatches,
+  parsePointer,
   type Patch,
-} from '#domain/sweeps/variants.js';
+  setMember,
+  SweepRequest,
+} from '#domain/studies/sweep.js';
 import { CALENDARS } from '../rules/rule-market.js';
 
 describe('JSON pointers', () => {

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createSharpeSample } from '#domain/sweeps/deflated-sharpe.js';
-import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { createOutcomeSource } from '#domain/sweeps/outcome-source.js';
-import { createSweepTable, type SweepTable } from '#domain/sweeps/sweep-table.js';
-import { SweepFolds } from '#domain/sweeps/fold-terms.js';
-import { createVerdict } from '#domain/sweeps/verdict.js';
+import { createSharpeSample } from '#domain/studies/overfitting.js';
+import { createOutcomeSource, type VariantOutcome } from '#domain/studies/sweep-runs.js';
+import { createSweepTable, createVerdict, type SweepTable } from '#domain/studies/sweep-table.js';
+import { SweepFolds } from '#domain/studies/sweep.js';
 import { seeded } from '../../seeded.js';
 
 /** Returns the outcome of a run over 81 sessions. Its returns are random around a mean. */

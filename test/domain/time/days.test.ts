@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { addMonths, toCivilDate, toDay, countDaysInMonth, formatDay, parseDay } from '#domain/time/days.js';
+import { addMonths, countDaysInMonth, formatDay, parseDay, toCivilDate, toDay } from '#domain/base/time.js';
 
 /** Formats a date with JavaScript's Date, for comparison. */
 const formatIsoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toInstant, isTimeZone, toLocalDay } from '#domain/time/local-time.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatDay, isTimeZone, parseValidDay, toInstant, toLocalDay } from '#domain/base/time.js';
 
 const formatInstant = (date: string, time: string, zone: string) =>
   new Date(toInstant({ day: parseValidDay(date), time, zone })).toISOString();

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
 import { createPlaces } from '../../cli/cluster/running-cluster.js';
 import { startService, type ListeningProcess } from '../../cli/process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';

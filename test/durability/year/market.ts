@@ -1,5 +1,5 @@
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 import { openAgent, readError, readText, type Agent } from './agent.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shortenJson } from '#http/mcp/shorten-json.js';
+import { shortenJson } from '#http/mcp/tools.js';
 import { fc } from '../../fast-check.js';
 
 test('a text never exceeds its limit, and is JSON if a list could be shortened', () => {

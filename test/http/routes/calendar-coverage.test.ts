@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { BookPayload } from '#contract/analytics/record.js';
 import type { CalendarList } from '#contract/calendars.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 
 /** Start of a market. The market begins before the calendar of Tel Aviv and ends after the calendar of Karachi. */

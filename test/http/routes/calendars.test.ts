@@ -1,15 +1,14 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ErrorEnvelope } from '#contract/common.js';
+import { ErrorEnvelope } from '#contract/payloads.js';
 import { CalendarList, calendarRoutes, ScheduleView } from '#contract/calendars.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createApp, type App } from '#http/app.js';
-import { createCalendarHandlers } from '#http/routes/calendars.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { createCalendarViews } from '#services/indices/calendars.js';
-import { createIndexSchedules } from '#services/indices/index-schedules.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type App, createApp } from '#http/app.js';
+import { createCalendarHandlers } from '#http/routes/indices.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
 
 const findDocument = (id: string, rest: object) =>
   IndexDocument.parse({

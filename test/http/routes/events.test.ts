@@ -1,14 +1,14 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { eventRoutes, EventsView } from '#contract/events.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
+import { eventRoutes, EventsView } from '#contract/calendars.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { selectScheduleAround } from '#domain/definition/index-schedule.js';
 import { createApp } from '#http/app.js';
-import { createEventHandlers } from '#http/routes/events.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { createEventHandlers } from '#http/routes/indices.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createEvents } from '#services/indices/events.js';
-import { createIndexSchedules } from '#services/indices/index-schedules.js';
+import { createIndexSchedules } from '#services/indices/calendars.js';
 import type { DocumentStore } from '#store/port.js';
 
 const calendars = openCalendars();

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BookPayload } from '#contract/analytics/record.js';
-import type { IndexExplanation } from '#contract/indices/explanation.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { IndexExplanation, PreviewResponse } from '#contract/indices/previews.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createLocalQueue } from '#jobs/local/local-queue.js';
-import { createPausedKinds } from '#jobs/paused-kinds.js';
-import type { EndedJob, NewJob, QueueLimits } from '#jobs/queue.js';
+import { createLocalQueue } from '#jobs/local/queue.js';
+import { createPausedKinds } from '#jobs/port/paused-kinds.js';
+import type { EndedJob, NewJob, QueueLimits } from '#jobs/port/queue.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { claimNode, type NodeClaim } from '#jobs/postgres/claim-node.js';
-import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { claimNode, type NodeClaim } from '#jobs/distributed/nodes.js';
+import { listNodes } from '#jobs/distributed/list-nodes.js';
 import { readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 

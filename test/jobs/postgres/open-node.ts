@@ -1,7 +1,7 @@
-import { createPausedKinds, type PausedKinds } from '#jobs/paused-kinds.js';
-import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
-import type { JobQueue, QueueLimits } from '#jobs/queue.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/port/paused-kinds.js';
+import { createPostgresQueue, type Notices } from '#jobs/distributed/queue.js';
+import type { JobQueue, QueueLimits } from '#jobs/port/queue.js';
+import { Refusal } from '#domain/base/refusals.js';
 import type { Database } from '#store/postgres/database.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import type { TestSchema } from '../../postgresql/shared-postgresql.js';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { HUGE_BYTES } from '#jobs/job-class.js';
-import type { Claim, QueueLimits, WaitingJob } from '#jobs/queue.js';
+import { listNodes } from '#jobs/distributed/list-nodes.js';
+import { type Claim, HUGE_BYTES, type QueueLimits, type WaitingJob } from '#jobs/port/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRow } from '#jobs/postgres/job-documents.js';
-import type { QueueLimits } from '#jobs/queue.js';
+import { createRow } from '#jobs/distributed/job-documents.js';
+import type { QueueLimits } from '#jobs/port/queue.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { createQueues, createJob, LEASE_MS } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';

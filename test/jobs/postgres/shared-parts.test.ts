@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '#jobs/clock.js';
-import type { OfferedParts } from '#jobs/offered-parts.js';
-import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { createPartRows } from '#jobs/postgres/part-rows.js';
-import { createPulse } from '#jobs/postgres/pulse.js';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts.js';
-import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
+import { systemClock } from '#jobs/port/clock.js';
+import type { Claim, ClaimOrder, JobQueue, OfferedParts } from '#jobs/port/queue.js';
+import { listNodes } from '#jobs/distributed/list-nodes.js';
+import { createPartRows, createSharedParts, type SharedParts } from '#jobs/distributed/parts.js';
+import { createPulse } from '#jobs/distributed/presence.js';
+import { createPostgresQueue } from '#jobs/distributed/queue.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { createJob, LEASE_MS, succeed } from '../queue-port-world.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createSubmissions } from '#jobs/postgres/submissions.js';
-import type { JobStatus } from '#jobs/status.js';
+import { createSubmissions } from '#jobs/distributed/queue.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { hasPostgresql, openTestSchema } from '../../postgresql/shared-postgresql.js';
 import { createJob, LEASE_MS } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';

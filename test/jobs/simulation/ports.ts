@@ -1,6 +1,6 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Clock } from '#jobs/clock.js';
-import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Clock } from '#jobs/port/clock.js';
+import { type ComputePool, TaskStopped, WorkerLost } from '#jobs/port/compute-pool.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import { formatJobId, type Payload, type World } from './world.js';
 

@@ -1,13 +1,11 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
-import { addBeat } from '#jobs/postgres/job-documents.js';
-import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
-import type { Beat, JobRevision } from '#jobs/postgres/seen-job.js';
-import type { FreeCapacity } from '#jobs/queue.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type JobRecord, readJobRecord } from '#jobs/port/record.js';
+import { addBeat } from '#jobs/distributed/job-documents.js';
+import type { Beat, JobRevision, JobRows, OfferedKey, RunningJob, Start } from '#jobs/distributed/job-rows.js';
+import type { FreeCapacity } from '#jobs/port/queue.js';
 import type { DocumentLookup } from '#store/port.js';
-import type { JobRow } from '#store/postgres/commit-order.js';
+import type { JobRow, JobTransaction } from '#store/postgres/transaction.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import type { JobTransaction } from '#store/postgres/transaction.js';
 
 /** Row of the jobs table as statements write it. */
 export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {

@@ -1,11 +1,10 @@
-import { Refusal } from '#domain/refusals/refusal.js';
-import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
-import type { Clock } from '#jobs/clock.js';
-import { createJobSystem } from '#jobs/create-job-system.js';
-import type { JobKind } from '#jobs/job-kind.js';
-import type { JobSystem } from '#jobs/job-system.js';
-import { createSharedQueue } from '#jobs/postgres/postgres-queue.js';
-import type { FreeCapacity } from '#jobs/queue.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type ComputePool, TaskStopped, WorkerLost } from '#jobs/port/compute-pool.js';
+import type { Clock } from '#jobs/port/clock.js';
+import { createJobSystem } from '#jobs/job-system.js';
+import type { JobKind, JobSystem } from '#jobs/port/job-kind.js';
+import { createSharedQueue } from '#jobs/distributed/queue.js';
+import type { FreeCapacity } from '#jobs/port/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Agenda } from './agenda.js';
 import type { Call, SharedDatabase } from './shared-database.js';

@@ -1,5 +1,4 @@
-import { isTerminal } from '#jobs/life-cycle.js';
-import type { JobStatus } from '#jobs/status.js';
+import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
 import { EPOCH_MS } from './ports.js';
 import { formatIncarnation, readToken, type World } from './world.js';
 

@@ -1,6 +1,5 @@
-import { isTerminal } from '#jobs/life-cycle.js';
-import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
-import type { JobStatus } from '#jobs/status.js';
+import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
+import type { RetryPolicies } from '#domain/outputs/jobs.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
 import { formatIncarnation, formatJobId, readToken, type Payload, type World } from './world.js';

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { centreColumns } from '#kernels/algebra/centre-columns.js';
-import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { centreColumns } from '#kernels/algebra/columns.js';
+import { computeSymmetricRankK } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('uses the mean of all values of its column, and sums the squares of the deviations', () => {

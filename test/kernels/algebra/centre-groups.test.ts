@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { centreGroups } from '#kernels/algebra/centre-groups.js';
+import { centreGroups } from '#kernels/algebra/columns.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('returns the mean of each group in each row and the deviations from it', () => {

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { factorCholesky } from '#kernels/algebra/cholesky.js';
+import { factorCholesky } from '#kernels/algebra/linear-systems.js';
 import { KernelFault } from '#kernels/assert.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { centreColumns } from '#kernels/algebra/centre-columns.js';
-import { computeColumnDeviations } from '#kernels/algebra/column-deviations.js';
+import { centreColumns, computeColumnDeviations } from '#kernels/algebra/columns.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('sums the squared deviations from the mean of each column, and does not change the panel', () => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { findEigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
-import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues, findEigenvalueRange } from '#kernels/algebra/symmetric-eigen.js';
 
 test('the range of a symmetric matrix has its smallest and its largest eigenvalue', () => {
   // A matrix of two blocks, diag(1, 4) and [[2, 1], [1, 2]]. The second block has eigenvalues 1 and 3.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findExtremeEigenvalues } from '#kernels/algebra/extreme-eigenvalues.js';
+import { findExtremeEigenvalues } from '#kernels/engines/extreme-eigenvalues.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';

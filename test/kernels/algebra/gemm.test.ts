@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { gemm } from '#kernels/algebra/gemm.js';
+import { gemm } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 import { values } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { gemv, gemvTransposed } from '#kernels/algebra/gemv.js';
+import { gemv, gemvTransposed } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { mirrorUpper } from '#kernels/algebra/mirror-upper.js';
+import { mirrorUpper } from '#kernels/algebra/products.js';
 
 test.each([0, 1, 2, 31, 32, 33, 65, 100])(
   'a matrix of order %i has the same values below its diagonal as above',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rankOneUpdate } from '#kernels/algebra/rank-one-update.js';
+import { rankOneUpdate } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('decays, adds and does not change the lower triangle', () => {

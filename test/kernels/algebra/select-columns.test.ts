@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { selectColumns } from '#kernels/algebra/select-columns.js';
+import { selectColumns } from '#kernels/algebra/columns.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('selects columns in the requested order, less a constant', () => {

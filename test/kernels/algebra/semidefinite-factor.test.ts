@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
+import { factoriseSemidefinite } from '#kernels/algebra/linear-systems.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { solveSquare } from '#kernels/algebra/solve-square.js';
+import { solveSquare } from '#kernels/algebra/linear-systems.js';
 import { seeded } from '../../seeded.js';
 
 test.each([1, 2, 7, 40])('the solutions of a system of order %i reproduce its right sides', (n) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { square } from '#kernels/algebra/square.js';
+import { square } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('squares in place or elsewhere', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sumSquaredRowSums } from '#kernels/algebra/squared-row-sums.js';
+import { sumSquaredRowSums } from '#kernels/algebra/columns.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('adds up the squares of weighted rows', () => {

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { decomposeSymmetric, computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues, decomposeSymmetric } from '#kernels/algebra/symmetric-eigen.js';
 import { KernelFault } from '#kernels/assert.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';

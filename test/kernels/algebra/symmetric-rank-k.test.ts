@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 import { createMatrices } from '../arbitraries.js';
 

@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { gemv } from '#kernels/algebra/gemv.js';
-import { symv } from '#kernels/algebra/symv.js';
+import { gemv, symv } from '#kernels/algebra/products.js';
 import { KernelFault } from '#kernels/assert.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { factorCholesky } from '#kernels/algebra/cholesky.js';
-import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
+import { factorCholesky, solveLower, solveLowerTransposed } from '#kernels/algebra/linear-systems.js';
 import { KernelFault } from '#kernels/assert.js';
 import { expectClose } from '../closeness.js';
 import { readGolden } from '../golden.js';

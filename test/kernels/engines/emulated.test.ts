@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createArena } from '#kernels/engines/arena.js';
-import { createKernelImports } from '#kernels/engines/kernel-imports.js';
+import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { IS_SOAK } from '../../soak.js';
 import { hashSolution, listProblems, listSupportedSets, type Problem } from './native-problems.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
-import { findExtremeEigenvalues } from '#kernels/algebra/extreme-eigenvalues.js';
+import { findExtremeEigenvalues } from '#kernels/engines/extreme-eigenvalues.js';
 import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';

@@ -1,6 +1,5 @@
-import type { Arena } from '#kernels/engines/arena.js';
+import type { Arena, KernelExports } from '#kernels/engines/wasm-instance.js';
 import { listNativeSets, type NativeSet } from '#kernels/engines/native-kernels.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { createRandomDefinite, createRandomPanel } from './random-matrices.js';
 
 /** Returns the instruction sets that this processor supports. The list is empty without a native library. */

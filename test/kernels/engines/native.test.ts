@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createArena } from '#kernels/engines/arena.js';
-import { testBits } from '#kernels/engines/kernel-bits.js';
-import { createKernelImports } from '#kernels/engines/kernel-imports.js';
+import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
+import { openNativeEngine, testBits } from '#kernels/engines/native.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import { openNativeKernels } from '#kernels/engines/native-kernels.js';
-import { openNativeEngine } from '#kernels/engines/native.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
-import { testEngine } from '#kernels/engines/self-test.js';
+import { testEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 test('opens the engine of the setting', async () => {

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Loader } from '#kernels/engines/optional-package.js';
-import { openTensorflowEngine } from '#kernels/engines/tensorflow.js';
+import { type Loader, openTensorflowEngine } from '#kernels/engines/tensorflow.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { createLevelBins } from '#kernels/simulation/level-bins.js';
-import type { PathModel } from '#kernels/simulation/simulate-paths.js';
+import { createLevelBins, type PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from './random-matrices.js';
 

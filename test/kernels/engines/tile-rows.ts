@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createArena } from '#kernels/engines/arena.js';
-import { createKernelImports } from '#kernels/engines/kernel-imports.js';
-import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 
 /** Computes X'X as a whole and in ranges of tile rows. It calls the exports of the WebAssembly module directly. */
 export function instantiateForTest(

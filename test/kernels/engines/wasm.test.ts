@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createArena } from '#kernels/engines/arena.js';
+import { createArena } from '#kernels/engines/wasm-instance.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';

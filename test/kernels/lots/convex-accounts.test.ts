@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { computePricesAt } from '#kernels/lots/candidate.js';
-import { solveAccount, type AccountSolution } from '#kernels/lots/solve-account.js';
+import { computePricesAt } from '#kernels/lots/trade-figures.js';
+import { type AccountSolution, solveAccount } from '#kernels/lots/solve-account.js';
 import { createRandomConvexAccount } from './convex-accounts.js';
 
 /** Optimal objectives that cvxopt computed. `python3 convex-reference.py` writes them. */

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/price-newton.js';
-import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
-import { BOTH_DIRECTIONS, relaxTrades } from '#kernels/lots/relaxed-trades.js';
+import { BOTH_DIRECTIONS, listRelaxedRows, type Relaxation, relaxTrades } from '#kernels/lots/relaxation.js';
 import { createRandomAccount } from './random-account.js';
 
 /**

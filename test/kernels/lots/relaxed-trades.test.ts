@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BOTH_DIRECTIONS, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
+import { BOTH_DIRECTIONS, relaxTrades, sortSales } from '#kernels/lots/relaxation.js';
 import { createRandomAccount } from './random-account.js';
 
 const base = createRandomAccount({ seed: 1, n: 1, k: 1, lotsPerSecurity: 1 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findLeastBound, shareCertificates, transferCertificate } from '#kernels/lots/side-certificate.js';
+import { findLeastBound, shareCertificates, transferCertificate } from '#kernels/lots/branch-proof.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { createRandomAccount } from './random-account.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { HARD_PENALTY } from '#kernels/lots/interior-state.js';
+import { HARD_PENALTY } from '#kernels/lots/interior-point.js';
 import { computeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
 import { createUsSides } from './random-account.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { demean } from '#kernels/moments/demean.js';
+import { demean } from '#kernels/moments/sample-covariance.js';
 
 test('removes the mean of each column and divides the squares by one less than the number of observations', () => {
   const x = Float64Array.of(1, 10, 2, 20, 6, 30);

@@ -6,7 +6,7 @@ import {
   adjustEigenvalues,
   countEffectiveObservations,
   estimateEigenvalueBias,
-} from '#kernels/moments/eigenvalue-bias.js';
+} from '#kernels/moments/structured-covariance.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 
 interface GoldenBiases {

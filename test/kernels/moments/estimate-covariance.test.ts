@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { estimateCovariance, type CovarianceRequest } from '#kernels/moments/estimate-covariance.js';
+import { type CovarianceRequest, estimateCovariance } from '#kernels/moments/estimate-covariance.js';
 import { expectCovariance } from '../closeness.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 import { readGolden } from '../golden.js';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { boundFactorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
+import { boundFactorEigenvalues } from '#kernels/moments/estimate-covariance.js';
 import { createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 

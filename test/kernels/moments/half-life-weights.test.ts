@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
 
 const computeWeights = (halfLife: number, observations: number) => {
   const out = new Float64Array(observations);

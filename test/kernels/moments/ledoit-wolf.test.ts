@@ -1,13 +1,14 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
-import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import {
   computeAverageCorrelation,
+  computeLedoitWolfIntensity,
   createShrinkageTarget,
+  measureTargetDistances,
   type ShrinkageTarget,
-} from '#kernels/moments/shrinkage-target.js';
+} from '#kernels/moments/shrinkage.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { readGolden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';

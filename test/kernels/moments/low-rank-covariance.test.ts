@@ -3,16 +3,20 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
+import { computeSampleCovariance, fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
+import {
+  computeAverageCorrelation,
+  computeLedoitWolfIntensity,
+  createShrinkageTarget,
+  measureTargetDistances,
+  shrink,
+} from '#kernels/moments/shrinkage.js';
 import {
   expandCovariance,
   estimateLowRankCovariance,
   multiplyLowRank,
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
-import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from '../engines/random-matrices.js';

@@ -11,13 +11,13 @@ import {
 import {
   averageCorrelationSums,
   computeDeviations,
+  countTriangleEntries,
+  createPanelCovariance,
   fillCorrelationSums,
   fillCovarianceRows,
-  createPanelCovariance,
-  countTriangleEntries,
+  findPanelEigenvalues,
 } from '#kernels/moments/panel-covariance.js';
-import { findPanelEigenvalues } from '#kernels/moments/panel-eigenvalues.js';
-import { computeAverageCorrelation } from '#kernels/moments/shrinkage-target.js';
+import { computeAverageCorrelation } from '#kernels/moments/shrinkage.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 
 const SETTINGS: readonly Shrinkage[] = [

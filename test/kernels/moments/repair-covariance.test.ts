@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { repairCovariance } from '#kernels/moments/repair-covariance.js';
+import { repairCovariance } from '#kernels/moments/estimate-covariance.js';
 import { expectClose } from '../closeness.js';
 import { createRandomDefinite } from '../engines/random-matrices.js';
 import { readGolden } from '../golden.js';

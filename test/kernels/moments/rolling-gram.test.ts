@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
-import { createRollingGram } from '#kernels/moments/rolling-gram.js';
-import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
+import { createRollingGram, shrinkGram } from '#kernels/moments/rolling-gram.js';
 import { seeded } from '../../seeded.js';
 
 const random = seeded(3);

@@ -1,8 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance, fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectCovariance } from '../closeness.js';
 import { readGolden } from '../golden.js';

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { computeAverageCorrelation, createShrinkageTarget, shrink } from '#kernels/moments/shrinkage.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 

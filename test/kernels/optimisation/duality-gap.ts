@@ -1,4 +1,4 @@
-import type { Certificate } from '#kernels/optimisation/program/certificate.js';
+import type { Certificate } from '#kernels/optimisation/program/optimality.js';
 import { createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 

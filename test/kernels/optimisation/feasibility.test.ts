@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { FEASIBILITY_TOLERANCE, findLeastViolation } from '#kernels/optimisation/feasibility.js';
-import { measureInfeasibility } from '#kernels/optimisation/program/certificate.js';
+import { measureInfeasibility } from '#kernels/optimisation/program/optimality.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
 import { computeFarkasMargin } from './duality-gap.js';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createColdState, createIterate } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState, createIterate } from '#kernels/optimisation/program/active-state.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
-import { foldRows } from '#kernels/optimisation/interior-point/folded-rows.js';
+import { foldRows } from '#kernels/optimisation/interior-point/work.js';
 import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
+import { isFolded } from '#kernels/optimisation/interior-point/work.js';
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';

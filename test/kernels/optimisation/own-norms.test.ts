@@ -2,16 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import {
-  createDenseMetric,
-  createFactorMetric,
-  computeMetricDiagonal,
-  createMetricMatrix,
   addDiagonal,
   addMetrics,
+  computeMetricDiagonal,
+  createDenseMetric,
+  createFactorMetric,
+  createMetricMatrix,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
-import { computeNormLength } from '#kernels/optimisation/program/norms.js';
-import type { Program } from '#kernels/optimisation/program/program.js';
+import { computeNormLength, type Program } from '#kernels/optimisation/program/program.js';
 import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../seeded.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState } from '#kernels/optimisation/program/active-state.js';
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';

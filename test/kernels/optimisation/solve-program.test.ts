@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { createDenseMetric, createMetricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
+import { computeMetricSquare, createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { computeNaturalLog } from '#kernels/random/natural-log.js';
+import { computeNaturalLog } from '#kernels/power.js';
 
 test('stays within one unit in the last place of the platform logarithm', () => {
   fc.assert(

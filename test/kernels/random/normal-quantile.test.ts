@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
+import { computeNormalQuantile } from '#kernels/random/normal-distribution.js';
 import { readGolden } from '../golden.js';
 
 test('agrees with scipy far into both tails', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { findBinQuantile, createLevelBins } from '#kernels/simulation/level-bins.js';
+import { createLevelBins, findBinQuantile } from '#kernels/simulation/simulate-paths.js';
 
 const MEAN = 0.0004;
 const DEVIATION = 0.012;

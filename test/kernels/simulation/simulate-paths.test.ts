@@ -5,8 +5,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { createLevelBins } from '#kernels/simulation/level-bins.js';
-import type { PathModel, PathTallies } from '#kernels/simulation/simulate-paths.js';
+import { createLevelBins, type PathModel, type PathTallies } from '#kernels/simulation/simulate-paths.js';
 
 const BINS = 64;
 const MEAN = 0.0004;

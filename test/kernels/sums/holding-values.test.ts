@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_PER_CALL, getValuePanel } from '#kernels/engines/value-panel.js';
-import { sumHoldingValue } from '#kernels/sums/holding-values.js';
+import { sumHoldingValue } from '#kernels/sums/sums.js';
 
 const NAMES = 67;
 const CELLS = NAMES * Math.ceil(PANEL_BYTES_MIN / 8 / NAMES);

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { computePairwiseSum } from '#kernels/sums/pairwise-sum.js';
+import { computePairwiseSum } from '#kernels/sums/sums.js';
 
 test('sums zero, one and a few values', () => {
   expect(computePairwiseSum(new Float64Array(0))).toBe(0);

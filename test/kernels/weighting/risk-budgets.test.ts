@@ -5,8 +5,8 @@ import {
   createDenseMetric,
   createFactorMetric,
   createMetricMatrix,
-  multiplyMetric,
   type Metric,
+  multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
 import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';

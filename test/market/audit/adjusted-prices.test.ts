@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { auditMarket } from '#market/audit/audit-market.js';
+import { auditMarket } from '#market/judge/audit.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 300;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { auditMarket } from '#market/audit/audit-market.js';
+import { auditMarket } from '#market/judge/audit.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, REAL_SETS } from '../real-sets.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { applyRepairs } from '#market/audit/apply-repairs.js';
-import { auditMarket } from '#market/audit/audit-market.js';
+import { applyRepairs, auditMarket } from '#market/judge/audit.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
-import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
-import { auditMarket } from '#market/audit/audit-market.js';
-import type { DataWarning, Repair } from '#market/audit/data-warning.js';
+import { applyRepairs, auditMarket, changesContent } from '#market/judge/audit.js';
+import type { DataWarning, Repair } from '#market/judge/security-histories.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 

@@ -1,8 +1,8 @@
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { formatDay } from '#domain/time/days.js';
-import { auditMarket } from '#market/audit/audit-market.js';
-import type { DataWarning } from '#market/audit/data-warning.js';
+import { formatDay } from '#domain/base/time.js';
+import { auditMarket } from '#market/judge/audit.js';
+import type { DataWarning } from '#market/judge/security-histories.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { RealSet } from './real-panels.js';
 

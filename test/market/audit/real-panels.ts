@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
-import { parseValidDay, type Day } from '#domain/time/days.js';
+import { type Day, parseValidDay } from '#domain/base/time.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';

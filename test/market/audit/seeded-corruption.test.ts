@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '#market/content/action-rows.js';
-import { applyRepairs } from '#market/audit/apply-repairs.js';
-import { auditMarket } from '#market/audit/audit-market.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { computeContentHash } from '#market/content/content.js';
+import { applyRepairs, auditMarket } from '#market/judge/audit.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 
 const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
 const CLEAN_CONTENT = generateMarket(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { formatDay } from '#domain/time/days.js';
-import { applyRepairs } from '#market/audit/apply-repairs.js';
-import { auditMarket } from '#market/audit/audit-market.js';
+import { formatDay } from '#domain/base/time.js';
+import { applyRepairs, auditMarket } from '#market/judge/audit.js';
 import type { MarketContent } from '#market/content/market-content.js';
 
 const FIRST = 19_000;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
-import type { Finding } from '#domain/refusals/findings.js';
-import { SIMILAR_PROBLEMS_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
-import { readImport } from '#market/import/read-import.js';
+import type { Finding } from '#domain/base/findings.js';
+import { createProblems, FINDINGS_MAX, SIMILAR_PROBLEMS_MAX } from '#market/tables/problems.js';
+import { readImport } from '#market/read/import.js';
 import { formatFindingPaths, readFolder } from '../store-folder.js';
 import { createFolder, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 

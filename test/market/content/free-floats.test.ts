@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { warnOfMarket } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 

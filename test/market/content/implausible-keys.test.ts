@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { findContentWarnings } from '#market/content/doubtful-content.js';
-import { readImport } from '#market/import/read-import.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { findContentWarnings } from '#market/judge/content-warnings.js';
+import { readImport } from '#market/read/import.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createProblems } from '#market/tables/problems.js';
 
 const TODAY = parseValidDay('2025-10-01');

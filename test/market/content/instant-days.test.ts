@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { formatDay } from '#domain/time/days.js';
-import { inspect } from '#market/inspect/inspect.js';
-import { readImport, type ImportSource } from '#market/import/read-import.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { readDatabase } from '#market/sources/databases/read-database.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { formatDay } from '#domain/base/time.js';
+import { inspect } from '#market/read/inspection.js';
+import { type ImportSource, readImport } from '#market/read/import.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { readDatabase } from '#market/read/databases.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { writeZip } from '#market/read/import-template.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder } from '../store-folder.js';
 

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { digestContent } from '#market/content/content.js';
-import { computeMarksWithoutLater } from '#market/content/later-names.js';
-import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
+import {
+  computeMarksWithoutLater,
+  computePrefixMark,
+  digestContent,
+  type PrefixMark,
+} from '#market/content/content-hash.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { seeded } from '../../seeded.js';
 

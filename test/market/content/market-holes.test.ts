@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseDay } from '#domain/time/days.js';
-import { warnOfMissingDays } from '#market/content/market-holes.js';
+import { parseDay } from '#domain/base/time.js';
+import { warnOfMissingDays } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 
 /** Returns the weekdays of 2015, except the omitted days. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
-import { refuseSize } from '#market/content/market-limits.js';
+import { refuseSize } from '#market/content/market-content.js';
 import { createProblems } from '#market/tables/problems.js';
 
 test.each([

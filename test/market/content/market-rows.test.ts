@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RowsFault } from '#market/content/market-limits.js';
+import { RowsFault } from '#market/content/market-content.js';
 import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/tables/problems.js';
 

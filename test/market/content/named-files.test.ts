@@ -1,13 +1,11 @@
 import { expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { warnOfMarket } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { writeZip } from '#market/formats/zip-writer.js';
-import { readImport, type ImportSource } from '#market/import/read-import.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { createLocations } from '#market/sources/locations.js';
-import { readSource } from '#market/sources/read-source.js';
+import { writeWorkbook, writeZip } from '#market/read/import-template.js';
+import { type ImportSource, readImport } from '#market/read/import.js';
+import { createLocations, listFolderFiles } from '#market/read/folder.js';
+import { readSource } from '#market/read/read-source.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { writeFiles } from '../store-folder.js';
 

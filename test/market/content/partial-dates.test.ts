@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Calendars } from '#domain/calendars/calendar.js';
-import type { SessionChange } from '#domain/calendars/closures.js';
-import { correctCalendars } from '#domain/calendars/correct-calendars.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { findPartialDates } from '#market/content/partial-dates.js';
-import { warnOfSessions } from '#market/content/session-warnings.js';
+import type { Calendars, SessionChange } from '#domain/calendars/calendar.js';
+import { correctCalendars } from '#domain/calendars/exchange-calendars.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { findPartialDates, warnOfSessions } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix, digestContent } from '#market/content/content-hash.js';
 import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
 import { createMarket } from '../../workers/bits-market.js';
 

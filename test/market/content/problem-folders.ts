@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'vitest';
-import type { Finding } from '#domain/refusals/findings.js';
-import { readDatabase } from '#market/sources/databases/read-database.js';
+import type { Finding } from '#domain/base/findings.js';
+import { readDatabase } from '#market/read/databases.js';
 import { createProblems } from '#market/tables/problems.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';

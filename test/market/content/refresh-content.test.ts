@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { computeContentHash } from '#market/content/content.js';
-import { refreshContent } from '#market/content/refresh-content.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { computeContentHash } from '#market/content/content-hash.js';
+import { refreshContent } from '#market/judge/refresh.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 

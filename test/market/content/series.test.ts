@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { openMarket, shareMarket } from '#domain/market/handle.js';
-import { carryCloses, closeOn } from '#domain/market/series.js';
-import { encodeCanonicalTables } from '#market/content/canonical-tables.js';
-import { computeContentHash, digestContent } from '#market/content/content.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { openMarket, shareMarket } from '#domain/market/market-handle.js';
+import { carryCloses, closeOn } from '#domain/market/market-data.js';
+import {
+  comparePrefixes,
+  computeContentHash,
+  createPrefix,
+  digestContent,
+  encodeCanonicalTables,
+} from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { mergeContents } from '#market/content/merge-content.js';
-import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
+import { mergeContents } from '#market/content/merge.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readImport } from '#market/import/read-import.js';
-import { refreshContent } from '#market/content/refresh-content.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { readImport } from '#market/read/import.js';
+import { refreshContent } from '#market/judge/refresh.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createProblems } from '#market/tables/problems.js';
-import { warnOfSessions } from '#market/content/session-warnings.js';
+import { warnOfSessions } from '#market/judge/market-warnings.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/base/time.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
-import { compareTables } from '#market/content/table-changes.js';
+import { compareTables } from '#market/content/changes.js';
 
 const HELD_MARKET = { identifiers: ['A', 'B'], lastDay: parseValidDay('2024-01-31') };
 const NO_CHANGES = { added: 0, changed: 0, removed: 0 };

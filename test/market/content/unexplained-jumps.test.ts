@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { auditMarket } from '#market/audit/audit-market.js';
-import { findActionWarnings } from '#market/content/doubtful-actions.js';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { auditMarket } from '#market/judge/audit.js';
+import { findActionWarnings } from '#market/judge/content-warnings.js';
+import { warnOfMarket } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { buildMarket, type MarketSketch } from '../../domain/backtest/market-builder.js';
 

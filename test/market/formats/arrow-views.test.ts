@@ -19,7 +19,7 @@ import {
   type Vector,
 } from 'apache-arrow';
 import { expect, test } from 'vitest';
-import { importTable } from '#market/import/import-table.js';
+import { importTable } from '#market/read/import-table.js';
 import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 import { createProblems } from '#market/tables/problems.js';
 

@@ -1,9 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { readCsv, readTextCells } from '#market/sources/csv.js';
+import { createMarketRecords, readCsv, readTextCells } from '#market/read/csv.js';
 import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/tables/problems.js';
-import { createMarketRecords } from '#market/sources/csv.js';
 
 const encodeText = (text: string) => new TextEncoder().encode(text);
 

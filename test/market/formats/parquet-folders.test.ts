@@ -2,11 +2,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 import { createProblems } from '#market/tables/problems.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { createLocations } from '#market/sources/locations.js';
-import { readSource } from '#market/sources/read-source.js';
+import { createLocations, listFolderFiles } from '#market/read/folder.js';
+import { readSource } from '#market/read/read-source.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readFolder, writeFiles } from '../store-folder.js';
 

@@ -4,11 +4,11 @@ import { parquetReadObjects } from 'hyparquet';
 import { fc } from '../../fast-check.js';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { computeContentHash } from '#market/content/content.js';
+import { formatDay } from '#domain/base/time.js';
+import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { streamChunks, openDuckDb, quoteText, readTexts } from '#market/formats/duckdb.js';
-import { createNameTable } from '#market/formats/short-names.js';
+import { createNameTable } from '#market/formats/direct-duckdb.js';
 
 /**
  * Identifiers of different lengths: one byte, twelve bytes, and two characters with two bytes each. Some have

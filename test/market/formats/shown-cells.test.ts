@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readImport } from '#market/import/read-import.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { readImport } from '#market/read/import.js';
+import { writeZip } from '#market/read/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
 
 const NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Field, Float64, RecordBatchStreamWriter, Schema, TimestampMillisecond, Utf8 } from 'apache-arrow';
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { createDayReader } from '#market/formats/time-zones.js';
+import { formatDay } from '#domain/base/time.js';
+import { createDayReader } from '#market/formats/cells.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readFolder } from '../store-folder.js';
 

@@ -1,10 +1,8 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createImportTemplate } from '#market/import/import-template.js';
+import { createImportTemplate, type Sheet, writeWorkbook, writeZip } from '#market/read/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readImport, type ImportSource } from '#market/import/read-import.js';
-import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { type ImportSource, readImport } from '#market/read/import.js';
 import { formatFindingPaths } from '../store-folder.js';
 
 async function importSource(source: ImportSource) {

@@ -2,12 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
+import { Mapping } from '#domain/definition/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { inspect } from '#market/inspect/inspect.js';
-import type { Answers } from '#market/inspect/question.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { createLocations } from '#market/sources/locations.js';
+import { inspect } from '#market/read/inspection.js';
+import type { Answers } from '#market/read/questions.js';
+import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { writeFiles } from '../store-folder.js';
 
 let root: string;

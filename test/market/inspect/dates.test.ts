@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { writeZip } from '#market/formats/zip-writer.js';
-import { inspect } from '#market/inspect/inspect.js';
-import { SAMPLE_ROWS } from '#market/inspect/sample.js';
+import { writeZip } from '#market/read/import-template.js';
+import { inspect } from '#market/read/inspection.js';
+import { SAMPLE_ROWS } from '#market/read/samples.js';
 
 const inspectTexts = (files: Readonly<Record<string, string>>) =>
   inspect({

@@ -1,8 +1,8 @@
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { writeZip } from '#market/formats/zip-writer.js';
-import { inspect } from '#market/inspect/inspect.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { writeZip } from '#market/read/import-template.js';
+import { inspect } from '#market/read/inspection.js';
 
 const DAYS = ['2024-01-02', '2024-01-03'];
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { inspect } from '#market/inspect/inspect.js';
+import { writeWorkbook } from '#market/read/import-template.js';
+import { inspect } from '#market/read/inspection.js';
 
 type Row = readonly (string | number | null)[];
 

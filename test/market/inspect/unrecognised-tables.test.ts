@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createZip } from '#console/pages/data/zip.js';
-import { inspect } from '#market/inspect/inspect.js';
+import { inspect } from '#market/read/inspection.js';
 
 /** Inspects text files, or files that only have the name of one. */
 async function inspectFiles(files: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>>) {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { writeZip } from '#market/formats/zip-writer.js';
-import { inspect } from '#market/inspect/inspect.js';
-import type { Answers } from '#market/inspect/question.js';
-import { createDayReader } from '#market/mapping/date-formats.js';
+import { formatDay } from '#domain/base/time.js';
+import { writeZip } from '#market/read/import-template.js';
+import { inspect } from '#market/read/inspection.js';
+import type { Answers } from '#market/read/questions.js';
+import { createDayReader } from '#market/mapping/written-values.js';
 
 const inspectTexts = (files: Readonly<Record<string, string>>, answers: Answers = {}) =>
   inspect(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
-import { inspect, type InspectionTerms } from '#market/inspect/inspect.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { type Sheet, writeWorkbook } from '#market/read/import-template.js';
+import { inspect, type InspectionTerms } from '#market/read/inspection.js';
 
 const readInspectedSheets = (sheets: readonly Sheet[], terms: InspectionTerms = {}) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, terms);

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { readImport } from '#market/import/read-import.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { readImport } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

@@ -2,11 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { Mapping } from '#domain/documents/mapping.js';
-import { readImport } from '#market/import/read-import.js';
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { formatDay } from '#domain/base/time.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { readImport } from '#market/read/import.js';
+import { writeWorkbook, writeZip } from '#market/read/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
 import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

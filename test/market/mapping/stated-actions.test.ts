@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { Mapping } from '#domain/documents/mapping.js';
+import { formatDay } from '#domain/base/time.js';
+import { Mapping } from '#domain/definition/mapping.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;

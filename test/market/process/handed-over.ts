@@ -1,7 +1,7 @@
-import { createIncomingMarket } from '#market/process/incoming-market.js';
+import { createIncomingMarket } from '#market/serve/market-process.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { createOutgoingMarket } from '#market/process/outgoing-market.js';
-import type { TransferMessage, SharedMarket } from '#market/panels/shared-market.js';
+import { createOutgoingMarket } from '#market/serve/outgoing-market.js';
+import type { SharedMarket, TransferMessage } from '#market/panels/shared-market.js';
 
 /** Writes a content to the first file that has enough space, and reads it back into shared memory. */
 export async function handOverContent(files: readonly string[], content: MarketContent): Promise<SharedMarket> {

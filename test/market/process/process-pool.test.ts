@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { prepareMarketProcess } from '#market/process/process-pool.js';
-import { runMarketTask } from '#market/process/market-process.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { prepareMarketProcess } from '#market/serve/process-pool.js';
+import { runMarketTask } from '#market/serve/market-process.js';
 import { listChildren, listReaders } from './reading-processes.js';
 
 /** Runs an import that is refused when it asks to continue. @returns the processes that exist at this time */

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openReaderGroups } from '#market/process/reader-groups.js';
+import { openReaderGroups } from '#market/serve/process-pool.js';
 import { startService } from '../../cli/process.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { listReaders } from './reading-processes.js';

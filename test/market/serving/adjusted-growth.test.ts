@@ -1,17 +1,17 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
-import { createReturnTerms } from '#domain/index-mathematics/growth-terms.js';
-import { addSpinOffValue } from '#domain/index-mathematics/spin-offs.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { computeGrowth } from '#domain/market/growth.js';
+import { createReturnTerms } from '#domain/market/growth-terms.js';
+import { addSpinOffValue } from '#domain/market/action-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { computePriceSeries } from '#market/serving/price-series.js';
+import { computePriceSeries } from '#market/serve/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;

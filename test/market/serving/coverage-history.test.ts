@@ -1,6 +1,6 @@
 import * as fc from '../../draws.js';
 import { expect, test } from 'vitest';
-import { countCoverage, GAPS_MAX, SESSIONS_MAX } from '#market/serving/coverage-history.js';
+import { countCoverage, GAPS_MAX, SESSIONS_MAX } from '#market/serve/coverage.js';
 
 /** Creates a market from one text per security: `x` is a price, and any other character is a missing price. */
 function createMarket(securities: readonly string[]) {

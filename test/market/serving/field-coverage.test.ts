@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { measureFieldCoverage } from '#market/serving/field-coverage.js';
+import { measureFieldCoverage } from '#market/serve/coverage.js';
 
 const NONE = Number.NaN;
 const dates = Int32Array.of(10, 11, 12, 13);

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openMarket, shareMarket } from '#domain/market/handle.js';
+import { openMarket, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
-import { prepareServedMarket } from '#market/serving/served-markets.js';
+import { encodeSnapshot, prepareServedMarket, readSnapshot } from '#market/serve/served-markets.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const MARKET: MarketData = {

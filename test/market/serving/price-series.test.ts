@@ -1,8 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { computeAdjustmentFactors, computePriceSeries, type SecurityBars } from '#market/serving/price-series.js';
+import { computeAdjustmentFactors, computePriceSeries, type SecurityBars } from '#market/serve/price-series.js';
 
 const createAction = (
   type: CorporateAction['type'],

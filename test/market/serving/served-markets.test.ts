@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { shareMarket } from '#domain/market/handle.js';
-import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
+import { shareMarket } from '#domain/market/market-handle.js';
+import { createServedMarkets, prepareServedMarket } from '#market/serve/served-markets.js';
 import { createMarket } from '../../workers/bits-market.js';
 
 const LOADED_AT = '2024-01-02T00:00:00.000Z';

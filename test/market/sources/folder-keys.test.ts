@@ -1,10 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { formatDay } from '#domain/time/days.js';
-import { inspect } from '#market/inspect/inspect.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { createLocations } from '#market/sources/locations.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { formatDay } from '#domain/base/time.js';
+import { inspect } from '#market/read/inspection.js';
+import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles, type FolderRead } from '../store-folder.js';

@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createLocations } from '#market/sources/locations.js';
+import { createLocations } from '#market/read/folder.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

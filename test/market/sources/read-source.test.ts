@@ -3,8 +3,8 @@ import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseDay } from '#domain/time/days.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { parseDay } from '#domain/base/time.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { SQL_VIEWS } from '#domain/sql/views.js';
-import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
-import { runQuery } from '#market/sql/run-query.js';
-import type { SqlNeeds, SqlOrder } from '#market/sql/sql-order.js';
+import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
+import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
+import { runQuery } from '#market/serve/sql-query.js';
+import type { SqlNeeds, SqlOrder } from '#market/serve/market-tasks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-queries-'));
 afterAll(() => rmSync(folder, { recursive: true }));

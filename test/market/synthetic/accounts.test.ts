@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
 import { ACTION_KINDS, type ReferenceValue } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import type { SyntheticSpec } from '#market/synthetic/spec.js';
+import type { SyntheticSpec } from '#market/synthetic/factors.js';
 import { createDeciderOf } from '../../domain/rules/rule-market.js';
 
 const calendars = openCalendars();

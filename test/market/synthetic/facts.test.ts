@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { SECTORS } from '#market/synthetic/names.js';
-import type { SyntheticSpec } from '#market/synthetic/spec.js';
+import type { SyntheticSpec } from '#market/synthetic/factors.js';
 
 /**
  * Calendar of the tests. They check on generated returns that known properties of daily returns are present. Bounds

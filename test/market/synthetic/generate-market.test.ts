@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { computeContentHash, digestContent } from '#market/content/content.js';
-import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { comparePrefixes, computeContentHash, createPrefix, digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { warnOfMarket } from '#market/judge/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatTicker, TICKERS_MAX } from '#market/synthetic/names.js';
-import type { SyntheticSpec } from '#market/synthetic/spec.js';
-import { findLastAtMost, findFirstAtLeast } from '#domain/numbers/search.js';
-import { parseValidDay } from '#domain/time/days.js';
+import type { SyntheticSpec } from '#market/synthetic/factors.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { parseValidDay } from '#domain/base/time.js';
 
 const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { readImport } from '#market/import/read-import.js';
-import { readDatabase } from '#market/sources/databases/read-database.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { readImport } from '#market/read/import.js';
+import { readDatabase } from '#market/read/databases.js';
+import type { Finding } from '#domain/base/findings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { writeZip } from '#market/read/import-template.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 

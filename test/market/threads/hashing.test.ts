@@ -4,11 +4,9 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
-import { createGrowingDigests } from '#market/content/growing-digests.js';
-import { THREAD_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
+import { createGrowingDigests, digestFilesApart, THREAD_BYTES_MIN } from '#market/panels/hashing.js';
 import { createZeroPanel, type Panels } from '#market/panels/panels.js';
-import type { FileDigest } from '#market/formats/digest-file.js';
-import type { SourceFile } from '#market/formats/source-file.js';
+import type { FileDigest, SourceFile } from '#market/formats/source-file.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { canPage, limitMemory, findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js';
-import { createPanelBuffer, type PanelBuffer } from '#market/threads/panel-room.js';
+import { createPanelBuffer, type PanelBuffer } from '#market/panels/scattering.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

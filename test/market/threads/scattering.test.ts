@@ -6,10 +6,10 @@ import { callOnce } from '#base/once.js';
 import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readColumns, planMarketColumns, formatScan } from '#market/sources/parquet/parquet.js';
-import { startScattering } from '#market/threads/scattering.js';
+import { formatScan, planMarketColumns, readColumns } from '#market/read/parquet.js';
+import { startScattering } from '#market/panels/scattering.js';
 import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
-import { readTypedMarket, type TypedMarketResult } from '#market/sources/read-typed-market.js';
+import { readTypedMarket, type TypedMarketResult } from '#market/read/parquet-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

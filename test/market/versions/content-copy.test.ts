@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer';
 import { deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { MarketContent } from '#market/content/market-content.js';
-import { decodeCells, encodeCells } from '#market/versions/cell-codes.js';
-import { decodeContent } from '#market/versions/content-copy.js';
+import { decodeCells, decodeContent, encodeCells } from '#market/content/content-copy.js';
 import { seeded } from '../../seeded.js';
 import { createCopy } from './copy-of.js';
 

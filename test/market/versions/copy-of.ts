@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expect } from 'vitest';
 import type { MarketContent } from '#market/content/market-content.js';
-import { encodeContent } from '#market/versions/content-copy.js';
+import { encodeContent } from '#market/content/content-copy.js';
 
 /** Returns the bytes of the copy of a content. @param bytesMin minimum number of pieces */
 export function createCopy(content: MarketContent, bytesMin = 1): Uint8Array {

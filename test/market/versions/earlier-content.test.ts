@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { computeContentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { computeDifference } from '#market/versions/cell-differences.js';
-import { changeCounts } from '#market/versions/change-counts.js';
-import { decodeChange, encodeChange } from '#market/versions/change-file.js';
-import { computeContentChange } from '#market/versions/content-change.js';
-import { decodeContent } from '#market/versions/content-copy.js';
-import { restoreContent } from '#market/versions/earlier-content.js';
+import { changeCounts, computeDifference } from '#market/content/changes.js';
+import { decodeChange, decodeContent, encodeChange } from '#market/content/content-copy.js';
+import { computeContentChange, restoreContent } from '#market/content/versions.js';
 import { seeded } from '../../seeded.js';
 import { createCopy } from './copy-of.js';
 

@@ -1,16 +1,14 @@
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import type { DatedMarkets } from '#domain/books/decision-seats.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { createComposer, type DatedMarkets } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { previewRules } from '#domain/rules/preview.js';
-import { computeContentChange } from '#market/versions/content-change.js';
-import { createDatedMarkets } from '#market/versions/known-markets.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import { previewRules } from '#domain/decide/preview.js';
+import { computeContentChange, createDatedMarkets } from '#market/content/versions.js';
 import {
   randomDefinition,
   randomDerivation,

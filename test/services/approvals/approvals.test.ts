@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DeskAction } from '#contract/action-desk.js';
 import type { Scope } from '#contract/route.js';
-import type { HeldIndex } from '#domain/daily-plans/day-document.js';
-import type { Approval } from '#domain/approvals/approval-document.js';
-import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { HeldIndex } from '#domain/outputs/daily-plans.js';
+import type { Approval } from '#domain/definition/approvals.js';
+import type { AuditEntry } from '#domain/definition/audit-log.js';
+import { issueKey } from '#services/keys/keys.js';
 import {
   readDay,
   createDefinition,

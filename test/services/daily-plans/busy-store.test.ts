@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
-import { createRefreshPerformer, type RefreshDependencies } from '#services/daily-plans/steps/refresh.js';
-import type { StepContext } from '#services/daily-plans/performer.js';
-import type { StepOf } from '#domain/daily-plans/step-catalogue.js';
+import { type ErrorCode, Refusal } from '#domain/base/refusals.js';
+import { createRefreshPerformer, type RefreshDependencies, type StepContext } from '#services/daily-plans/steps.js';
+import type { StepOf } from '#domain/outputs/daily-plans.js';
 
 const DATE = '2024-01-02';
 const DAY = 19_724;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BenchmarkStatement } from '#contract/governance.js';
-import type { Judgement } from '#domain/daily-plans/judgement-document.js';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { Judgement } from '#domain/definition/daily-plan-checks.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
   createFamilyOn,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
 import { runService, type RunningService } from '../running-service.js';
 import { createFamilyOn, createFiles, listPublishedDates, performDay, putSchedule, SESSIONS } from './family.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ScheduleCollection } from '#contract/schedules.js';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
-import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
+import type { Judgement } from '#domain/definition/daily-plan-checks.js';
 import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import {

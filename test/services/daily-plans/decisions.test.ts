@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createFileName } from '#domain/calendars/calendars.js';
-import { resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
+import { createFileName } from '#domain/calendars/exchange-calendars.js';
+import { resumeDays, waitsForApproval } from '#services/daily-plans/runner.js';
 import { readDay } from '#services/daily-plans/stored-days.js';
-import { formatTimestamp } from '#store/timestamp.js';
+import { formatTimestamp } from '#store/document-identity.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
 /** Processes that run a day while people and other processes record decisions. */

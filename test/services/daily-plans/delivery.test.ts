@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client, ClientCollection } from '#contract/clients.js';
-import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
+import type { DeliveryRecord } from '#domain/definition/delivery.js';
 import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
 import { FAMILY, createFamilyOn, performDay, putSchedule, SESSIONS } from './family.js';

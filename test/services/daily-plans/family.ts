@@ -1,8 +1,8 @@
 import type { Schedule } from '#contract/schedules.js';
-import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
+import type { ScheduleDay } from '#domain/outputs/daily-plans.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { seeded } from '../../seeded.js';
 import { serveFolder } from '../datasets/served-folder.js';
 import type { RunningService } from '../running-service.js';

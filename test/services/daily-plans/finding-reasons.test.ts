@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeReason } from '#services/daily-plans/finding-reasons.js';
+import { describeReason } from '#services/daily-plans/checks.js';
 
 type Item = Parameters<typeof describeReason>[0][number];
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import type { ItemResult } from '#services/daily-plans/performer.js';
-import { createPublishPerformer } from '#services/daily-plans/steps/publish.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import { createPublishPerformer, type ItemResult } from '#services/daily-plans/steps.js';
 
 const DATE = '2026-11-24';
 const before = { state: 'done', message: '1 closes published.', at: '2026-11-24T23:31:00', detail: { run_id: 'old' } };

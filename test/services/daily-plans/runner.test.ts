@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { LEASE_MS } from '#services/daily-plans/stored-days.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions]

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CoverageResponse } from '#contract/coverage.js';
+import type { CoverageResponse } from '#contract/data.js';
 import { describePrices } from './data/prices.js';
 import { describeReference } from './data/reference.js';
 import { service, TABLES } from './data/set-up.js';

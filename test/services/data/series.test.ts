@@ -2,9 +2,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SeriesCollection } from '#contract/data.js';
-import type { DataStore } from '#contract/stores/store.js';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import type { DataStore } from '#contract/stores.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 import { describeCompared } from './series/compared.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { DataStore } from '#contract/stores.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
+import type { DataStore } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
 import { formatBars, listChanges, FIRST, serveFolder } from './served-folder.js';
 

@@ -1,8 +1,8 @@
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Health } from '#contract/health.js';
-import type { DataStore } from '#contract/stores/store.js';
+import type { Health } from '#contract/service.js';
+import type { DataStore } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DataVersions } from '#contract/stores/data-versions.js';
+import type { DataVersions } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a store that grows and is corrected. Each test depends on the previous test. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
+import type { DataStore } from '#contract/stores.js';
 import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../postgresql/postgresql-server.js';
 import { runService, type RunningService } from '../running-service.js';
 

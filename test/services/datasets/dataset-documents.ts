@@ -1,4 +1,4 @@
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { DatasetDocument } from '#domain/definition/datasets.js';
 
 export const LOADED_AT = '2024-01-05T00:00:00.000Z';
 

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
+import type { DataHistoryDocument } from '#domain/definition/datasets.js';
 import {
-  getFirst,
   DELETED_PER_TRANSACTION,
-  deleteVersions,
   deleteDataVersions,
   deleteLeftovers,
+  deleteVersions,
+  getFirst,
   readHistory,
   recordDataVersion,
-} from '#services/stored/data-history.js';
-import { formatNumberedId } from '#store/document-id.js';
+} from '#services/shared/store-documents.js';
+import { formatNumberedId } from '#store/document-identity.js';
 import type { DocumentStore } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 

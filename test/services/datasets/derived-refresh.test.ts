@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
+import { Mapping } from '#domain/definition/mapping.js';
 import { selectContent, runWithDesk } from './refresh-desk.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { removePassword } from '#domain/documents/dataset-document.js';
+import { removePassword } from '#domain/definition/datasets.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],

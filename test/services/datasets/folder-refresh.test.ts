@@ -1,12 +1,10 @@
-import { selectGapFindings } from '#services/datasets/partial-dates.js';
+import { selectGapFindings } from '#services/stores/audits.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Mapping } from '#domain/documents/mapping.js';
-import { listFolderFiles } from '#market/sources/folder.js';
-import { toVersionFiles, selectUnreadFiles } from '#market/sources/known-files.js';
-import { createLocations } from '#market/sources/locations.js';
+import { Mapping } from '#domain/definition/mapping.js';
+import { createLocations, listFolderFiles, selectUnreadFiles, toVersionFiles } from '#market/read/folder.js';
 import { createProblems } from '#market/tables/problems.js';
 import { listChildren, listReaders } from '../../market/process/reading-processes.js';
 import { REFRESHED_AT, runWithDesk, createBars, createActions, selectContent } from './refresh-desk.js';

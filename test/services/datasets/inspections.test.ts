@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { InspectRequest } from '#contract/stores/inspect.js';
-import { createLocations } from '#market/sources/locations.js';
-import { createDatasetInspections } from '#services/datasets/inspections.js';
+import { InspectRequest } from '#contract/stores.js';
+import { createLocations } from '#market/read/folder.js';
+import { createDatasetInspections } from '#services/stores/stores.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import { shareMarket } from '#domain/market/handle.js';
-import type { Jobs } from '#jobs/job-kind.js';
-import { digestContent } from '#market/content/content.js';
-import type { ServedMarket } from '#market/serving/markets.js';
-import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
-import { recordDataVersion } from '#services/stored/data-history.js';
-import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
-import { openArtifacts } from '#store/files/artifact-store.js';
+import { shareMarket } from '#domain/market/market-handle.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import { digestContent } from '#market/content/content-hash.js';
+import { createServedMarkets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
+import { recordDataVersion } from '#services/shared/store-documents.js';
+import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
+import { openArtifacts } from '#store/artifacts/folder-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import {
   writeContentChange,

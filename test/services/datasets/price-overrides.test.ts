@@ -1,11 +1,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ChangedOverrides } from '#contract/stores/overrides.js';
+import type { ChangedOverrides } from '#contract/stores.js';
 import type { BenchmarkStatement } from '#contract/governance.js';
-import type { Approval } from '#domain/approvals/approval-document.js';
-import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { Approval } from '#domain/definition/approvals.js';
+import type { AuditEntry } from '#domain/definition/audit-log.js';
+import { issueKey } from '#services/keys/keys.js';
 import {
   createFamilyOn,
   createFiles,

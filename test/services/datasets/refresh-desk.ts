@@ -1,25 +1,22 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { Mapping } from '#domain/documents/mapping.js';
-import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import { DatasetDocument } from '#domain/definition/datasets.js';
+import type { Mapping } from '#domain/definition/mapping.js';
+import type { Attempt, JobKind } from '#jobs/port/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { createDatabaseLocations } from '#market/sources/databases/database-location.js';
-import { createLocations } from '#market/sources/locations.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { createDatabaseLocations } from '#market/read/database-location.js';
+import { createLocations } from '#market/read/folder.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import type { RefreshReport } from '#market/content/refresh-report.js';
-import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
-import { createLocalActivations } from '#services/datasets/activations.js';
-import { followDatasetEvents } from '#services/datasets/events.js';
-import type { DatasetJobsDependencies } from '#services/datasets/job-terms.js';
-import { createStoreMarkets } from '#services/datasets/store-markets.js';
-import { createDatasetJobs } from '#services/datasets/jobs.js';
-import { createDatasetLoading } from '#services/datasets/loading.js';
-import { localStoreFiles } from '#services/datasets/store-files.js';
+import type { RefreshReport } from '#market/judge/refresh.js';
+import { createServedMarkets, type ServedMarkets } from '#market/serve/served-markets.js';
+import { createLocalActivations, createStoreMarkets, followDatasetEvents } from '#services/stores/serving.js';
+import { createDatasetJobs, type DatasetJobsDependencies } from '#services/stores/jobs.js';
+import { createDatasetLoading } from '#services/stores/loading.js';
+import { localStoreFiles } from '#services/stores/files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { refreshMarket } from '#workers/market/refresh-market.js';
+import { refreshMarket } from '#workers/market/contents.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 /** Time that is later than all writes of a test. So every file counts as unchanged for a long time. */

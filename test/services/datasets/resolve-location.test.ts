@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/datasets/resolve-location.js';
+import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/stores/registration.js';
 
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
 const updateStoreLocations = (location: string | null, source: string | null) =>

@@ -2,12 +2,12 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pino } from 'pino';
-import type { Health } from '#contract/health.js';
+import type { Health } from '#contract/service.js';
 import { defineRoutes } from '#contract/route.js';
-import { refuseWhileResuming } from '#domain/market/dataset-loading.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import { refuseWhileResuming } from '#domain/definition/datasets.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { createApp } from '#http/app.js';
-import { createServedMarkets } from '#market/serving/served-markets.js';
+import { createServedMarkets } from '#market/serve/served-markets.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 

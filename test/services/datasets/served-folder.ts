@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import type { RefreshReport } from '#market/content/refresh-report.js';
+import type { DataStore } from '#contract/stores.js';
+import type { Finding } from '#domain/base/findings.js';
+import type { RefreshReport } from '#market/judge/refresh.js';
 import type { RunningService } from '../running-service.js';
 
 export const formatBars = (rows: readonly string[], columns = 'CLOSE') =>

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { shareMarket } from '#domain/market/handle.js';
-import { getCallMarket } from '#market/serving/call-market.js';
-import type { ServedMarket } from '#market/serving/markets.js';
-import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
-import { withinReach } from '#services/operations/access.js';
-import { createStoreMarkets } from '#services/datasets/store-markets.js';
+import type { DatasetDocument } from '#domain/definition/datasets.js';
+import { shareMarket } from '#domain/market/market-handle.js';
+import {
+  createServedMarkets,
+  getCallMarket,
+  prepareServedMarket,
+  type ServedMarket,
+} from '#market/serve/served-markets.js';
+import { withinReach } from '#services/keys/access.js';
+import { createStoreMarkets } from '#services/stores/serving.js';
 import type { DocumentStore } from '#store/port.js';
 import { createDatasetDocument } from './dataset-documents.js';
 import { waitFor } from '../../waiting.js';

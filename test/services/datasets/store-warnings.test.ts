@@ -1,9 +1,9 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataAudit } from '#contract/stores/audit.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import { formatDay } from '#domain/time/days.js';
+import type { DataAudit } from '#contract/stores.js';
+import type { Finding } from '#domain/base/findings.js';
+import { formatDay } from '#domain/base/time.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;

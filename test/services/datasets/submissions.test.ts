@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { GENERATOR } from '#market/synthetic/spec.js';
-import type { DatasetActivity } from '#services/datasets/activity.js';
-import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/datasets/submissions.js';
+import type { DatasetDocument } from '#domain/definition/datasets.js';
+import { GENERATOR } from '#market/synthetic/factors.js';
+import type { DatasetActivity } from '#services/stores/loading.js';
+import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/stores/jobs.js';
 import { createDatasetDocument } from './dataset-documents.js';
 
 const DOCUMENT = createDatasetDocument('old', {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { ImportResult } from '#contract/stores/import.js';
-import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
-import type { Finding } from '#domain/refusals/findings.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
+import type { Finding } from '#domain/base/findings.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ClientBody } from '#domain/delivery/client-document.js';
-import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
+import { ClientBody, type DeliveryRecord } from '#domain/definition/delivery.js';
 import type { ClientRecord } from '#services/delivery/clients.js';
-import { createDeliverFiles, type DayFile, type DeliveryCounts } from '#services/delivery/deliver-files.js';
-import { createDeliveryDestinations } from '#services/delivery/delivery-destinations.js';
-import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
-import { createSenders, type Senders } from '#services/delivery/senders.js';
-import { createCallbackDestinations } from '#services/operations/callback-destinations.js';
-import { createPost } from '#services/operations/send-callback.js';
+import {
+  createDeliverFiles,
+  createDeliveryRecords,
+  type DayFile,
+  type DeliveryCounts,
+} from '#services/delivery/deliveries.js';
+import { createDeliveryDestinations, createSenders, type Senders } from '#services/delivery/targets.js';
+import { createCallbackDestinations, createPost } from '#services/delivery/callbacks.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import type { FixedKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/port.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');

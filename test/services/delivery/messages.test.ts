@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Senders } from '#services/delivery/senders.js';
+import type { Senders } from '#services/delivery/targets.js';
 import { CALLBACK_KEY, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 import { listLogLines, openWorlds } from './open-worlds.js';
 import { findAttachment, startSmtpServer } from './smtp-server.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createS3Client } from '#store/s3/s3-client.js';
+import { createS3Client } from '#store/s3/client.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { openDeliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 import { computeHash, listLogLines, openWorlds } from './open-worlds.js';

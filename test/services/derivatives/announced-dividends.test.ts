@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { listAnnouncedDividends } from '#services/derivatives/announced-dividends.js';
-import { createDerivatives } from '#services/derivatives/derivatives.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
 
 const asOf = parseValidDay('2024-12-31');
 const derivatives = createDerivatives({

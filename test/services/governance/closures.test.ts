@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closures.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import type { CalendarClosures, RecordedCalendarClosures } from '#contract/calendars.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
 import {
   createDefinition,
   createFamilyOn,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { issueKey } from '#services/operations/keys.js';
+import { issueKey } from '#services/keys/keys.js';
 import { runService } from '../running-service.js';
 
 interface Log {

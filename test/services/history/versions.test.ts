@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { VersionDifference, VersionList } from '#contract/versions.js';
 import type { Scope } from '#contract/route.js';
-import type { AuditLog as AuditLogSchema } from '#contract/audit.js';
-import type { DataVersions } from '#contract/stores/data-versions.js';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { AuditLog as AuditLogSchema } from '#contract/governance.js';
+import type { DataVersions } from '#contract/stores.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import { issueKey } from '#services/keys/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
 type AuditLog = z.infer<typeof AuditLogSchema>;

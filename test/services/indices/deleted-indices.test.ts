@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { IndexDeletion } from '#contract/indices/definition.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { IndexDeletion } from '#contract/indices/definitions.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service that cancels and deletes the jobs about a deleted index or strategy, with their files. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Jobs } from '#jobs/job-kind.js';
-import { createApprovals } from '#services/approvals/approvals.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import { createApprovals } from '#services/shared/approvals.js';
 import { createIndices } from '#services/indices/indices.js';
 import type {
   DocumentKind,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { readMethodologies } from '#cli/methodology-files.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
+import { readMethodologies } from '#cli/compose/package-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { createMethodologyTemplates } from '#services/indices/templates.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 
 const refuseCall = (): never => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
 import { PLUGIN_EXAMPLES, type ListedPlugin, type Plugin, type PluginPreview } from '#contract/plugins.js';
-import type { StaleState } from '#domain/backtest/stale-reasons.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { StaleState } from '#domain/backtest/plan.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import type { Finding } from '#domain/base/findings.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;

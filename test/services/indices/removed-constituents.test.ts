@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
-import { formatDay } from '#domain/time/days.js';
-import { writeMarket } from '#market/content/write-market.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay } from '#domain/base/time.js';
+import { writeMarket } from '#market/content/managed-folder.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createStrategies, type Strategies } from '#services/indices/strategies.js';
-import { openHome, type Home } from '#store/home/home.js';
+import { type Home, openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

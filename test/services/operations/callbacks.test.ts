@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
 import { waitUntil } from '../../waiting.js';
 

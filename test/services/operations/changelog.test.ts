@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { ChangelogResponse } from '#contract/changelog.js';
-import { compareVersions, parseVersion } from '#base/text/version.js';
-import { createChangelog } from '#services/operations/changelog.js';
+import { ChangelogResponse } from '#contract/service.js';
+import { compareVersions, parseVersion } from '#base/version.js';
+import { createChangelog } from '#services/shared/service.js';
 
 const TEXT = `# Changelog
 

@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import type { Delivery } from '#jobs/callbacks.js';
-import { createCallbackDestinations } from '#services/operations/callback-destinations.js';
-import { createDeliveries, type Failure, type SendDelivery } from '#services/operations/deliveries.js';
+import { LIMITS } from '#domain/base/limits.js';
+import type { Delivery } from '#jobs/port/callbacks.js';
+import {
+  createCallbackDestinations,
+  createDeliveries,
+  type Failure,
+  type SendDelivery,
+} from '#services/delivery/callbacks.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { formatTimestamp } from '#store/timestamp.js';
+import { formatTimestamp } from '#store/document-identity.js';
 import { createTestClock } from '../../jobs/test-clock.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createEndedSessions } from '#services/operations/ended-sessions.js';
+import { createEndedSessions } from '#services/keys/keys.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore } from '#store/port.js';
 

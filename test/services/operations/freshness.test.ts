@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { describeLag } from '#cli/compose/market-checks.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { createFreshnessReader } from '#services/operations/freshness.js';
+import { describeLag } from '#cli/compose/health.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { createFreshnessReader } from '#services/shared/service.js';
 import type { DocumentStore } from '#store/port.js';
 
 const createIndex = (id: string, fields = {}) => ({

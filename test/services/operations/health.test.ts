@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Scope } from '#contract/route.js';
 import { expect, test } from 'vitest';
-import { Health } from '#contract/health.js';
-import { createHealthHandlers } from '#http/routes/health.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { createHealth, type Check } from '#services/operations/health.js';
+import { Health } from '#contract/service.js';
+import { createHealthHandlers } from '#http/routes/service.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { type Check, createHealth } from '#services/shared/service.js';
 
 function createService(
   checks: readonly Check[],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '#contract/route.js';
-import type { JobStatus } from '#jobs/status.js';
-import { issueKey } from '#services/operations/keys.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import { issueKey } from '#services/keys/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const givenKeys: string[] = [];

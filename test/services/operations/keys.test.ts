@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKeys, issueKey, type Keys } from '#services/operations/keys.js';
+import { createKeys, issueKey, type Keys } from '#services/keys/keys.js';
 import type { DocumentStore } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 

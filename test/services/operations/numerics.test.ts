@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { RiskModelView } from '#contract/risk-models.js';
 import type { SimulationView } from '#contract/simulations.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { IS_SOAK } from '../../soak.js';

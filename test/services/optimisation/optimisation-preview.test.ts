@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
+import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../running-service.js';
 

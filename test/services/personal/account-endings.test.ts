@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AccountBacktestView } from '#contract/account-backtests.js';
+import type { AccountBacktestView } from '#contract/batches.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const HOLIDAYS = new Set(['2023-01-16', '2023-02-20']);

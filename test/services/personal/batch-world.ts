@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
 import type { AccountResult } from '#domain/personal/account-result.js';
-import type { CommonJson } from '#domain/personal/verify-result.js';
+import type { CommonJson } from '#domain/personal/verification.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -15,9 +15,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BatchCollection, BatchView } from '#contract/batches.js';
-import { Account } from '#domain/personal/account-request.js';
-import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
-import type { JobStatus } from '#jobs/status.js';
+import { Account } from '#domain/personal/account.js';
+import { readCommon, verifyResult } from '#domain/personal/verification.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 

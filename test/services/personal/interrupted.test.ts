@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { IS_SOAK } from '../../soak.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 

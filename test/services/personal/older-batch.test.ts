@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { BatchPayload } from '#domain/jobs/payloads.js';
-import type { PartLines } from '#domain/personal/batch-parts.js';
-import type { Attempt } from '#jobs/job-kind.js';
-import { createBatchJob, type BatchJobDependencies } from '#services/personal/batch-job.js';
+import type { BatchPayload } from '#domain/outputs/jobs.js';
+import type { PartLines } from '#domain/personal/batch.js';
+import type { Attempt } from '#jobs/port/job-kind.js';
+import { type BatchJobDependencies, createBatchJob } from '#services/optimise/batches.js';
 
 const rejectUnused = () => Promise.reject(new Error('unused'));
 const DEPENDENCIES = {

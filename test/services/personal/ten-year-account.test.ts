@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AccountBacktestView } from '#contract/account-backtests.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { AccountBacktestView } from '#contract/batches.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { IS_SOAK } from '../../soak.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with an index that is amended between publications. Each test depends on the previous test. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { NO_HASH, type PublicationEntry } from '#domain/documents/publication-document.js';
+import { NO_HASH, type PublicationEntry } from '#domain/definition/publication.js';
 import { createPublications, type PublicationsDependencies } from '#services/publication/publications.js';
-import { formatNumberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-identity.js';
 import type { DocumentLookup } from '#store/port.js';
 
 const createEntry = (seq: number): PublicationEntry => ({

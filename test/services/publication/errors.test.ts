@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
-import type { PublishedError } from '#domain/documents/published-error.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { findDisagreements, measureDisagreements } from '#services/publication/disagreements.js';
-import { verifyLog } from '#store/publication/verify-log.js';
+import type { PublicationEntry, PublishedError } from '#domain/definition/publication.js';
+import { findDisagreements, measureDisagreements } from '#services/publication/closes.js';
+import { verifyLog } from '#store/history/signing.js';
 import { createFamilyOn, createFiles, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { repeatTemplate } from '#domain/reports/bind-template.js';
-import { createBuiltInTemplate } from '#domain/reports/built-in.js';
-import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import type { Attempt } from '#jobs/job-kind.js';
-import type { RenderOrder } from '#jobs/tasks/references.js';
-import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { createRenderJob } from '#services/reports/render-job.js';
+import { Refusal } from '#domain/base/refusals.js';
+import {
+  createBuiltInTemplate,
+  repeatTemplate,
+  type ReportTemplateDocument,
+} from '#domain/outputs/report-templates.js';
+import type { Attempt } from '#jobs/port/job-kind.js';
+import type { RenderOrder } from '#jobs/tasks/catalogue.js';
+import type { RenderPayload } from '#domain/outputs/jobs.js';
+import { createRenderJob } from '#services/reports/reports.js';
 import type { DocumentStore } from '#store/port.js';
 
 const template = createBuiltInTemplate('FACTSHEET-A4', 'CORE');

@@ -10,7 +10,7 @@ import {
   type OverviewView,
   type SeriesPayload,
 } from '#clients/typescript/divisor.js';
-import { formatPercent, formatRatio } from '#views/report/numbers.js';
+import { formatPercent, formatRatio } from '#views/report/figures.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { readLinesRightOf, computeTurnoverOn } from './printed-figures.js';

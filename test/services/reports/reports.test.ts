@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
-import { formatPercent, formatRatio } from '#views/report/numbers.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import { formatPercent, formatRatio } from '#views/report/figures.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 import { describeTemplatePreviews } from './template-previews.js';

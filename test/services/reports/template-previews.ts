@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import type { RunningService } from '../running-service.js';
 

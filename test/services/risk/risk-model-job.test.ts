@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import type { RiskModelPayload } from '#domain/outputs/jobs.js';
 import { createHash } from 'node:crypto';
-import { EIGENVALUES_PART, MODEL_PARTS, PART_COUNT } from '#domain/risk/model-parts.js';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import type { Attempt } from '#jobs/job-kind.js';
-import type { Parts } from '#jobs/parts.js';
-import { createRiskModelJob } from '#services/risk/risk-model-job.js';
+import { EIGENVALUES_PART, MODEL_PARTS, PART_COUNT } from '#domain/risk/estimation.js';
+import { RiskModelRequest } from '#domain/risk/risk-models.js';
+import type { Attempt } from '#jobs/port/job-kind.js';
+import type { Parts } from '#jobs/port/parts.js';
+import { createRiskModelJob } from '#services/risk/estimation.js';
 
 const WHOLE_MAX = 3;
 const createRefTo = (name: string) => ({ name, bytes: 8, sha256: name });

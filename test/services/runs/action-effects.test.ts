@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { formatActionKey } from '#services/data/action-effects.js';
-import { createActionEffects } from '#services/runs/action-effects.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { formatActionKey } from '#services/stores/action-desk.js';
+import { createActionEffects } from '#services/runs/views.js';
 
 type Dependencies = Parameters<typeof createActionEffects>;
 

@@ -1,11 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { OverviewView } from '#contract/analytics/overview.js';
-import type { Methodology } from '#contract/indices/methodology.js';
-import type { WhatIfResponse } from '#contract/indices/what-if.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { OverviewView } from '#contract/analytics/analytics.js';
+import type { Methodology } from '#contract/indices/definitions.js';
+import type { PreviewResponse, WhatIfResponse } from '#contract/indices/previews.js';
+import type { Finding } from '#domain/base/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { writeMarket } from '#market/content/write-market.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { writeMarket } from '#market/content/managed-folder.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -12,8 +12,8 @@ import {
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
-import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
+import { findPricesFile } from '#domain/backtest/run-file/placement.js';
+import { REMEMBERED_BYTES_MIN } from '#workers/run-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a store that grows. Each test depends on the previous test. */

@@ -2,11 +2,11 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import type { AuditEntry } from '#domain/documents/audit-document.js';
-import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
 import type { Route } from '#contract/route.js';
-import type { CompareView } from '#contract/analytics/compare.js';
-import type { StoredRuns } from '#contract/analytics/runs.js';
+import type { CompareView } from '#contract/analytics/analytics.js';
+import type { StoredRuns } from '#contract/runs.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with an index that is run repeatedly. Each test depends on the previous test. */

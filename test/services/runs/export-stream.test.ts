@@ -2,11 +2,11 @@ import { mkdtempSync, readlinkSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { LIMITS } from '#domain/refusals/limits.js';
-import type { ExportPart, ExportPartInput } from '#jobs/tasks/outputs.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import { LIMITS } from '#domain/base/limits.js';
+import type { ExportPart, ExportPartInput } from '#jobs/tasks/runs.js';
 import { createExports, type RunExport } from '#services/runs/exports.js';
-import { createViewCache } from '#services/runs/view-cache.js';
+import { createViewCache } from '#services/runs/views.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,8 +1,7 @@
-import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
+import { EXPORT_NAMES, EXPORTS, INDEX_FILE_TABLES } from '#domain/outputs/exports.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ExportView } from '#contract/exports.js';
-import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import type { ExportView } from '#contract/runs.js';
+import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 
 import {
   createExportRequest,

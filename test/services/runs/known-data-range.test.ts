@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { readIndex } from '#domain/checks/validate-index.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { assertFirstVersion } from '#services/runs/known-decisions.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { readIndex } from '#domain/definition/index-validation.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { assertFirstVersion } from '#services/runs/plans.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**

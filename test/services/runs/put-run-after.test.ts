@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { putRun, putRunAfter, readRunList } from '#services/stored/run-list.js';
-import { findRun } from '#services/stored/run-documents.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import { findRun, putRun, putRunAfter, readRunList } from '#services/shared/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
-import { computeRunId } from '#store/run-id.js';
+import { computeRunId } from '#store/document-identity.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 
 /** Sessions of New York from the start of 2023 on. */
 export const SESSIONS: readonly string[] = Array.from(openCalendars().get('XNYS')!.sessions, (day) => formatDay(day))

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { Attempt } from '#jobs/job-kind.js';
-import type { PartOutput } from '#jobs/offered-parts.js';
-import type { Parts } from '#jobs/parts.js';
-import { createRerunJob } from '#services/runs/rerun-job.js';
-import { findRun } from '#services/stored/run-documents.js';
-import { readRunList } from '#services/stored/run-list.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { Attempt } from '#jobs/port/job-kind.js';
+import type { PartOutput } from '#jobs/port/queue.js';
+import type { Parts } from '#jobs/port/parts.js';
+import { createRerunJob } from '#services/runs/backtests.js';
+import { findRun, readRunList } from '#services/shared/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { StoredRuns } from '#contract/analytics/runs.js';
-import type { RerunRow, RerunView } from '#contract/reruns.js';
+import type { RerunRow, RerunView, StoredRuns } from '#contract/runs.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 import { IS_SOAK } from '../../soak.js';
 import { readLeftovers } from '../../durability/effects.js';

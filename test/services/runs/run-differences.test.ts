@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunsDifference } from '#contract/analytics/run-differences.js';
-import type { StoredRuns } from '#contract/analytics/runs.js';
-import { findLevelsDifference } from '#domain/backtest/levels-difference.js';
-import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
+import type { RunsDifference, StoredRuns } from '#contract/runs.js';
+import { findLevelsDifference, roundToCommonGrid } from '#domain/backtest/run-file/compare.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import type { ServedMarket } from '#market/serving/markets.js';
-import { createRunStates } from '#services/runs/run-states.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import { createRunStates } from '#services/runs/states.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
 
 const INDEX = {

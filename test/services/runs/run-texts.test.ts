@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { TaskInput } from '#jobs/tasks.js';
-import { createRunTexts, computeRecordEtag } from '#services/runs/run-texts.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { TaskInput } from '#jobs/tasks/catalogue.js';
+import { computeRecordEtag, createRunTexts } from '#services/runs/stored-runs.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 const createArtifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient, type IndexDocumentBody } from '#clients/typescript/divisor.js';
-import { validateConstraints } from '#domain/constraints/validate.js';
+import { validateConstraints } from '#domain/definition/constraint-sets.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;

@@ -1,20 +1,21 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RollingRiskView } from '#contract/rolling-risk.js';
+import type { RollingRiskView } from '#contract/analytics/run-views.js';
 import type { SimulationView } from '#contract/simulations.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import {
   computeLevelGrowth,
   computeMoments,
-  planSimulation,
-  divideSimulation,
-  SimulationRequest,
-  createTallies,
   computeTallyBytes,
-} from '#domain/simulation/simulation.js';
-import { summariseSimulation, type Distribution } from '#domain/simulation/summarise.js';
+  createTallies,
+  type Distribution,
+  divideSimulation,
+  planSimulation,
+  SimulationRequest,
+  summariseSimulation,
+} from '#domain/analytics/simulation.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { runService, type RunningService } from '../running-service.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RunState, StaleState } from '#domain/backtest/stale-reasons.js';
-import { createStateHead, streamWithHead, removeMarks, prependHead } from '#services/stored/stamped-json.js';
+import type { RunState, StaleState } from '#domain/backtest/plan.js';
+import { createStateHead, prependHead, removeMarks, streamWithHead } from '#services/shared/stamped-json.js';
 
 const STALE: StaleState = {
   definition: false,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { parseValidDay } from '#domain/time/days.js';
-import { RunDocument } from '#domain/documents/run-document.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { RunDocument } from '#domain/definition/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { TaskInput } from '#jobs/tasks.js';
-import { listStyleQuestions } from '#services/runs/style-questions.js';
+import type { TaskInput } from '#jobs/tasks/catalogue.js';
+import { listStyleQuestions } from '#services/runs/warm-up.js';
 import { createIndex, createServedMarket, run, warmUp } from './warming.js';
 
 /** Returns the requests for the exposures of a run. The run is given by its file of columns. */

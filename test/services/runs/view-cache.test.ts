@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createViewCache } from '#services/runs/view-cache.js';
+import { createViewCache } from '#services/runs/views.js';
 
 /**
  * Creates a cache, and views that each have this number of bytes. The views are numbered in the order in which they are

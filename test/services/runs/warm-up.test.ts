@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
-import type { TaskInput } from '#jobs/tasks.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { TaskStopped, WorkerLost } from '#jobs/port/compute-pool.js';
+import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import { runService, type RunningService } from '../running-service.js';
 import { createIndex, createServedMarket, run, warmUp, WORKERS } from './warming.js';
 import { waitUntil } from '../../waiting.js';

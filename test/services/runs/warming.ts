@@ -1,12 +1,11 @@
 import { expect } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { MarketHandle } from '#domain/market/handle.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { ComputePool, Lane } from '#jobs/compute-pool.js';
-import type { TaskInput } from '#jobs/tasks.js';
-import type { ServedMarket } from '#market/serving/markets.js';
-import { createWarmUp } from '#services/runs/warm-up.js';
-import type { WarmUpDependencies } from '#services/runs/warm-up.js';
+import type { ComputePool, Lane } from '#jobs/port/compute-pool.js';
+import type { TaskInput } from '#jobs/tasks/catalogue.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import { createWarmUp, type WarmUpDependencies } from '#services/runs/warm-up.js';
 
 /** Number of threads for expensive jobs. */
 export const WORKERS = 2;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
-import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
+import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '#services/shared/jobs.js';
 import type { DocumentTransaction } from '#store/port.js';
 
 /** Subject of each kind of job. If the subject is deleted, the job is deleted as well. */

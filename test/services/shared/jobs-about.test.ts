@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { Parts } from '#jobs/parts.js';
-import { createRunMaker } from '#services/runs/run-maker.js';
-import { createBacktestJob } from '#services/runs/backtest-job.js';
-import { createReplayJob } from '#services/runs/replays.js';
+import type { Attempt, JobKind } from '#jobs/port/job-kind.js';
+import type { Parts } from '#jobs/port/parts.js';
+import { createBacktestJob, createRunMaker } from '#services/runs/backtest-job.js';
+import { createReplayJob } from '#services/runs/differences.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
-import { createSweepJob } from '#services/runs/sweep-job.js';
+import { createSweepJob } from '#services/runs/sweeps.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 /** Reference to a stored file. All results of the tasks in these tests are this file. */

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { assertPrecondition } from '#services/shared/preconditions.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { assertPrecondition } from '#services/shared/documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 
 test('of many writers that read the same document, one succeeds and the others are refused', async () => {

@@ -5,10 +5,10 @@ import { tableFromIPC } from 'apache-arrow';
 import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LevelsView } from '#clients/typescript/divisor.js';
-import type { ExportView } from '#contract/exports.js';
+import type { ExportView } from '#contract/runs.js';
 import type { SqlResult } from '#contract/sql.js';
-import { RUN_VIEWS } from '#domain/sql/views.js';
-import { answerQuery } from '#market/process/market-process.js';
+import { RUN_VIEWS } from '#domain/outputs/sql-views.js';
+import { answerQuery } from '#market/serve/market-process.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
-import { parseValidDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
-import { followClosures } from '#services/stored/recorded-closures.js';
+import { createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
+import { followClosures } from '#services/indices/calendars.js';
 import type { DocumentStore } from '#store/port.js';
 
 const createClosure = (date: string) => [{ id: 'XNYS', changes: [{ date, session: 'closed', reason: 'Storm' }] }];

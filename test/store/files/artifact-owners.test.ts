@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { describe, expect, test } from 'vitest';
-import { listNames, createArtifactName } from '#store/files/artifact-owners.js';
+import { createArtifactName, listNames } from '#store/artifacts/artifact.js';
 
 const [first, second] = [createArtifactName(), createArtifactName()];
 

@@ -3,9 +3,9 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { openArtifacts } from '#store/files/artifact-store.js';
-import { watchFreeSpace } from '#store/files/free-space.js';
-import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
+import { openArtifacts } from '#store/artifacts/folder-store.js';
+import { watchFreeSpace } from '#store/artifacts/free-space.js';
+import { LARGE_BYTES_MIN } from '#base/memory.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

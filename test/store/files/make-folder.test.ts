@@ -1,7 +1,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeFolder } from '#store/files/make-folder.js';
+import { makeFolder } from '#store/artifacts/durable-files.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { deflateRawSync } from 'node:zlib';
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { packContent, unpackContent } from '#store/history/version-content.js';
 
 /** Returns an index definition with a number of securities. */

@@ -1,15 +1,19 @@
-import { createHistoryCheck } from '#store/history/check-history.js';
+import {
+  createHistoryCheck,
+  findFirstAuthor,
+  loadVersion,
+  readHead,
+  type StoredVersion,
+} from '#store/history/history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
-import { readAuditHead } from '#store/audit/log.js';
-import { findFirstAuthor, readHead, loadVersion, type StoredVersion } from '#store/history/history.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { type Authorship, type Subject, VERSIONED_KINDS } from '#domain/definition/versions.js';
+import { readAuditHead } from '#store/history/audit.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
-import { parseNumber, getOwner } from '#store/document-id.js';
+import { formatTimestamp, getOwner, parseNumber } from '#store/document-identity.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { formatTimestamp } from '#store/timestamp.js';
 import { seeded } from '../../seeded.js';
 import { flipDocument } from '../flip-document.js';
 import { IS_SOAK } from '../../soak.js';

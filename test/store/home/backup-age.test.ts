@@ -1,7 +1,7 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findBackupAge } from '#store/home/backup-age.js';
+import { findBackupAge } from '#store/home/backup.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

@@ -1,9 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFolders } from '#cli/locations.js';
-import { listHomeFolders } from '#store/home/home.js';
-import { watchSizes } from '#store/home/home-sizes.js';
+import { listFolders } from '#cli/settings/settings.js';
+import { listHomeFolders, watchSizes } from '#store/home/home.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

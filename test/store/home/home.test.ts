@@ -5,8 +5,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
-import { lockHome } from '#store/home/home-lock.js';
-import { openHome } from '#store/home/home.js';
+import { lockHome, openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { isAlive, readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { openTemporaryFolders } from '../temporary-folder.js';

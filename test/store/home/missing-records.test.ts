@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { deleteDataVersions, recordDataVersion } from '#services/stored/data-history.js';
-import { signAuditLog } from '#store/audit/seals.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import { deleteDataVersions, recordDataVersion } from '#services/shared/store-documents.js';
+import { signAuditLog } from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
-import { verifyHome } from '#store/home/verify-home.js';
+import { verifyHome } from '#store/home/verify.js';
 import type { DocumentsReader, DocumentStore, StoredEntry } from '#store/port.js';
-import { createSigningKey } from '#store/publication/signing.js';
-import { computeRunId } from '#store/run-id.js';
+import { createSigningKey } from '#store/history/signing.js';
+import { computeRunId } from '#store/document-identity.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
 const authorship: Authorship = { author: 'anna', note: null, requestId: 'r' };

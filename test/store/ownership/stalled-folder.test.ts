@@ -4,13 +4,11 @@ import { constants } from 'node:fs';
 import { open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { openArtifacts } from '#store/files/artifact-store.js';
-import { createGauge, watchFreeSpace } from '#store/files/free-space.js';
-import { claimStore } from '#store/ownership/claim-store.js';
-import { createBoundedCalls } from '#store/access/folder-calls.js';
-import { guardFolder } from '#store/access/folder-guard.js';
-import { watchArtifacts } from '#store/ownership/watched-artifacts.js';
-import { watchStore, type StoreWatch } from '#store/ownership/watch-store.js';
+import { openArtifacts } from '#store/artifacts/folder-store.js';
+import { createGauge, watchFreeSpace } from '#store/artifacts/free-space.js';
+import { claimStore } from '#store/ownership/claim.js';
+import { createBoundedCalls, guardFolder } from '#store/artifacts/folder-calls.js';
+import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/watch.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

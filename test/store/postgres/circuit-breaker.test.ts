@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { createCircuitBreaker } from '#store/postgres/circuit-breaker.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { createCircuitBreaker } from '#store/postgres/database.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DocumentEngine, DocumentStore } from '#store/port.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
-import { openPostgresReader } from '#store/postgres/documents-reader.js';
+import { openPostgresReader } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeDocumentStore } from '../document-store-contract.js';

@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that fails', () => {
 /** Script that writes an object and reads it back, or reports the error. */
 const ROUND_TRIP = `
   import { text } from 'node:stream/consumers';
-  import { createS3Client } from '#store/s3/s3-client.js';
+  import { createS3Client } from '#store/s3/client.js';
   const [, endpoint] = process.argv;
   const keys = { kind: 'given', accessKeyId: 'KEY', secretAccessKey: 'SECRET' };
   const access = { region: 'us-east-1', bucket: 'results', prefix: '', keys };

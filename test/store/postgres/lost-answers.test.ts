@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import type { StoredDocument } from '#store/port.js';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
-import { createLogsCheck } from '#store/publication/check-logs.js';
-import { createSigningKey, createHashSigner } from '#store/publication/signing.js';
-import { computeStatementHash } from '#store/publication/statement-hash.js';
-import { verifyLog } from '#store/publication/verify-log.js';
+import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/definition/publication.js';
+import { createLogsCheck } from '#store/history/publication-log.js';
+import { createHashSigner, createSigningKey, verifyLog } from '#store/history/signing.js';
+import { computeStatementHash } from '#store/history/log-check.js';
 import { fc } from '../../fast-check.js';
 
 const key = createSigningKey('2024-01-01T00:00:00.000000+00:00');

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { watchFreeSpace } from '#store/files/free-space.js';
+import { watchFreeSpace } from '#store/artifacts/free-space.js';
 import type { ArtifactStore } from '#store/port.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
-import { createS3Client } from '#store/s3/s3-client.js';
+import { createS3Client } from '#store/s3/client.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 

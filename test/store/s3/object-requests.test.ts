@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { onObjectRequest, type ObjectRequest } from '#base/tracing/object-requests.js';
-import { createS3Client } from '#store/s3/s3-client.js';
+import { type ObjectRequest, onObjectRequest } from '#base/tracing/tracing.js';
+import { createS3Client } from '#store/s3/client.js';
 import { startS3, type S3Service } from './s3-service.js';
 
 let service: S3Service;

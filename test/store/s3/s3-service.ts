@@ -5,8 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
-import type { FixedKeys } from '#store/access/key-source.js';
-import type { S3Access } from '#store/access/s3-access.js';
+import type { FixedKeys, S3Access } from '#store/port.js';
 import { IS_SOAK } from '../../soak.js';
 import { findMissingProgram, openSharedCeph } from './ceph.js';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSecretBox, parseSecretKeys, changePassword } from '#store/secrets/secret-box.js';
+import { changePassword, createSecretBox, parseSecretKeys } from '#store/secret-box.js';
 
 const key = randomBytes(32);
 const secretBox = createSecretBox(key);

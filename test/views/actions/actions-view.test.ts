@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { createExchangeRates } from '#domain/market/exchange-rates.js';
-import { createActionsView } from '#views/actions/actions-view.js';
-import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
-import { createIndexLevels } from '#views/levels-view.js';
-import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { createExchangeRates } from '#domain/market/rates.js';
+import { createActionsView, createProFormaRows, readHoldingsAtEnd } from '#views/actions.js';
+import { createIndexLevels } from '#views/levels.js';
 import { exportEvents } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';

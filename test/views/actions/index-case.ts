@@ -1,9 +1,8 @@
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createExchangeRates } from '#domain/market/exchange-rates.js';
-import { createActionsView } from '#views/actions/actions-view.js';
-import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createExchangeRates } from '#domain/market/rates.js';
+import { createActionsView, readHoldingsAtEnd } from '#views/actions.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { createComposer } from '#domain/books/create-composer.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
-import { createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
-import { produceProforma } from '#views/exports/tables/index-files.js';
+import { createComposer } from '#domain/books/composer.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { type AnnouncedFile, createAnnouncedFile, createOpeningFile, type IndexFile } from '#views/index-files.js';
+import { produceProforma } from '#views/exports/tables.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {

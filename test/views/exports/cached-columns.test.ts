@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import type { ExportTableName } from '#domain/exports/catalogue.js';
-import type { RowFormat } from '#domain/exports/formats.js';
-import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
-import { exportPart } from '#views/exports/export-part.js';
+import type { ExportTableName } from '#domain/outputs/exports.js';
+import type { RowFormat } from '#domain/outputs/export-table.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/dated-figures.js';
+import { exportPart } from '#views/exports/tables.js';
 import { sampleRun } from '../report/sample-run.js';
 
 const sample = sampleRun({ names: 30, start: '2021-01-01', end: '2022-12-30', cap: 0.08, costs: 10 });

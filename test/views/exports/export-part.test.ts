@@ -2,12 +2,12 @@ import { tableFromIPC } from 'apache-arrow';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { EXPORT_NAMES, listExportColumns, findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
-import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
-import { formatCsvText } from '#views/exports/csv.js';
-import { exportPart } from '#views/exports/export-part.js';
-import { createClosingFile } from '#views/exports/index-file.js';
-import { createWorkbookStream } from '#views/exports/workbook.js';
+import { EXPORT_NAMES, type ExportTableName, findExportTable, listExportColumns } from '#domain/outputs/exports.js';
+import { type ExportPosition, FORMAT_NAMES, type RowFormat } from '#domain/outputs/export-table.js';
+import { formatCsvText } from '#views/formats/text.js';
+import { exportPart } from '#views/exports/tables.js';
+import { createClosingFile } from '#views/index-files.js';
+import { createWorkbookStream } from '#views/exports/files.js';
 import { sampleRun } from '../report/sample-run.js';
 import { readWorkbook } from './read-workbook.js';
 

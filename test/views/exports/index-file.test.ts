@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { formatDay } from '#domain/time/days.js';
-import { createClosingFile, createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
-import { produceClosing } from '#views/exports/tables/index-files.js';
+import { formatDay } from '#domain/base/time.js';
+import { createClosingFile, createOpeningFile, type IndexFile } from '#views/index-files.js';
+import { produceClosing } from '#views/exports/tables.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {

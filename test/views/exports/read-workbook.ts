@@ -1,5 +1,5 @@
 import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
-import { formatDay } from '#domain/time/days.js';
+import { formatDay } from '#domain/base/time.js';
 
 export interface Sheet {
   readonly name: string;

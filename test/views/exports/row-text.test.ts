@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { formatDay } from '#domain/time/days.js';
-import { MISSING_INTEGER, type NamedColumn } from '#views/exports/batch.js';
-import { formatCsvText } from '#views/exports/csv.js';
-import { createRowWriter } from '#views/exports/row-text.js';
+import { formatDay } from '#domain/base/time.js';
+import { MISSING_INTEGER, type NamedColumn } from '#views/formats/batch.js';
+import { createRowWriter, formatCsvText } from '#views/formats/text.js';
 import { seeded } from '../../seeded.js';
 
 test('null is a marker among whole numbers and NaN among others: no number is mistaken for it', () => {

@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { formatDay, type Day } from '#domain/time/days.js';
+import { type Day, formatDay } from '#domain/base/time.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
-import { writeExposures } from '#views/exposures/exposures-json.js';
-import { createExposures, type ExposuresInput } from '#views/exposures/exposures-view.js';
-import { runSide, openStoredHoldings } from '#views/exposures/sides.js';
-import { createJsonWriter } from '#views/json-writer.js';
+import {
+  createFigures,
+  type DatedFigures,
+  type FigureCache,
+  openStoredHoldings,
+  runSide,
+} from '#views/dated-figures.js';
+import { createExposures, type ExposuresInput, writeExposures } from '#views/exposures.js';
+import { createJsonWriter } from '#views/json/writer.js';
 import { sampleRun } from '../report/sample-run.js';
 
 const NAMES = 70;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { createLimitRows } from '#domain/compliance/constraint-rows.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { formatDay } from '#domain/time/days.js';
-import { createLimitsView } from '#views/limits/limits-view.js';
+import { createLimitRows } from '#domain/definition/limit-monitoring.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import type { ConstraintRow } from '#domain/definition/constraint-class.js';
+import { formatDay } from '#domain/base/time.js';
+import { createLimitsView } from '#views/limits.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLimitsFile } from '#views/limits/limits-file.js';
+import { createLimitsFile } from '#views/exports/view-files.js';
 
 const view = {
   index_id: 'X',

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { formatDay } from '#domain/time/days.js';
-import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
-import { createLimitsView } from '#views/limits/limits-view.js';
+import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/definition/compliance.js';
+import { formatDay } from '#domain/base/time.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/dated-figures.js';
+import { createLimitsView } from '#views/limits.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCheck, createFurthest } from '#views/reconcile/check.js';
+import { createCheck, createFurthest } from '#views/reconcile.js';
 
 const compare = (left: number, right: number) => createCheck({ name: 'sum', meaning: 'Sides are equal.', left, right });
 

@@ -2,18 +2,21 @@ import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { openMarketOn } from '#domain/books/open-market-on.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
-import { createBuiltInTemplate } from '#domain/reports/built-in.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { createTerms } from '#domain/reports/run-terms.js';
-import { createMethodology } from '#domain/rules/methodology.js';
+import { openMarketOn } from '#domain/books/window.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { createBuiltInTemplate, createTerms } from '#domain/outputs/report-templates.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { createRunFigures, type RunFigures } from '#views/report/figures.js';
-import { computeRebalanceOrders, computeRunDividends } from '#views/report/market-figures.js';
+import {
+  computeRebalanceOrders,
+  computeRunDividends,
+  createRunFigures,
+  formatPercent,
+  type RunFigures,
+} from '#views/report/figures.js';
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
-import { formatPercent } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
 import { runOverviewJson } from '../../domain/backtest/run-texts.js';

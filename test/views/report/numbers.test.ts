@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatCount, formatPercent, formatPlainTexts, formatRatio, formatTick } from '#views/report/numbers.js';
+import { formatCount, formatPercent, formatPlainTexts, formatRatio, formatTick } from '#views/report/figures.js';
 
 test('fractions are percent with two decimals', () => {
   expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(formatPercent)).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AMBER, AMBER_TINT, INK, MUTED_INK, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
+import { AMBER, AMBER_TINT, INK, MUTED_INK, NAVY, NAVY_TINT, SLATE } from '#views/report/page.js';
 
 /**
  * Returns the CIELAB lightness of a colour, from 0 for black to 100 for white. In print, it is the grey of the colour.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { SCENARIO_TABLE_NAMES } from '#domain/exports/scenario-tables.js';
-import { createScenariosFile, type ListedScenarios } from '#views/scenarios/scenarios-file.js';
+import { SCENARIO_TABLE_NAMES } from '#domain/outputs/exports.js';
+import { createScenariosFile, type ListedScenarios } from '#views/exports/view-files.js';
 
 const shownScenarios: ListedScenarios = {
   index_id: 'X',

@@ -1,13 +1,13 @@
 import { fc } from '../../fast-check.js';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openMarket, type MarketHandle } from '#domain/market/handle.js';
+import { type MarketHandle, openMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { digestContent } from '#market/content/content.js';
+import { digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel, removeEmptyLines } from '#market/panels/panels.js';
 import { handOverContent } from '../../market/process/handed-over.js';
-import { refreshMarket } from '#workers/market/refresh-market.js';
+import { refreshMarket } from '#workers/market/contents.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

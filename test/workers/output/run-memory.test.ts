@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SEPARATE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
-import { createRunMemory } from '#workers/output/run-memory.js';
+import { createRunMemory } from '#workers/output/task-outputs.js';
 
 const EMPTY_RANGE = { from: 0, to: 0 };
 

@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
-import { writeTextFile } from '#workers/output/text-file.js';
+import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json/writer.js';
+import { writeTextFile } from '#workers/output/task-outputs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createHashCells } from '#jobs/hash-cells.js';
-import { hashFiles, completeHashes } from '#workers/run-files/hash-files.js';
+import { createHashCells } from '#jobs/tasks/messages.js';
+import { completeHashes, hashFiles } from '#workers/run-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-hashes-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,9 +4,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
-import { hashFile, hashOnce, isContentOf, readBytes, useRunFile } from '#workers/run-files/run-file.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { LARGE_BYTES_MIN } from '#base/memory.js';
+import { hashFile, hashOnce, isContentOf, readBytes, useRunFile } from '#workers/run-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));

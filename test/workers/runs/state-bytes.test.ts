@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
-import { decodeState, encodeState } from '#workers/runs/state-bytes.js';
+import { decodeState, encodeState } from '#workers/runs/resume-run.js';
 import { fc } from '../../fast-check.js';
 
 const STATE = {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ThreadInput } from '#jobs/tasks.js';
-import { createCheckedFiles } from '#jobs/checked-files.js';
-import { practiseRunFiles, writeRunFiles, type ComputedFiles } from '#workers/runs/write-run-files.js';
+import type { ThreadInput } from '#jobs/tasks/catalogue.js';
+import { createCheckedFiles } from '#jobs/resolve-task.js';
+import { type ComputedFiles, practiseRunFiles, writeRunFiles } from '#workers/runs/backtest.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

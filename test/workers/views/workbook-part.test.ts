@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import type { ExportPosition } from '#domain/exports/formats.js';
-import { writeWorkbookPart } from '#workers/views/workbook-part.js';
+import type { ExportPosition } from '#domain/outputs/export-table.js';
+import { writeWorkbookPart } from '#workers/views/export-part.js';
 import { sampleRun } from '../../views/report/sample-run.js';
 
 const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });

@@ -1,16 +1,16 @@
 import type uPlot from 'uplot';
 import { formatFileName, saveFile } from '../../state/files.js';
 import {
+  formatAxisLabels,
   getSwatchWidth,
   getWidth,
-  formatAxisLabels,
-  toDate,
+  type Line,
   listEvenSplits,
   listLogSplits,
-  toSeconds,
   sortForDrawing,
   stackLines,
-  type Line,
+  toDate,
+  toSeconds,
   type Unit,
 } from './series.js';
 

@@ -1,30 +1,503 @@
-import type uPlot from 'uplot';
+import './chart.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { navigate } from '../../state/location.js';
-import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
-import { shade } from '../../state/theme.js';
-import { listNotes, type Note } from '../../state/notes.js';
-import { getPartName } from '../../state/part.js';
-import { Brush } from './brush.js';
+import type uPlot from 'uplot';
+import { attempt } from '../../state/actions.js';
+import { isPrinting, PRINT_WIDTH, shade } from '../../state/appearance.js';
+import { copyCells } from '../../state/files.js';
+import { getParameter, navigate, setParameters } from '../../state/location.js';
+import { addNote, listNotes, type Note, pinPart, removeNote } from '../../state/saved.js';
+import { isDate } from '../../words/dates.js';
+import { formatChange, formatPoints, getSignClass } from '../../words/numbers.js';
+import { Button, Icon, Popover } from '../controls/button.js';
+import { Choice } from '../controls/choice.js';
+import { Menu } from '../controls/menu.js';
+import { getPartName, useWidth } from '../layout/page.js';
 import type { ChartContent } from './chart-file.js';
-import { ChartMenu } from './chart-menu.js';
-import { ChartTable } from './chart-table.js';
-import { CursorTable } from './cursor-table.js';
-import { Legend, MarkLegend } from './legend.js';
-import { NoteMenu } from './note-menu.js';
-import type { Band, Flag } from './overlays.js';
-import { createPlot, emphasiseLine, markAt, type PlotOptions } from './plot.js';
+import { type Band, createPlot, emphasiseLine, type Flag, markAt, type PlotOptions } from './plot.js';
 import {
-  NUMBER_UNIT,
-  toSeconds,
   formatValueAt,
+  getColour,
+  getSwatchWidth,
+  isWide,
   limitToRange,
   type Line,
+  listLineCells,
+  listSpreadPositions,
   type Mark,
+  NUMBER_UNIT,
   type Range,
+  toSeconds,
   type Unit,
 } from './series.js';
-import './chart.css';
+
+interface BrushProps {
+  readonly label: string;
+  readonly dates: readonly string[];
+  /** Line to draw. */
+  readonly line: Line | undefined;
+  /** Positions of the first and last visible date. */
+  readonly first: number;
+  readonly last: number;
+  onRange(range: Range | null): void;
+}
+
+const HEIGHT = 36;
+/** Number of sessions by which an arrow key moves an edge, without and with the control key. */
+const KEY_STEP = 21;
+const LONG_STEP = 252;
+/** Minimum number of sessions of a range. */
+const SESSIONS_MIN = 5;
+
+type BrushPart = 'from' | 'to' | 'both';
+
+/** Renders the full history of a line, with the range that the chart shows. The range and its edges can be dragged. */
+function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const [dragged, setDragged] = useState<readonly [number, number] | null>(null);
+  const [from, to] = dragged ?? [first, last];
+  const path = useMemo(() => formatPath(line?.values ?? [], width), [line?.values, width]);
+  const end = dates.length - 1;
+  if (line === undefined || end < SESSIONS_MIN) return null;
+  const computePosition = (position: number) => (position / end) * 100;
+  const report = ([start, stop]: readonly [number, number]) =>
+    onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // both positions are within the dates
+
+  const startDrag = (part: BrushPart) => (down: PointerEvent & { readonly currentTarget: Element }) => {
+    const { currentTarget: handle, clientX: start } = down;
+    handle.setPointerCapture(down.pointerId);
+    let now: readonly [number, number] = [from, to];
+    const move = ({ clientX }: Event & { readonly clientX?: number }) => {
+      now = shiftRange([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
+      setDragged(now);
+    };
+    handle.addEventListener('pointermove', move);
+    handle.addEventListener(
+      'lostpointercapture',
+      () => {
+        handle.removeEventListener('pointermove', move);
+        setDragged(null);
+        report(now);
+      },
+      { once: true },
+    );
+    down.preventDefault();
+    down.stopPropagation();
+  };
+  const renderEdge = (part: 'from' | 'to', position: number) => (
+    <span
+      class="brush-edge"
+      role="slider"
+      tabIndex={0}
+      aria-label={`${part === 'from' ? 'First' : 'Last'} date of ${label}`}
+      aria-valuemin={0}
+      aria-valuemax={end}
+      aria-valuenow={position}
+      aria-valuetext={dates[position]}
+      style={{ left: `${computePosition(position)}%` }}
+      onPointerDown={startDrag(part)}
+      onKeyDown={(event) => {
+        const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+        if (step === 0) return;
+        event.preventDefault();
+        report(shiftRange([from, to], part, step * (event.ctrlKey ? LONG_STEP : KEY_STEP), end));
+      }}
+    />
+  );
+  return (
+    <div class="brush" ref={frame} onDblClick={() => onRange(null)}>
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path d={path} style={{ stroke: getColour(line.colour) }} />
+      </svg>
+      <span class="brush-veil" style={{ left: 0, width: `${computePosition(from)}%` }} />
+      <span class="brush-veil" style={{ left: `${computePosition(to)}%`, right: 0 }} />
+      <span
+        class="brush-range"
+        style={{ left: `${computePosition(from)}%`, width: `${computePosition(to) - computePosition(from)}%` }}
+        onPointerDown={startDrag('both')}
+      />
+      {renderEdge('from', from)}
+      {renderEdge('to', to)}
+    </div>
+  );
+}
+
+/** Moves a range, or one of its edges, by a number of positions. */
+function shiftRange(
+  [from, to]: readonly [number, number],
+  part: BrushPart,
+  by: number,
+  end: number,
+): readonly [number, number] {
+  if (part === 'from') return [Math.max(0, Math.min(to - SESSIONS_MIN, from + by)), to];
+  if (part === 'to') return [from, Math.min(end, Math.max(from + SESSIONS_MIN, to + by))];
+  const shift = Math.max(-from, Math.min(end - to, by));
+  return [from + shift, to + shift];
+}
+
+/** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */
+function formatPath(values: readonly (number | null)[], width: number): string {
+  const positions = listSpreadPositions(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
+  const isLog = values.every((value) => value === null || value > 0);
+  const heights = positions.map((t) => {
+    const value = values[t] ?? null;
+    return value === null ? null : isLog ? Math.log(value) : value;
+  });
+  const knownHeights = heights.filter((value) => value !== null);
+  const [least, most] = [Math.min(...knownHeights), Math.max(...knownHeights)];
+  const scale = most > least ? (HEIGHT - 6) / (most - least) : 0;
+  return heights
+    .map((value, k) => [value, (k / Math.max(1, positions.length - 1)) * width] as const)
+    .filter(([value]) => value !== null)
+    .map(
+      ([value, x], k) => `${k === 0 ? 'M' : 'L'}${x.toFixed(1)} ${(HEIGHT - 3 - (value! - least) * scale).toFixed(1)}`,
+    )
+    .join('');
+}
+
+interface ChartMenuProps {
+  readonly label: string;
+  /** Returns the chart as it is drawn now; null before it is drawn. */
+  drawn(): ChartContent | null;
+}
+
+/**
+ * Renders a menu that saves a chart as an image, copies the values of the visible range, or adds the chart to the
+ * dashboard.
+ */
+function ChartMenu({ label, drawn }: ChartMenuProps) {
+  const save = (format: 'png' | 'svg') =>
+    attempt(async () => {
+      const chart = drawn();
+      if (chart !== null) await (await import('./chart-file.js')).saveChart(chart, format);
+    });
+  const copy = () => {
+    const chart = drawn();
+    if (chart !== null) void copyCells(listLineCells(chart));
+  };
+  return (
+    <Menu label={`Save, copy or pin: ${label}`} title={<Icon name="more" />} kind="bare">
+      <li>
+        <button type="button" onClick={copy}>
+          Copy values
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => void save('png')}>
+          PNG picture
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => void save('svg')}>
+          SVG picture
+        </button>
+      </li>
+      <li>
+        <button type="button" onClick={() => pinPart(getPartName(label), 2)}>
+          Pin to the dashboard
+        </button>
+      </li>
+    </Menu>
+  );
+}
+
+interface ChartTableProps {
+  readonly label: string;
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+  readonly from: number;
+  readonly to: number;
+  readonly unit: Unit;
+}
+
+/** Maximum number of rows in the table that describes the chart to screen readers. The arrow keys read every value. */
+const ROWS_MAX = 25;
+
+function ChartTable({ label, dates, lines, from, to, unit }: ChartTableProps) {
+  const rows = listSpreadPositions(to - from + 1, ROWS_MAX).map((t) => from + t);
+  return (
+    <div class="unseen">
+      <table>
+        <caption>
+          {label}: {rows.length} of {to - from + 1} dates
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Date</th>
+            {lines.map(({ id, label: name }) => (
+              <th key={id} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((t) => (
+            <tr key={t}>
+              <th scope="row">{dates[t]}</th>
+              {lines.map(({ id, values }) => (
+                <td key={id}>{formatValueAt(values, t, unit)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface LegendProps {
+  readonly dates: readonly string[];
+  readonly at: number;
+  readonly lines: readonly Line[];
+  readonly unit: Unit;
+  readonly mark: Mark | undefined;
+  /** Meaning of the marks on the axis. */
+  readonly marksAre?: string | undefined;
+  /** Reports the line whose label is under the pointer; null if there is none. */
+  onPoint(id: string | null): void;
+}
+
+/** Renders the label of each colour and the value of each line at the cursor. */
+function Legend({ dates, at, lines, unit, mark, marksAre, onPoint }: LegendProps) {
+  return (
+    <div class="legend">
+      <span class="legend-date">{dates[at]}</span>
+      {lines.map(({ id, label, colour, values, isDashed, isBars, width }) => (
+        <span key={id} class="legend-line" onPointerEnter={() => onPoint(id)} onPointerLeave={() => onPoint(null)}>
+          <Swatch {...{ colour, isDashed, width }} />
+          {label}{' '}
+          <span class="number">
+            {isBars === true ? formatLastBar(values, { at, dates, unit }) : formatValueAt(values, at, unit)}
+          </span>
+        </span>
+      ))}
+      {marksAre !== undefined && <MarkLegend text={marksAre} />}
+      {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
+    </div>
+  );
+}
+
+interface BarPlace {
+  readonly at: number;
+  readonly dates: readonly string[];
+  readonly unit: Unit;
+}
+
+/** Formats the last bar on or before a date. If it is earlier, its date is added. */
+function formatLastBar(values: Line['values'], { at, dates, unit }: BarPlace): string {
+  const last = values.findLastIndex((value, t) => t <= at && value !== null);
+  const text = formatValueAt(values, last, unit);
+  return last < 0 || last === at ? text : `${text} on ${dates[last]}`;
+}
+
+interface SwatchProps {
+  readonly colour: number;
+  readonly isDashed: boolean | undefined;
+  readonly width: number | undefined;
+}
+
+/** Renders the key of a line: its colour, its dashes, and its width if it is wide. */
+const Swatch = ({ colour, isDashed, width }: SwatchProps) => (
+  <span
+    class={isDashed === true ? 'swatch dashed' : 'swatch'}
+    style={{ color: getColour(colour), borderTopWidth: `${getSwatchWidth(width)}px` }}
+  />
+);
+
+/** Renders the meaning of the triangles on the date axis. */
+const MarkLegend = ({ text }: { readonly text: string }) => (
+  <span class="legend-line mark-key">
+    <span aria-hidden="true">▲</span> {text}
+  </span>
+);
+
+interface CursorTableProps {
+  readonly label: string;
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+  /** Positions of the cursor and of the date from which changes are measured. */
+  readonly at: number;
+  readonly from: number;
+  readonly unit: Unit;
+  readonly hasReference: boolean;
+  /** Removes a removable line. */
+  readonly onRemove?: ((id: string) => void) | undefined;
+}
+
+/**
+ * Renders a table of the values at the cursor and their changes since a date. It also shows by how much each change
+ * differs from the change of the reference line, if there is one. Default reference: the first line.
+ */
+function CursorTable({ label, dates, lines, at, from, unit, hasReference, onRemove }: CursorTableProps) {
+  const changes = lines.map(({ values }) => computeChange(values, from, at));
+  const base = Math.max(
+    0,
+    lines.findIndex(({ reference }) => reference !== undefined),
+  );
+  const name = lines[base]?.reference ?? lines[base]?.label.split(',')[0];
+  const hasDifference = hasReference && lines.length > 1;
+  const basis = findSharedBasis(lines);
+  return (
+    <div class="cursor-table">
+      <table aria-label={`${label} at the cursor`}>
+        <thead>
+          <tr>
+            <th scope="col">
+              {dates[at]}
+              {basis}
+            </th>
+            <th scope="col">Rebased to 100</th>
+            <th scope="col">
+              Since <span class="whole-date">{dates[from]}</span>
+            </th>
+            {hasDifference && <th scope="col">Minus {name}</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ id, label: lineLabel, values, colour, isDashed, width, isRemovable }, k) => (
+            <tr key={id}>
+              <th scope="row" title={lineLabel}>
+                <span class="cursor-name">
+                  <Swatch {...{ colour, isDashed, width }} />
+                  <span>{lineLabel.slice(0, lineLabel.length - basis.length)}</span>
+                  {isRemovable === true && onRemove !== undefined && (
+                    <Button kind="bare" aria-label={`Remove ${id}`} title={`Remove ${id}`} onClick={() => onRemove(id)}>
+                      <Icon name="close" />
+                    </Button>
+                  )}
+                </span>
+              </th>
+              <td>{formatValueAt(values, at, unit)}</td>
+              <td class={getSignClass(changes[k])}>{formatChange(changes[k])}</td>
+              {hasDifference && <td>{k === base ? '' : renderDifference(changes[k], changes[base])}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/**
+ * Returns the end of the labels that all lines share, for example `, total return`. It is stated once next to the date.
+ * Returns an empty text if the labels end differently.
+ */
+function findSharedBasis(lines: readonly Line[]): string {
+  const basis = /, [^,]+$/.exec(lines[0]?.label ?? '')?.[0] ?? '';
+  return lines.length > 1 && lines.every(({ label }) => label.endsWith(basis)) ? basis : '';
+}
+
+/** Returns the change of a line as a fraction; null if a value is missing or not positive. */
+function computeChange(values: Line['values'], from: number, position: number): number | null {
+  const [base, value] = [values[from] ?? null, values[position] ?? null];
+  return base === null || value === null || base <= 0 ? null : value / base - 1;
+}
+
+/** Formats in percentage points how much two changes differ. */
+function renderDifference(value: number | null | undefined, reference: number | null | undefined) {
+  if (value == null || reference == null) return '–';
+  return <span class={getSignClass(value - reference)}>{formatPoints(value - reference)}</span>;
+}
+
+interface NoteMenuProps {
+  readonly subject: string;
+  /** Day of the cursor, or the selected range. */
+  readonly range: Range;
+}
+
+/** Renders a menu of the user's notes on days and periods. The notes are stored in this browser. */
+function NoteMenu({ subject, range }: NoteMenuProps) {
+  const notes = listNotes(subject);
+  return (
+    <Popover label={`Notes on ${subject}`} title={<Icon name="edit" />} kind="bare">
+      {() => (
+        <>
+          {notes.length > 0 && (
+            <ul class="note-list">
+              {notes.map(({ id, from, to, text }) => (
+                <li key={id}>
+                  <span>
+                    <span class="quiet number">{to === null ? from : `${from} to ${to}`}</span> {text}
+                  </span>
+                  <Button kind="bare" aria-label={`Delete the note ${text}`} onClick={() => removeNote(id)}>
+                    <Icon name="close" />
+                  </Button>
+                </li>
+              ))}
+            </ul>
+          )}
+          <NoteForm subject={subject} range={range} />
+        </>
+      )}
+    </Popover>
+  );
+}
+
+const TEXT_MAX = 200;
+
+function NoteForm({ subject, range }: NoteMenuProps) {
+  const [text, setText] = useState('');
+  const [from, setFrom] = useState(range.from);
+  const [to, setTo] = useState(range.to === range.from ? '' : range.to);
+  const problem = findPeriodProblem(from, to);
+  const isRight = text.trim() !== '' && problem === null;
+  return (
+    <form
+      class="note-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isRight) return;
+        addNote({ subject, from, to: to === '' || to === from ? null : to, text: text.trim() });
+        setText('');
+      }}
+    >
+      <input
+        class="control"
+        aria-label="Note"
+        placeholder="Note"
+        maxLength={TEXT_MAX}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <span class="range-dates">
+        <input
+          class="control date-input"
+          aria-label="First day of the note"
+          aria-invalid={!isDate(from)}
+          value={from}
+          onInput={(event) => setFrom(event.currentTarget.value)}
+        />
+        <span class="quiet">–</span>
+        <input
+          class="control date-input"
+          aria-label="Last day of the note"
+          aria-invalid={isDate(from) && problem !== null}
+          placeholder="one day"
+          value={to}
+          onInput={(event) => setTo(event.currentTarget.value)}
+        />
+      </span>
+      {problem !== null && (
+        <p class="down" role="alert">
+          {problem}
+        </p>
+      )}
+      <Button type="submit" disabled={!isRight}>
+        Add the note
+      </Button>
+      <p class="quiet">A period is shaded. Notes are kept in this browser.</p>
+    </form>
+  );
+}
+
+/** Returns why a note cannot have these days; null if it can. The last day is empty for a note on one day. */
+function findPeriodProblem(from: string, to: string): string | null {
+  const wrong = [from, to].find((date) => date !== '' && !isDate(date));
+  if (wrong !== undefined) return `“${wrong}” is not a date such as 2024-03-15.`;
+  if (from === '') return 'The note has no first day.';
+  return to !== '' && to < from ? `The last day ${to} is before the first day ${from}.` : null;
+}
 
 export interface ChartProps {
   /** Description of the chart for screen readers. */
@@ -332,5 +805,31 @@ function CursorValues({ date, at, lines, unit, from }: CursorValuesProps) {
     <p class="unseen" aria-live="polite">
       {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${valuesText}`}
     </p>
+  );
+}
+
+const SCALES = [
+  { value: 'linear', text: 'Linear' },
+  {
+    value: 'log',
+    text: 'Log',
+    help: 'Chosen automatically where the largest value is more than five times the smallest',
+  },
+] as const;
+
+/** Returns true if the scale in the address is logarithmic. Default: the scale that suits the range of the lines. */
+export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
+  const chosenScale = getParameter('scale');
+  return chosenScale === 'log' || (chosenScale !== 'linear' && isWide(lines, first, last));
+}
+
+export function ScaleChoice({ isLog }: { readonly isLog: boolean }) {
+  return (
+    <Choice
+      label="Scale"
+      options={SCALES}
+      value={isLog ? 'log' : 'linear'}
+      onChoose={(scale) => setParameters({ scale })}
+    />
   );
 }

@@ -1,6 +1,5 @@
 import { javascript } from '@codemirror/lang-javascript';
-import { CodeMirror } from './code-mirror.js';
-import type { CodeProps } from './code-props.js';
+import { CodeMirror, type CodeProps } from './code-mirror.js';
 
 const LANGUAGE = javascript();
 

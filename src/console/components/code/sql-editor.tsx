@@ -1,8 +1,7 @@
 import type { Completion, CompletionSource } from '@codemirror/autocomplete';
 import { sql, SQLDialect } from '@codemirror/lang-sql';
 import { useMemo } from 'preact/hooks';
-import { CodeMirror } from './code-mirror.js';
-import type { CodeProps } from './code-props.js';
+import { CodeMirror, type CodeProps } from './code-mirror.js';
 
 /** Column of a table. */
 export interface SqlTableColumn {

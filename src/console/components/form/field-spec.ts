@@ -1,5 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
-import { writeNames } from '../../words/help.js';
+import { writeNames } from '../../words/form-fields.js';
 import { formatWords } from '../../words/labels.js';
 import { isObject, getValueAt, addValue, type Json } from '../../words/paths.js';
 

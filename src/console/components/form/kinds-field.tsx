@@ -1,13 +1,11 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { useSchemas } from '../../state/schemas.js';
+import { findKindMember, findMemberSchema, useSchemas } from './schema-form.js';
 import type { Json, Path } from '../../words/paths.js';
-import { Answered } from '../wait.js';
+import { Answered } from '../feedback.js';
 import { isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
-import { KindList } from './kind-list.js';
-import { listRows } from './row-list.js';
-import { findKindMember, findMemberSchema } from './schema-fields.js';
+import { KindList, listRows } from './row-list.js';
 
 interface KindsFieldProps {
   /** Schema name and member as one text, such as `ChecksStep.checks`. */

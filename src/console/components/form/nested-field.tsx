@@ -3,7 +3,7 @@ import { isObject, formatPath, type Json, type JsonObject, type Path } from '../
 import { FieldRows, isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
-import { SchemaForm, type Changes } from './schema-form.js';
+import { type Changes, SchemaForm } from './schema-form.js';
 
 interface NestedFieldProps {
   /** Schema name of the object or of each row. */

@@ -1,5 +1,6 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Cells, CellValue } from '../../words/tabular.js';
+import type { Cells, CellValue } from '../../words/tables.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -225,4 +226,108 @@ export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]):
     header: titledColumns.map(({ title }) => title),
     rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
   };
+}
+
+/** Layout of the columns of a table. A column is identified by its id. */
+export interface TableLayout {
+  /**
+   * Columns in the order in which they are shown. Columns that are not in the list follow in the order of the page.
+   * Default: the order of the page.
+   */
+  readonly order: readonly string[];
+  readonly hidden: readonly string[];
+  /** Columns that are also shown in narrow tables. */
+  readonly kept: readonly string[];
+  /** Columns that stay visible while the others are scrolled. */
+  readonly pinned: readonly string[];
+  /** Widths in pixels by column. */
+  readonly widths: Readonly<Record<string, number>>;
+  readonly group: string | null;
+}
+
+export const DEFAULT_LAYOUT: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
+
+const LAYOUTS_ENTRY = 'divisor.tables';
+/** Maximum number of stored layouts; the oldest layout is dropped. */
+const LAYOUTS_MAX = 60;
+
+const layouts = signal<Readonly<Record<string, TableLayout>>>(readStoredLayouts());
+
+function readStoredLayouts(): Record<string, TableLayout> {
+  try {
+    const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_ENTRY) ?? '{}');
+    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // written by `storeLayout`
+  } catch {
+    return {};
+  }
+}
+
+/** Returns the layout of a table. */
+export const getLayout = (table: string): TableLayout => ({ ...DEFAULT_LAYOUT, ...layouts.value[table] });
+
+/** Stores the layout of a table in this browser. */
+export function storeLayout(table: string, layout: TableLayout): void {
+  const { [table]: _, ...others } = layouts.peek();
+  const isPlain = JSON.stringify(layout) === JSON.stringify(DEFAULT_LAYOUT);
+  const all = Object.entries(isPlain ? others : { ...others, [table]: layout }).slice(-LAYOUTS_MAX);
+  layouts.value = Object.fromEntries(all);
+  localStorage.setItem(LAYOUTS_ENTRY, JSON.stringify(layouts.peek()));
+}
+
+/** Minimum column width after resizing, in pixels. */
+export const WIDTH_MIN = 44;
+
+/**
+ * Returns the columns with the widths of a layout. Pinned columns and columns that the user keeps are never hidden. A
+ * pinned column does not grow, because the next pinned column starts where it ends.
+ */
+export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
+  return columns.map((column) => {
+    const width = layout.widths[column.id];
+    const isKept = layout.kept.includes(column.id) || layout.pinned.includes(column.id);
+    const { grow, ...rest } = column;
+    return {
+      ...rest,
+      ...(grow === undefined || width !== undefined || layout.pinned.includes(column.id) ? {} : { grow }),
+      ...(width === undefined ? {} : { width }),
+      ...(isKept ? { priority: 0 } : {}),
+    };
+  });
+}
+
+/** Returns the left offset of each pinned column, in pixels. */
+export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
+  const positions = new Map<string, number>();
+  let left = 0;
+  for (const { id, width } of columns) {
+    if (!layout.pinned.includes(id)) break; // pinned columns come first
+    positions.set(id, left);
+    left += width;
+  }
+  return positions;
+}
+
+/** Moves an id by a number of positions. */
+export function moveColumn(ids: readonly string[], id: string, by: number): readonly string[] {
+  const from = ids.indexOf(id);
+  const to = Math.max(0, Math.min(ids.length - 1, from + by));
+  return from === -1 ? ids : ids.toSpliced(from, 1).toSpliced(to, 0, id);
+}
+
+/** Number of rows that are examined to find the unit of a column. */
+const SAMPLE_ROWS = 20;
+
+/** Returns true if the numbers of a column are percentages. */
+export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
+  const row = rows.slice(0, SAMPLE_ROWS).find((one) => column.value(one) !== null);
+  return row !== undefined && formatText(column.show?.(row)).trim().endsWith('%');
+}
+
+/** Returns the text content of a rendered cell. */
+export function formatText(shown: ComponentChildren): string {
+  if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
+  if (Array.isArray(shown)) return shown.map(formatText).join('');
+  if (typeof shown === 'object' && shown !== null && 'props' in shown)
+    return formatText((shown.props as { children?: ComponentChildren }).children);
+  return '';
 }

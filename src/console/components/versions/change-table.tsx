@@ -1,9 +1,9 @@
 import type { DocumentChange, RuleTypes } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { useExchanges } from '../../state/exchanges.js';
-import { markChange } from '../../words/changed-words.js';
-import { parsePointer, formatPathLabel } from '../../words/labels.js';
+import { useExchanges } from '../../state/market.js';
+import { markChange } from '../../words/changes.js';
+import { formatPathLabel, parsePointer } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { createFieldFormatter, formatField, type FieldFormatter } from './field-words.js';
 import './versions.css';

@@ -1,28 +1,371 @@
-import type { Approval, ApprovalCollection } from '#clients/typescript/divisor.js';
-import { useMemo, useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { Choice } from '../../components/choice.js';
-import { DecideMany } from '../../components/decide-many.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Entries } from '../../components/entries.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Metrics } from '../../components/metrics.js';
-import { Page, Section } from '../../components/page.js';
-import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { may, principal } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatApprovalAddress } from '../../words/addresses.js';
-import { formatMoment, createMomentFigure } from '../../words/dates.js';
-import { formatChange, formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
-import { ApprovalPanel } from './approval-panel.js';
-import { ACTION_WORDS, selectLastLevels, STATE_KINDS } from './approval-states.js';
-import { RequestFactsView } from './request-facts.js';
 import './approvals.css';
+import { useMemo, useState } from 'preact/hooks';
+import type {
+  AcceptedFinding,
+  Approval,
+  ApprovalCollection,
+  ApprovalDecisionRequest,
+  ChangedField,
+  DefinitionChange,
+} from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { Choice } from '../../components/controls/choice.js';
+import { CommentInput, DecideMany, findComment } from '../../components/controls/comment.js';
+import { Answered, Badge, Banner, EmptyState } from '../../components/feedback.js';
+import { SidePanel } from '../../components/layout/dialog.js';
+import { Entries, type Fact, Facts, JsonDocument, Metrics } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { MayNot } from '../../components/permission.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
+import { attempt, type OnRefusal } from '../../state/actions.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
+import { useNames } from '../../state/market.js';
+import { may, notifyChange, principal, service, useResource } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
+import { formatActionValue, formatType } from '../../words/actions.js';
+import {
+  formatApprovalAddress,
+  formatIndexAddress,
+  formatScheduleAddress,
+  formatSecurityAddress,
+} from '../../words/addresses.js';
+import { createMomentFigure, formatMoment } from '../../words/dates.js';
+import {
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatFigure,
+  formatMoney,
+  formatPercent,
+  MISSING_TEXT,
+} from '../../words/numbers.js';
+import { Effects, Sources } from '../actions/action-facts.js';
+import { formatCheck } from '../schedules/steps.js';
+import { ACTION_WORDS, formatSubjectAddress, selectLastLevels, STATE_KINDS } from './requests.js';
+
+type RequestFacts = NonNullable<Approval['facts']>;
+type FactsOf<K extends RequestFacts['kind']> = Extract<RequestFacts, { readonly kind: K }>;
+
+/** Renders the values that a request would change, before and after the change. */
+function RequestFactsView({ facts }: { readonly facts: RequestFacts }) {
+  switch (facts.kind) {
+    case 'publish':
+      return <PublicationFacts facts={facts} />;
+    case 'restate':
+      return <RestatementFacts facts={facts} />;
+    case 'amend':
+      return <AmendmentFacts facts={facts} />;
+    case 'action':
+      return <Action facts={facts} />;
+    case 'override':
+      return <Overridden facts={facts} />;
+    case 'waive':
+      return <WaiverFacts facts={facts} />;
+  }
+}
+
+const VARIANTS = ['price', 'total', 'net'] as const;
+
+const formatSpan = (closes: number, first: string, last: string): string =>
+  first === last ? `${formatCount(closes)}, ${first}` : `${formatCount(closes)}, ${first} to ${last}`;
+
+function PublicationFacts({
+  facts: { published, first, last, close, previous },
+}: {
+  readonly facts: FactsOf<'publish'>;
+}) {
+  const levels = VARIANTS.flatMap((variant): readonly Fact[] => {
+    const [value, before] = [close[variant], previous?.[variant] ?? null];
+    if (value === null) return [];
+    const moveText = before === null ? '' : `, ${formatChange(value / before - 1)} since ${previous?.date}`;
+    return [[`Level (${variant})`, `${formatDecimal(value, 4)}${moveText}`]];
+  });
+  return <Facts facts={[['New closes', formatSpan(published, first, last)], ...levels]} />;
+}
+
+function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
+  const { restated, published, first, last, levels_changed: changed, latest, largest, reason } = facts;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Restated closes', published === 0 ? formatSpan(restated, first, last) : formatCount(restated)],
+          ['New closes', published === 0 ? null : formatCount(published)],
+          ['Dates', published === 0 ? null : `${first} to ${last}`],
+          ['Closes with another level', formatCount(changed)],
+          ['Largest change', largest && `${formatDecimal(largest.change_bps)} bp on ${largest.date}`],
+          [
+            'Its level',
+            largest && `${largest.variant} ${formatDecimal(largest.published, 4)} → ${formatDecimal(largest.run, 4)}`,
+          ],
+          ['Reason', reason],
+        ]}
+      />
+      <WrittenTable label={`Levels of ${latest.date}`} heads={[latest.date, 'Published', 'New', 'Change']}>
+        {VARIANTS.map((variant) => {
+          const [before, after] = [latest.before[variant], latest.after[variant]];
+          return (
+            (before !== null || after !== null) && (
+              <tr key={variant}>
+                <th scope="row">{variant}</th>
+                <td>{formatDecimal(before, 4)}</td>
+                <td>{formatDecimal(after, 4)}</td>
+                <td>{before === null || after === null ? '–' : formatChange(after / before - 1, 4)}</td>
+              </tr>
+            )
+          );
+        })}
+      </WrittenTable>
+    </>
+  );
+}
+
+const AmendmentFacts = ({ facts: { index_id: index, deletes, changes } }: { readonly facts: FactsOf<'amend'> }) =>
+  deletes ? (
+    <Banner kind="warning" title={`${index} is deleted. Its published log is kept.`} />
+  ) : (
+    <>
+      {changes.map((one) => (
+        <DefinitionChanged key={one.effective_from ?? ''} changed={one} />
+      ))}
+    </>
+  );
+
+function DefinitionChanged({ changed }: { readonly changed: DefinitionChange }) {
+  const { effective_from: from, announced, reason, rebalance, fields, removed, added } = changed;
+  return (
+    <>
+      {from === null ? (
+        <Banner kind="warning" title="The whole history changes: published closes that differ have to be restated." />
+      ) : (
+        <Facts
+          facts={[
+            ['Effective from', from],
+            ['Announced', announced],
+            ['Rebalances at once', rebalance ? 'yes' : null],
+            ['Reason', reason],
+          ]}
+        />
+      )}
+      <ChangeTable
+        label={from === null ? 'Changed fields' : `Changed fields from ${from}`}
+        changes={fields.map(asChange)}
+      />
+      <Sentences removed={removed} added={added} />
+    </>
+  );
+}
+
+const asChange = ({ path, before, after }: ChangedField) => ({ path, op: 'replace' as const, before, after });
+
+function Action({ facts }: { readonly facts: FactsOf<'action'> }) {
+  const { decision, terms, sources, effects } = facts;
+  const { type, identifier, value, ex_date: date, pay_date: paid, cash, related } = terms;
+  const currency = useNames([identifier], date).get(identifier)?.currency ?? null;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Decision', decision],
+          ['Action', `${formatType(type)} of ${identifier}`],
+          ['Terms', formatActionValue(type, value, currency)],
+          ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
+          ['Ex-date', date],
+          ['Pay date', paid],
+          ['Related security', related],
+        ]}
+      />
+      {sources.length > 0 && <Sources terms={terms} sources={sources} currency={currency} />}
+      <Effects effects={effects} />
+    </>
+  );
+}
+
+const Overridden = ({ facts }: { readonly facts: FactsOf<'override'> }) => (
+  <Facts
+    facts={[
+      ['Security', <a href={formatSecurityAddress(facts.identifier)}>{facts.identifier}</a>],
+      ['Session', facts.date],
+      ['Price now', facts.before === null ? null : formatFigure(facts.before)],
+      ['Price requested', facts.price === null ? 'that of the source' : formatFigure(facts.price)],
+      ['Move', facts.change === null ? null : formatChange(facts.change)],
+      ['Reason', facts.reason],
+    ]}
+  />
+);
+
+function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
+  const { check, index_id: index, identifier, date, reason, findings, total } = facts;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Check', formatCheck(check)],
+          ['Index', index ?? 'every index of the schedule'],
+          ['Security', identifier],
+          ['Session', date],
+          ['Reason', reason],
+        ]}
+      />
+      {findings.length > 0 && (
+        <Entries
+          label="Findings"
+          entries={findings.map((finding) => ({
+            key: `${finding.index_id} ${finding.identifier}`,
+            title:
+              finding.identifier === null ? (
+                <a href={formatIndexAddress(finding.index_id)}>{finding.index_id}</a>
+              ) : (
+                <a href={formatSecurityAddress(finding.identifier)}>{finding.identifier}</a>
+              ),
+            badge: finding.identifier !== null && index === null && <Badge>{finding.index_id}</Badge>,
+            aside: measureText(finding, check),
+            text: check === 'moves' && finding.measure !== null ? undefined : finding.message,
+          }))}
+        />
+      )}
+      {total > findings.length && <p class="quiet">And {formatCount(total - findings.length)} more.</p>}
+    </>
+  );
+}
+
+/** Formats the value that a check measured and its limit, for example `+905.54%, limit 25.00%` for a price move. */
+function measureText({ measure }: AcceptedFinding, check: string): string {
+  if (measure === null) return '';
+  const write = (value: number) =>
+    measure.unit === 'fraction'
+      ? formatPercent(value)
+      : `${measure.unit === 'bp' ? formatDecimal(value) : formatFigure(value)} ${measure.unit}`;
+  return `${check === 'moves' ? formatChange(measure.value) : write(measure.value)}, limit ${write(measure.limit)}`;
+}
+
+interface ApprovalPanelProps {
+  readonly id: number;
+  onClose(): void;
+}
+
+/** Renders an approval: the requested change, the comments and the decision. */
+function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
+  const approval = useResource(`approval ${id}`, (signal) =>
+    service.value.call('getApproval', { params: { approval_id: id }, signal }),
+  );
+  return (
+    <SidePanel title={`Approval ${id}`} onClose={onClose}>
+      <Answered resource={approval} what="the approval">
+        {(found) => (
+          <>
+            <ApprovalFacts approval={found} />
+            {found.facts !== null && (
+              <>
+                <h3>What changes</h3>
+                <RequestFactsView facts={found.facts} />
+              </>
+            )}
+            <Decision approval={found} />
+            <History approval={found} />
+            <details>
+              <summary>Details</summary>
+              <JsonDocument label="Details as JSON" value={found.facts ?? found.detail} />
+            </details>
+          </>
+        )}
+      </Answered>
+    </SidePanel>
+  );
+}
+
+function ApprovalFacts({ approval }: { readonly approval: Approval }) {
+  const { action, subject, state, summary, requested_by: by, requested_at: requestedAt, expires_at: until } = approval;
+  const day = approval.schedule_day;
+  const address = formatSubjectAddress(approval);
+  return (
+    <>
+      <p>{summary}</p>
+      <Facts
+        facts={[
+          ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
+          ['Change', ACTION_WORDS[action]],
+          ['Concerns', <a href={address}>{subject}</a>],
+          [
+            'Day',
+            day && (
+              <a href={formatAddress(formatScheduleAddress(day.schedule_id), { day: day.date })}>
+                {day.schedule_id}, {day.date}
+              </a>
+            ),
+          ],
+          ['Requested', `${formatMoment(requestedAt)} by ${by}`],
+          ['Approved', findApprover(approval)],
+          ['Expires', state === 'pending' || state === 'approved' ? formatMoment(until) : null],
+          ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
+        ]}
+      />
+    </>
+  );
+}
+
+/** Returns the persons who agreed and when the last of them agreed. Returns null if nobody has agreed. */
+function findApprover({ history }: Approval): string | null {
+  const approvals = history.filter(({ action }) => action === 'approved');
+  const last = approvals.at(-1);
+  return last === undefined ? null : `${formatMoment(last.at)} by ${approvals.map(({ author }) => author).join(', ')}`;
+}
+
+function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {
+  const [comment, setComment] = useState('');
+  if (!may('publish')) return <MayNot scope="publish" what="decide" />;
+  const decide = (decision: ApprovalDecisionRequest['decision'], done: string) => (onRefusal: OnRefusal) =>
+    attempt(async () => {
+      const body = { decision, comment: findComment(comment) };
+      await service.value.call('decideApproval', { params: { approval_id: id }, body });
+      showToast('good', `Approval ${id} ${done}.`);
+      setComment('');
+      notifyChange();
+      document.querySelector<HTMLElement>('.side-panel')?.focus(); // The focused button is removed after the decision, so the focus moves to the panel.
+    }, onRefusal);
+  const isOpen = state === 'pending' || state === 'approved';
+  const isOwn = principal.value?.key_id === history[0]?.key_id;
+  return (
+    <>
+      <CommentInput value={comment} onChange={setComment} />
+      <div class="form-actions">
+        {state === 'pending' && !isOwn && (
+          <ActionButton kind="main" act={decide('approve', 'has your agreement')}>
+            Approve
+          </ActionButton>
+        )}
+        {isOpen && !isOwn && (
+          <ActionButton kind="danger" disabled={comment.trim() === ''} act={decide('reject', 'was rejected')}>
+            Reject
+          </ActionButton>
+        )}
+        {isOpen && isOwn && <ActionButton act={decide('withdraw', 'was withdrawn')}>Withdraw</ActionButton>}
+        <ActionButton disabled={comment.trim() === ''} act={decide('comment', 'has your comment')}>
+          Comment
+        </ActionButton>
+      </div>
+    </>
+  );
+}
+
+function History({ approval: { history } }: { readonly approval: Approval }) {
+  return (
+    <>
+      <h3>History</h3>
+      <ul>
+        {history.map(({ at, author, action, comment }) => (
+          <li key={`${at} ${author} ${action}`}>
+            {formatMoment(at)}: {author} {action}
+            {comment !== null && `: ${comment}`}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
 
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.

@@ -1,12 +1,18 @@
+import '../../components/badge.css';
+import './calendar.css';
 import type { EventsView } from '#clients/typescript/divisor.js';
-import { Section } from '../../components/page.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { Section } from '../../components/layout/page.js';
+import { service, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
-import { EventBadge } from './event-badge.js';
-import { formatEvent } from './event-kinds.js';
-import './calendar.css';
+import { formatEvent, formatKind, getColour } from './event-kinds.js';
+
+type Event = EventsView['events'][number];
+
+/** Renders the kind of an event in its colour. */
+export const EventBadge = ({ event }: { readonly event: Event }) => (
+  <span class={`badge ${getColour(event)}`}>{formatKind(event)}</span>
+);
 
 /**
  * Maximum number of entries shown, and maximum number of indices named per entry. An entry is one kind of event on one
@@ -14,8 +20,6 @@ import './calendar.css';
  */
 const SHOWN_MAX = 6;
 const NAMED_MAX = 3;
-
-type Event = EventsView['events'][number];
 
 /** Renders the next events of all indices. */
 export function Coming() {

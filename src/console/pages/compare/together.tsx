@@ -1,37 +1,193 @@
-import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
+import type { CompareView } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import {
-  PERCENT_UNIT,
   layerCovered,
   limitToRange,
   type Line,
+  PERCENT_UNIT,
   type Range,
   type Unit,
 } from '../../components/chart/series.js';
-import { Choice, Select } from '../../components/choice.js';
-import { Section } from '../../components/page.js';
-import { addPoints, addSign } from '../../components/signed.js';
-import { TableExport } from '../../components/table-export.js';
-import { createNumericColumn, listCells, type Column } from '../../components/table/columns.js';
+import { Choice, Select } from '../../components/controls/choice.js';
+import { TableExport } from '../../components/controls/menu.js';
+import { chooseRange, findChosenRange } from '../../components/controls/range.js';
+import { addPoints, addSign } from '../../components/layout/facts.js';
+import { getPartName, Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn, listCells } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
+import { formatFileName } from '../../state/files.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, useResource } from '../../state/service.js';
+import { addStale } from '../../words/freshness.js';
+import { formatCount, formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 import {
+  compareWith,
   computeCalendarYears,
   computeDrawdowns,
-  countOverlap,
-  compareWith,
   computeRolling,
+  countOverlap,
   countSessionsOfYear,
+  type Relative,
   type RollingMeasure,
-} from '../../words/compared.js';
-import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
-import { addStale } from '../../words/stale.js';
-import { Matrix } from './matrix.js';
-import { RelativeFigures, type RunLevels } from './relative-figures.js';
+} from '../../words/statistics.js';
+
+interface MatrixProps {
+  readonly title: string;
+  readonly note: string;
+  /** Name of the table for screen readers and on a dashboard. */
+  readonly label: string;
+  readonly ids: readonly string[];
+  /** Returns the figure of a pair; null if there is none. */
+  getValue(row: number, column: number): number | null;
+  format(value: number): string;
+}
+
+/** Renders a figure for each pair of runs. An id may occur several times. */
+function Matrix({ title, note, ...table }: MatrixProps) {
+  const { ids, getValue } = table;
+  const listCells = () => ({
+    header: ['Run', ...ids],
+    rows: ids.map((id, row) => [id, ...ids.map((_, column) => getValue(row, column))]),
+  });
+  return (
+    <Section
+      title={title}
+      aside={
+        <>
+          {note}
+          <TableExport label={title.toLowerCase()} fileName={formatFileName(title)} listCells={listCells} />
+        </>
+      }
+    >
+      <MatrixTable {...table} />
+    </Section>
+  );
+}
+
+function MatrixTable({ label, ids, getValue, format }: Omit<MatrixProps, 'title' | 'note'>) {
+  const formatPair = (row: number, column: number) => {
+    const value = getValue(row, column);
+    return value === null ? MISSING_TEXT : format(value);
+  };
+  return (
+    <div class="compare-correlations" data-part={getPartName(label)} tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="unseen">Run</span>
+            </th>
+            {ids.map((id, column) => (
+              <th key={column} scope="col">
+                {id}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {ids.map((id, row) => (
+            <tr key={row}>
+              <th scope="row">{id}</th>
+              {ids.map((_, column) => (
+                <td key={column}>{formatPair(row, column)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface ComparisonRow extends Relative {
+  readonly id: string;
+}
+
+const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
+  { id: 'id', title: 'Run', width: 120, grow: 2, value: ({ id }) => id },
+  createNumericColumn({ id: 'beta', title: 'Beta', width: 76, of: ({ beta }) => beta, write: formatDecimal }),
+  createNumericColumn({
+    id: 'correlation',
+    title: 'Correlation',
+    width: 92,
+    of: (row) => row.correlation,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
+    id: 'error',
+    title: 'Realised TE',
+    help: 'Annualised standard deviation of the return differences to the reference',
+    width: 92,
+    of: (row) => row.trackingErrorAnnual,
+    write: formatPercent,
+  }),
+  createNumericColumn({
+    id: 'up',
+    title: 'Up capture',
+    help: "Geometric mean return over the reference's, on its sessions above 0",
+    width: 92,
+    of: (row) => row.upCapture,
+    write: formatPercent,
+  }),
+  createNumericColumn({
+    id: 'down',
+    title: 'Down capture',
+    help: "Geometric mean return over the reference's, on its sessions below 0",
+    width: 108,
+    of: (row) => row.downCapture,
+    write: formatPercent,
+  }),
+];
+
+interface RunLevels {
+  readonly id: string;
+  /** Id, with a mark if the run is stale. */
+  readonly label: string;
+  readonly levels: readonly (number | null)[];
+  /** Returns per year, by which the volatility is annualised. */
+  readonly periodsPerYear: number;
+}
+
+interface RelativeFiguresProps {
+  readonly series: readonly RunLevels[];
+  /** Sessions of a year. */
+  readonly sessions: number;
+  readonly reference: string;
+}
+
+/** Renders beta, correlation, tracking error and capture of each run relative to a reference. */
+function RelativeFigures({ series, sessions, reference }: RelativeFiguresProps) {
+  const rows = useMemo(() => {
+    const base = series.find(({ id }) => id === reference)?.levels ?? [];
+    return series
+      .filter(({ id }) => id !== reference)
+      .map(({ id, levels }): ComparisonRow => ({ id, ...compareWith(levels, base, sessions) }));
+  }, [series, reference, sessions]);
+  return (
+    <Section
+      title={`Against ${reference}`}
+      aside={
+        <>
+          daily returns of the range
+          <TableExport
+            label={`measures against ${reference}`}
+            fileName={`measures-against-${reference}`}
+            listCells={() => listCells(COMPARISON_COLUMNS, rows)}
+          />
+        </>
+      }
+    >
+      <Table
+        label={`measures against ${reference}`}
+        name="against"
+        columns={COMPARISON_COLUMNS}
+        rows={rows}
+        getKey={({ id }) => id}
+      />
+    </Section>
+  );
+}
 
 type Entry = CompareView['entries'][number];
 

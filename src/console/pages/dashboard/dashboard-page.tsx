@@ -1,25 +1,210 @@
+import './dashboard.css';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RunSummaryRow } from '#clients/typescript/divisor.js';
-import { useMemo, useState } from 'preact/hooks';
-import { AddSelect } from '../../components/add-select.js';
-import { Button } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Icon } from '../../components/icon.js';
-import { Page } from '../../components/page.js';
-import { RangeBar } from '../../components/range-bar.js';
-import { PageSkeleton } from '../../components/skeleton.js';
-import { createPin, isArranged, pins, PINS_MAX, setPins, type NewPin, type Pin } from '../../state/dashboard.js';
-import { getPartName } from '../../state/part.js';
+import type { Range } from '../../components/chart/series.js';
+import { Button, Icon, Popover } from '../../components/controls/button.js';
+import { AddSelect, Toggles } from '../../components/controls/choice.js';
+import { findChosenRange, RangeBar } from '../../components/controls/range.js';
+import { Badge, EmptyState, PageSkeleton } from '../../components/feedback.js';
+import { getPartName, Page } from '../../components/layout/page.js';
 import { formatAddress } from '../../state/location.js';
-import { findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { describeRunLag } from '../../state/runs.js';
+import { createPin, isArranged, type NewPin, type Pin, pins, PINS_MAX, setPins } from '../../state/saved.js';
+import { service, useResource } from '../../state/service.js';
 import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
-import { chooseOverviewRuns, findSharedBenchmark } from './compared-runs.js';
-import { LagBadge } from './lag-badge.js';
-import { PinFrame, FIRST_HEIGHT } from './pin-frame.js';
-import { RunChoice } from './run-choice.js';
-import './dashboard.css';
+import {
+  chooseOverviewRuns,
+  findComparedRuns,
+  findSharedBenchmark,
+  listRuns,
+  replaceComparedRuns,
+} from './compared-runs.js';
+
+interface LagBadgeProps {
+  readonly one: Pin;
+  readonly runs: readonly RunSummaryRow[];
+}
+
+/** Marks a part with the first state of its runs that is not current. The other states are in its title. */
+function LagBadge({ one, runs }: LagBadgeProps) {
+  const ids = listRuns(one);
+  const lags = runs
+    .filter(({ index_id: id }) => ids.includes(id))
+    .toSorted((a, b) => Number(a.stale === null) - Number(b.stale === null))
+    .flatMap(({ index_id: id, stale, store_id: store }) => {
+      const lag = describeRunLag(stale, store);
+      return lag === null ? [] : [{ text: lag.text, title: `${id}: ${lag.title}` }];
+    });
+  if (lags.length === 0) return null;
+  return (
+    <Badge kind="warning" title={lags.map(({ title }) => title).join('\n')}>
+      {lags[0]?.text}
+    </Badge>
+  );
+}
+
+/**
+ * Prints a copy of the part in a frame instead of the frame: a frame is not split between pages, and its height is
+ * that of the part on the screen.
+ * @param paper empty element after the frame, which is visible only in print
+ * @returns a function that stops this
+ */
+function printPartOf(frame: HTMLIFrameElement, paper: HTMLElement): () => void {
+  // A frame of an unreachable service has no document that this page may use.
+  const notify = (type: string) => {
+    if (frame.contentDocument !== null) frame.contentWindow?.dispatchEvent(new Event(type));
+  };
+  const start = () => {
+    notify('beforeprint');
+    // The charts of the frame draw themselves in earlier microtasks.
+    queueMicrotask(() => {
+      const part = frame.contentDocument?.querySelector('[data-way=end]');
+      if (part != null) paper.replaceChildren(copyElement(part));
+    });
+  };
+  const stop = () => {
+    paper.replaceChildren();
+    notify('afterprint');
+  };
+  addEventListener('beforeprint', start);
+  addEventListener('afterprint', stop);
+  return () => {
+    removeEventListener('beforeprint', start);
+    removeEventListener('afterprint', stop);
+  };
+}
+
+/** Copies an element with the drawings of its canvases. */
+function copyElement(element: Element): Element {
+  const copy = document.importNode(element, true);
+  const canvases = element.querySelectorAll('canvas');
+  for (const [k, canvas] of copy.querySelectorAll('canvas').entries()) {
+    const drawing = canvases[k]!; // the copy has the same elements
+    if (drawing.width > 0 && drawing.height > 0) canvas.getContext('2d')?.drawImage(drawing, 0, 0);
+  }
+  return copy;
+}
+
+/** Height in pixels before the content is loaded, and maximum height. Content that is higher scrolls. */
+const FIRST_HEIGHT = 220;
+const HEIGHT_MAX = 640;
+/** Time in ms after which a frame that shows an error page of the browser or of a proxy is loaded again. */
+const RETRY_MS = 2000;
+
+interface PinFrameProps {
+  readonly one: Pin;
+  /** Date range of all parts; null if each part has its own. */
+  readonly range: Range | null;
+  readonly height: number;
+  /** True if the frame is loaded even if it is far outside the window. */
+  readonly isEager: boolean;
+  onLoad(): void;
+  onHeight(height: number): void;
+}
+
+/** Renders the pinned part of its page in an iframe. The frame is as high as its content. */
+function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinFrameProps) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  const paper = useRef<HTMLDivElement>(null);
+  const [loads, setLoads] = useState(0);
+  const [failures, setFailures] = useState(0);
+  const [isShown, setShown] = useState(false);
+  const address = formatFrameAddress(one, range);
+  const source = useRef(address);
+  // A loaded frame changes its address itself. It keeps its page, and the history gets no entry.
+  if (loads === 0) source.current = address;
+  useEffect(() => {
+    const view = frame.current?.contentWindow;
+    if (loads === 0 || view == null) return;
+    view.history.replaceState(null, '', address);
+    view.dispatchEvent(new PopStateEvent('popstate'));
+  }, [address, loads]);
+  useEffect(() => {
+    if (failures === 0) return undefined;
+    const timer = setTimeout(() => frame.current?.contentWindow?.location.replace(source.current), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [failures]);
+  useEffect(() => printPartOf(frame.current!, paper.current!), []); // both are rendered
+  useEffect(() => {
+    const body = frame.current?.contentDocument?.getElementById('main');
+    if (body == null) return undefined;
+    const observer = new ResizeObserver(() => {
+      if (body.scrollHeight === 0) return;
+      onHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
+      // The page marks the part after it was rendered.
+      setShown(body.querySelector('[data-way=end]') !== null);
+    });
+    observer.observe(body);
+    return () => observer.disconnect();
+  }, [loads]);
+  return (
+    <>
+      <iframe
+        ref={frame}
+        class={loads > 0 ? '' : 'skeleton'}
+        aria-busy={!isShown}
+        title={`${one.part}, ${one.page}`}
+        src={source.current}
+        loading={isEager ? 'eager' : 'lazy'}
+        style={{ height: `${height}px` }}
+        onLoad={() => {
+          if (isConsole(frame.current)) setLoads((before) => before + 1);
+          else setFailures((before) => before + 1);
+          onLoad();
+        }}
+      />
+      <div class="dashboard-paper" ref={paper} />
+    </>
+  );
+}
+
+/** Returns true for a page of the console. The script of another page, such as that of an unreachable service, is closed to this one. */
+const isConsole = (frame: HTMLIFrameElement | null): boolean => frame?.contentDocument?.getElementById('app') != null;
+
+/** Returns the address of the page of a part, with the part and the date range. */
+function formatFrameAddress({ address, part }: Pin, range: Range | null): string {
+  const [path, text = ''] = address.split('?');
+  const query = new URLSearchParams(text);
+  query.set('part', part);
+  if (range !== null) {
+    query.set('from', range.from);
+    query.set('to', range.to);
+  }
+  return `${path}?${query.toString()}`;
+}
+
+/** Numbers of compared runs. The tables of returns of at most five runs fit into half of the width. */
+const RUNS_MIN = 2;
+const RUNS_MAX = 5;
+
+interface RunChoiceProps {
+  /** All parts that are shown. */
+  readonly all: readonly Pin[];
+  /** Runs of the indices and strategies. */
+  readonly runs: readonly RunSummaryRow[];
+}
+
+/** Renders the number of compared runs as a button that opens a choice of the runs. */
+function RunChoice({ all, runs }: RunChoiceProps) {
+  const ids = runs.map(({ index_id: id }) => id);
+  const chosenIds = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
+  if (chosenIds.length === 0 || ids.length <= RUNS_MIN) return null;
+  const title = `${chosenIds.length} of ${ids.length} runs`;
+  return (
+    <Popover label={`Runs compared: ${title}`} title={title}>
+      {() => (
+        <Toggles
+          label="Runs compared"
+          values={ids}
+          chosen={chosenIds}
+          most={RUNS_MAX}
+          onChoose={(next) => next.length >= RUNS_MIN && setPins(replaceComparedRuns(all, next, runs))}
+        />
+      )}
+    </Popover>
+  );
+}
 
 /**
  * Page of charts, tables and figures that were pinned on other pages. Before the first change it shows an overview of the

@@ -1,26 +1,142 @@
-import type { DataStoreCreate, Finding } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
-import type { FieldSpec } from '../../components/form/field-spec.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { MayNot } from '../../components/may-not.js';
-import { Page } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { Wait } from '../../components/wait.js';
-import { navigate } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { notifyChange } from '../../state/resource.js';
-import { service, createTrouble, type Trouble } from '../../state/service.js';
-import { storeAddress } from '../../words/addresses.js';
-import { formatLabel } from '../../words/labels.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { ConnectedStores } from './connected-stores.js';
-import { TABLES } from './import-files.js';
-import { Inspection } from './inspection.js';
-import { listUnplaced, StoreFields, useServed } from './store-fields.js';
-import { useSourceCheck } from './use-source-check.js';
 import './data.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { DataStore, DataStoreCreate, Finding, InspectResult } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/controls/button.js';
+import { Problem, Wait } from '../../components/feedback.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { MayNot } from '../../components/permission.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { navigate } from '../../state/location.js';
+import { createTrouble, may, notifyChange, service, type Trouble } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
+import { storeAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatLabel } from '../../words/labels.js';
+import { formatCount } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { TABLES } from './import-files.js';
+import { Inspection, type InspectionState, listUnplaced, StoreFields, useMapping, useServed } from './inspection.js';
+import { StoreState } from './store-state.js';
+
+/** Renders the stores that read a folder or database, with their locations and last dates. */
+function ConnectedStores() {
+  const stores = useStores();
+  const rows = (stores.data?.stores ?? []).filter(({ kind }) => kind === 'folder' || kind === 'database');
+  if (rows.length === 0) return null;
+  return (
+    <Section title="Connected stores" aside="a location is read again by a refresh">
+      <Table
+        label="connected stores"
+        columns={COLUMNS}
+        rows={rows}
+        getKey={({ store_id: id }) => id}
+        formatAddress={({ store_id: id }) => storeAddress(id)}
+        height={300}
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<DataStore>[] = [
+  {
+    id: 'name',
+    title: 'Store',
+    width: 140,
+    grow: 1,
+    value: ({ name }) => name,
+    show: ({ name }) => <strong>{name}</strong>,
+  },
+  { id: 'kind', title: 'Kind', width: 84, priority: 4, value: ({ kind }) => kind },
+  {
+    id: 'location',
+    title: 'Location',
+    width: 180,
+    grow: 3,
+    priority: 3,
+    value: ({ location, source }) => source ?? location,
+    show: ({ location, source }) => <code title={source ?? location ?? ''}>{source ?? location}</code>,
+  },
+  createNumericColumn({
+    id: 'names',
+    title: 'Securities',
+    width: 84,
+    priority: 2,
+    of: ({ identifiers }) => identifiers,
+    write: formatCount,
+  }),
+  { id: 'end', title: 'To', width: 100, value: ({ end }) => end },
+  {
+    id: 'read',
+    title: 'Read',
+    width: 172,
+    priority: 4,
+    value: (store) => store.last_loaded_at,
+    show: (store) => formatMoment(store.last_loaded_at),
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 110,
+    priority: 2,
+    value: ({ status }) => status,
+    show: (store) => <StoreState store={store} />,
+  },
+];
+
+/**
+ * Checks a folder or database before it is registered. If its tables differ from the standard tables, the proposed
+ * mapping is used. A change of the source discards the result and the check in progress.
+ * @param source location of the source, and the names of its tables
+ */
+function useSourceCheck(source: JsonObject) {
+  const [inspected, setInspected] = useState<InspectionState | null>(null);
+  const [isLooking, setLooking] = useState(false);
+  const running = useRef<AbortController | null>(null);
+  const result = inspected?.result ?? null;
+  const { proposedMapping, isNeeded, ...chosen } = useMapping(
+    result,
+    inspected && ((mapping) => inspect(source, mapping)),
+  );
+  const { setMapping } = chosen;
+  useEffect(() => {
+    setInspected(null);
+    setMapping(null);
+    setLooking(false);
+    return () => running.current?.abort();
+  }, [JSON.stringify(source)]);
+  useEffect(() => {
+    if (isNeeded) setMapping(proposedMapping);
+  }, [result, isNeeded]);
+  const check = async () => {
+    running.current?.abort();
+    const { signal } = (running.current = new AbortController());
+    setLooking(true);
+    const found = await lookAt(source, signal);
+    if (signal.aborted) return;
+    setInspected(found);
+    setMapping(null);
+    setLooking(false);
+  };
+  return { inspected, isLooking, ...chosen, check };
+}
+
+async function lookAt(source: JsonObject, signal: AbortSignal): Promise<InspectionState> {
+  try {
+    return { sample: null, result: await inspect(source, null, signal), trouble: null };
+  } catch (thrown) {
+    return { sample: null, result: null, trouble: createTrouble(thrown) };
+  }
+}
+
+function inspect(source: JsonObject, mapping: JsonObject | null, signal?: AbortSignal): Promise<InspectResult> {
+  // the service reports errors in the body
+  const { location, tables } = source as unknown as Pick<DataStoreCreate, 'location' | 'tables'>;
+  const body = { location, tables: tables ?? {}, mapping: mapping as unknown as InspectResult['mapping'] | null };
+  return service.value.call('inspectData', { body, ...(signal && { signal }) });
+}
 
 const FIELDS: readonly FieldSpec[] = [
   { name: 'location', label: 'Location', kind: 'text', isRequired: true, isWide: true },

@@ -1,27 +1,145 @@
-import type { DataStore } from '#clients/typescript/divisor.js';
+import './data.css';
 import { useState } from 'preact/hooks';
-import { Button, LinkButton } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
-import { LinkCards } from '../../components/link-cards.js';
-import { Metrics } from '../../components/metrics.js';
-import { Page, Section } from '../../components/page.js';
+import type { DataStore, DataVersions } from '#clients/typescript/divisor.js';
+import { Button, Icon, LinkButton } from '../../components/controls/button.js';
+import { Answered, Badge } from '../../components/feedback.js';
+import { Entries, type Entry, LinkCards, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
+import { activateStore } from '../../state/actions.js';
 import { health } from '../../state/live.js';
-import { may } from '../../state/principal.js';
+import { may, service, useResource } from '../../state/service.js';
 import { useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 import { createEndNote, findLag } from '../../words/freshness.js';
-import { formatBytes, formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
+import { countValues, formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
+import { CoverageChart } from './coverage.js';
 import { GenerateDialog } from './generate-dialog.js';
 import { MARKET_WORDS } from './generate-market.js';
-import { CoverageChart } from './coverage.js';
-import { LatestVersions } from './latest-versions.js';
-import { createColumns } from './store-columns.js';
-import { useStoreUsers } from './store-users.js';
-import { useWarningMetric } from './use-audit.js';
-import './data.css';
+import { StoreState, useStoreUsers, useWarningMetric } from './store-state.js';
+
+/** Number of versions shown. */
+const SHOWN = 4;
+
+/** Renders the newest versions of the data of a store, and the rows that each version changed. */
+function LatestVersions({ store: { store_id: id } }: { readonly store: DataStore }) {
+  const list = useResource(`data versions ${id}`, (signal) =>
+    service.value.call('listDataVersions', { params: { store_id: id }, signal }),
+  );
+  return (
+    <Section title="Latest versions" aside={<a href={`${storeAddress(id)}?tab=versions`}>All versions</a>}>
+      <Answered resource={list} what="the versions of the data">
+        {({ versions }) =>
+          versions.length === 0 ? (
+            <p class="quiet">No versions yet. A version is added when the store is served.</p>
+          ) : (
+            <Entries
+              label={`Latest versions of ${id}`}
+              entries={versions.slice(0, SHOWN).map((version) => createVersionEntry(id, version))}
+            />
+          )
+        }
+      </Answered>
+    </Section>
+  );
+}
+
+function createVersionEntry(store: string, version: DataVersions['versions'][number]): Entry {
+  const { version: number, source, author, known_at: at, note } = version;
+  const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
+  return {
+    key: String(number),
+    title: <a href={`${storeAddress(store)}?tab=versions&version=${number}`}>Version {number}</a>,
+    badge: <Badge>{source.replaceAll('_', ' ')}</Badge>,
+    aside: formatMoment(at),
+    text: `${formatCount(added)} rows added, ${formatCount(changed)} changed, ${formatCount(removed)} removed by ${author}.${note === null ? '' : ` ${note}`}`,
+  };
+}
+
+const NAME_COLUMN: Column<DataStore> = {
+  id: 'store',
+  title: 'Store',
+  width: 264,
+  grow: 3,
+  value: (store) => store.name,
+  show: (store) => (
+    <span class="store-name">
+      <a href={storeAddress(store.store_id)} tabIndex={-1}>
+        {store.name}
+      </a>
+      {store.active && <Badge kind="good">served</Badge>}
+      <span class="quiet">{store.store_id}</span>
+    </span>
+  ),
+};
+
+/** @param usersOf returns the number of indices that use a store */
+const createColumns = (usersOf: (store: DataStore) => number | null): readonly Column<DataStore>[] => [
+  NAME_COLUMN,
+  { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
+  createNumericColumn({
+    id: 'names',
+    title: 'Securities',
+    width: 76,
+    priority: 3,
+    of: ({ identifiers }) => identifiers,
+    write: formatCount,
+  }),
+  createNumericColumn({
+    id: 'indices',
+    title: 'Indices',
+    help: 'Indices that are computed on the store',
+    width: 72,
+    priority: 6,
+    of: usersOf,
+    write: formatCount,
+  }),
+  { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
+  { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
+  createNumericColumn({
+    id: 'size',
+    title: 'Size',
+    help: 'On disk',
+    width: 84,
+    priority: 8,
+    of: (store) => store.size_bytes,
+    write: formatBytes,
+  }),
+  {
+    id: 'read',
+    title: 'Read',
+    width: 172,
+    priority: 7,
+    value: (store) => store.last_loaded_at,
+    show: (store) => formatMoment(store.last_loaded_at),
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 148,
+    grow: 1,
+    priority: 2,
+    value: ({ status }) => status,
+    show: (store) => <StoreState store={store} />,
+  },
+  {
+    id: 'serve',
+    title: '',
+    width: 92,
+    value: () => null,
+    show: (store) =>
+      !store.active &&
+      store.status === 'ready' &&
+      may('data') && (
+        <Button kind="bare" aria-label={`Serve ${store.name}`} onClick={() => void activateStore(store.store_id)}>
+          Serve
+        </Button>
+      ),
+  },
+];
 
 /** Renders the page of all stores of market data, with the ways to add a store. */
 export function DataPage() {

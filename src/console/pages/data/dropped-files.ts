@@ -1,4 +1,5 @@
-import { setPath } from './folder-files.js';
+import { signal } from '@preact/signals';
+import { setPath } from './source-files.js';
 
 /** Maximum number of files of a dropped folder. */
 const FILES_MAX = 20_000;
@@ -31,4 +32,18 @@ async function readFile(entry: FileSystemFileEntry): Promise<File> {
   const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
   setPath(file, entry.fullPath.replace(/^\//, ''));
   return file;
+}
+
+/** Files that were dropped or selected on another page. The import page takes them over. */
+const droppedFiles = signal<readonly File[]>([]);
+
+export function offerFiles(files: readonly File[]): void {
+  droppedFiles.value = files;
+}
+
+/** Returns the waiting files and clears the list. */
+export function takeOfferedFiles(): readonly File[] {
+  const files = droppedFiles.peek();
+  droppedFiles.value = [];
+  return files;
 }

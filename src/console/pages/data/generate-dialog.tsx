@@ -1,7 +1,7 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.js';
-import { Button } from '../../components/button.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { Button } from '../../components/controls/button.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';

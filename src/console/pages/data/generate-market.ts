@@ -1,5 +1,5 @@
 import type { DataStore, GenerateSyntheticRequest } from '#clients/typescript/divisor.js';
-import { start, type OnRefusal } from '../../state/actions.js';
+import { type OnRefusal, start } from '../../state/actions.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 

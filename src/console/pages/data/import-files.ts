@@ -1,5 +1,7 @@
 import { formatBytes } from '../../words/numbers.js';
-import { getBaseName, getExtension, type Source } from './file-kinds.js';
+import { isObject, type Json, type JsonObject, listDifferences } from '../../words/paths.js';
+import { ACCEPTED_EXTENSIONS, getBaseName, getExtension, getPath, type Source } from './source-files.js';
+import { ArchiveFault, readMembers } from './zip.js';
 
 /** Tables of a store. Each table is a CSV file. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
@@ -99,3 +101,77 @@ export function suggestName(paths: readonly string[], today: string): string {
 }
 
 const formatName = (name: string): string => name.replaceAll(/[_-]+/g, ' ').trim();
+
+/**
+ * Returns true if a market needs a mapping, because it differs from the standard tables.
+ * @param usual the default of each member
+ */
+export function needsMapping(mapping: JsonObject, usual: JsonObject): boolean {
+  return Object.entries(mapping).some(([name, value]) => {
+    const otherwise = usual[name] ?? null;
+    // a market needs no mapping if a column has the standard name and if identifiers are in a column
+    if (name === 'columns' && isObject(value)) return Object.entries(value).some(([role, column]) => role !== column);
+    if (name === 'identifier_from' && value === 'column') return false;
+    return listDifferences(value as Json, otherwise).length > 0;
+  });
+}
+
+/** Chosen files. Archives are replaced by the files that they contain. */
+export interface ChosenFiles {
+  readonly sources: readonly Source[];
+  /** Names of files whose format is not supported. */
+  readonly ignored: readonly string[];
+  /** Reasons why archives cannot be read. */
+  readonly troubles: readonly string[];
+}
+
+const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
+
+/** Reads the files in archives. Names the files in folders by their paths. */
+export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
+  const sources: Source[] = [];
+  const ignoredFiles: string[] = [];
+  const troubles: string[] = [];
+  for (const file of files) {
+    const path = getPath(file);
+    const isInFolder = path.includes('/');
+    if (isInFolder && isOfTheSystem(path)) continue;
+    if (!isAccepted(file)) {
+      ignoredFiles.push(path);
+      continue;
+    }
+    if (getExtension(file) !== '.zip') {
+      sources.push(isInFolder ? createSource(file, path) : file);
+      continue;
+    }
+    try {
+      const members = (await readMembers(file)).filter(({ name }) => !isOfTheSystem(name));
+      const hasText = members.some((member) => TABLE_ENDINGS.includes(getExtension(member)));
+      const isTable = (member: Source) => (hasText ? TABLE_ENDINGS : ['.xlsx']).includes(getExtension(member));
+      const tables = members.filter(isTable);
+      if (tables.length === 0) throw new ArchiveFault(`${file.name} contains no CSV file, Parquet file or workbook.`);
+      sources.push(...tables);
+      ignoredFiles.push(...members.filter((member) => !isTable(member)).map(({ name }) => name));
+    } catch (failure) {
+      if (!(failure instanceof ArchiveFault)) throw failure;
+      troubles.push(failure.message);
+    }
+  }
+  return { sources, ignored: ignoredFiles, troubles };
+}
+
+/** Returns true if an import reads the format of a file. */
+export const isAccepted = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
+
+/** Returns a file of a folder. Its name is its path within the folder. */
+const createSource = (file: File, path: string): Source => ({
+  name: path.slice(path.indexOf('/') + 1),
+  size: file.size,
+  arrayBuffer: () => file.arrayBuffer(),
+});
+
+/**
+ * Returns true for files that operating systems add to archives. Their names start with a dot or two underscores. The
+ * service ignores these files as well.
+ */
+const isOfTheSystem = (name: string): boolean => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));

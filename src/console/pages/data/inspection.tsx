@@ -1,17 +1,89 @@
-import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
-import { Badge, type BadgeKind } from '../../components/badge.js';
-import { Choice } from '../../components/choice.js';
-import { FindingTable } from '../../components/finding-table.js';
-import { Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { Wait } from '../../components/wait.js';
-import type { LatestRequest } from '../../state/one-at-a-time.js';
-import type { Trouble } from '../../state/service.js';
-import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
-import { INSPECTED_BYTES_MAX, type FileSample } from './import-content.js';
-import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
+import { useMemo, useState } from 'preact/hooks';
+import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
+import { Choice } from '../../components/controls/choice.js';
+import { Answered, Badge, type BadgeKind, Problem, Wait } from '../../components/feedback.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { createFields, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import { Section } from '../../components/layout/page.js';
+import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
+import type { Trouble } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
+import { PRICE_BASIS } from '../../words/datapoints.js';
+import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
+import { FindingTable } from './finding-table.js';
+import { type FileSample, INSPECTED_BYTES_MAX } from './import-content.js';
+import { needsMapping } from './import-files.js';
+
+/** Members that apply only to wide tables. */
+const WIDE_LAYOUT_FIELDS = new Set(['field', 'fields']);
+
+const ENCODING_WORDS: Readonly<Record<string, string>> = {
+  'utf-8': 'UTF-8',
+  'windows-1252': 'Windows-1252, Western European',
+  'windows-1250': 'Windows-1250, Central European',
+  'utf-16le': 'UTF-16, little endian',
+  'utf-16be': 'UTF-16, big endian',
+};
+
+/** Labels and help texts that replace those of the OpenAPI document. An empty field of the form means null. */
+const FIELD_PHRASES: Readonly<Record<string, Partial<FieldSpec>>> = {
+  identifier_from: {
+    help: 'Empty: a column contains the identifier. Otherwise it is part of the file or sheet name, for example `file:{identifier}_data.csv`; files with other names are not read.',
+  },
+  date_format: {
+    help: 'Empty: YYYY-MM-DD. Otherwise a pattern of YYYY, YY, MMM, MM, M, DD and D, for example `D/M/YYYY`, or `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`. A time of day is ignored.',
+  },
+  encoding: { otherwise: 'utf-8', words: ENCODING_WORDS },
+  field: {
+    label: 'Field of the numbers',
+    help: 'The field of a wide table, for example CLOSE. Empty: a second header row names the field of each column.',
+  },
+  fields: { label: 'Numbers by table' },
+  thousands: {
+    label: 'Thousands separator',
+    help: 'Used with a decimal point: 1,234.5.',
+  },
+  ignore: { help: 'Columns, files and sheets to ignore, separated by commas.' },
+};
+
+interface MappingFormProps {
+  readonly mapping: JsonObject;
+  readonly unsure: InspectResult['unsure'];
+  /** Findings about the mapping, with a path that begins with `mapping.`. */
+  readonly findings: readonly Finding[];
+  onChange(mapping: JsonObject): void;
+}
+
+/** Renders the mapping of a market with one field per member. Uncertain members show why next to their field. */
+function MappingForm({ mapping, unsure, findings, onChange }: MappingFormProps) {
+  const schemas = useSchemas();
+  const isWide = mapping['layout'] === 'wide';
+  return (
+    <Answered resource={schemas} what="the fields of a mapping">
+      {(all) => (
+        <FieldGrid>
+          {createFields(all, 'Mapping')
+            .filter(({ name }) => isWide || !WIDE_LAYOUT_FIELDS.has(name))
+            .map((spec) => (
+              <Field
+                key={spec.name}
+                spec={{ ...spec, ...FIELD_PHRASES[spec.name] }}
+                value={mapping[spec.name]}
+                notes={unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : []))}
+                findings={findings.filter(
+                  ({ path }) => path === `mapping.${spec.name}` || path.startsWith(`mapping.${spec.name}.`),
+                )}
+                onChange={(value) => onChange({ ...mapping, [spec.name]: value })}
+              />
+            ))}
+        </FieldGrid>
+      )}
+    </Answered>
+  );
+}
 
 /** Report of the service about files before they are imported. */
 export interface InspectionState {
@@ -193,3 +265,120 @@ function Preview({ frame: { columns, data } }: { readonly frame: InspectResult['
     </div>
   );
 }
+
+/** Settings that every new store has. */
+const COMMON_FIELDS: readonly FieldSpec[] = [
+  { name: 'name', label: 'Name', kind: 'text', isRequired: true },
+  { name: 'store_id', label: 'Id', kind: 'text', help: 'Default: derived from the name.' },
+  {
+    name: 'adjustment',
+    label: 'Price basis',
+    kind: 'choice',
+    choices: Object.keys(PRICE_BASIS),
+    words: PRICE_BASIS,
+    isRequired: true,
+    help: 'Adjustments that the closes already contain; `as traded`: none.',
+  },
+  {
+    name: 'currency',
+    label: 'Currency',
+    kind: 'text',
+    help: 'Currency of securities without a CURRENCY value; three letters.',
+  },
+  {
+    name: 'activate',
+    label: 'Serve the store now',
+    kind: 'boolean',
+    otherwise: false,
+    help: 'Requests without a store use the served store.',
+  },
+];
+
+interface StoreFieldsProps {
+  /** Fields that only this kind of store has. */
+  readonly more?: readonly FieldSpec[];
+  readonly value: JsonObject;
+  readonly findings: readonly Finding[];
+  /** Uncertainties of the inspection, each shown at its field. */
+  readonly unsure?: InspectResult['unsure'];
+  /** Store that the service serves; null if there is none. */
+  readonly served: string | null;
+  onChange(value: JsonObject): void;
+}
+
+export function StoreFields({ more = [], value, findings, unsure = [], served, onChange }: StoreFieldsProps) {
+  return (
+    <FieldGrid>
+      {[...more, ...COMMON_FIELDS].map((spec) => (
+        <Field
+          key={spec.name}
+          spec={spec}
+          value={value[spec.name]}
+          notes={[
+            ...unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : [])),
+            ...(spec.name === 'activate' ? listServingEffects(served, value['activate'] === true) : []),
+          ]}
+          findings={findings.filter(({ path }) => path === spec.name || path.startsWith(`${spec.name}.`))}
+          onChange={(next) => onChange({ ...value, [spec.name]: next })}
+        />
+      ))}
+    </FieldGrid>
+  );
+}
+
+/** Describes how serving another store affects all users. */
+const listServingEffects = (served: string | null, isToServe: boolean): readonly string[] =>
+  isToServe && served !== null
+    ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
+    : [];
+
+/**
+ * Returns the served store, and the default of `activate` for a new store. The default is true if no store is served.
+ */
+export function useServed(): { readonly served: string | null; readonly activate: boolean } {
+  const stores = useStores();
+  return { served: stores.data?.active ?? null, activate: stores.data?.active === null };
+}
+
+/** Returns the findings that no field of the form shows. */
+export function listUnplaced(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
+  const names = new Set([...more, ...COMMON_FIELDS].map(({ name }) => name));
+  return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // the result of a split has at least one part
+}
+
+const NOT_CHECKED: LatestRequest<InspectResult> = { data: undefined, trouble: null, isBehind: false };
+
+/**
+ * The mapping of inspected content. Inspects the content again whenever the user changes the proposed mapping.
+ * @param result first inspection; null if there is none
+ * @param inspectWith inspects the content with another mapping; null if there is no content
+ */
+export function useMapping(
+  result: InspectResult | null,
+  inspectWith: ((mapping: JsonObject) => Promise<InspectResult>) | null,
+) {
+  const [mapping, setMapping] = useState<JsonObject | null>(null);
+  const schemas = useSchemas();
+  const usual = useMemo(() => schemas.data && readMappingDefaults(schemas.data), [schemas.data]) ?? null;
+  const proposedMapping = (result?.mapping ?? null) as unknown as JsonObject | null; // the mapping is a JSON object
+  const changedMapping = mapping === proposedMapping || inspectWith === null ? null : mapping;
+  const latestCheck = useOneAtATime(changedMapping === null ? null : JSON.stringify(changedMapping), () =>
+    inspectWith!(changedMapping!),
+  );
+  return {
+    mapping,
+    setMapping,
+    usual,
+    proposedMapping,
+    /** True if the content differs from the standard tables. */
+    isNeeded: proposedMapping !== null && usual !== null && needsMapping(proposedMapping, usual),
+    /** Inspection with the changed mapping. */
+    checked: changedMapping === null ? NOT_CHECKED : latestCheck,
+  };
+}
+
+/** Returns the default of each member of a mapping. */
+const readMappingDefaults = (schemas: Schemas): JsonObject =>
+  Object.fromEntries(
+    createFields(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
+  );

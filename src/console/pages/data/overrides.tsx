@@ -1,28 +1,121 @@
-import type { DataStore, PriceOverrides } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.js';
-import { LinkButton } from '../../components/button.js';
-import { CommentInput } from '../../components/comment-input.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
+import type { Approval, DataStore, PriceOverrides } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { CommentInput } from '../../components/controls/comment.js';
+import { Answered, EmptyState, Problem } from '../../components/feedback.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import type { Column } from '../../components/table/columns.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { usePendingApprovals } from '../../state/pending-approvals.js';
-import { notifyChange, useResource } from '../../state/resource.js';
-import { service, type Trouble } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
-import { isDate, formatMoment } from '../../words/dates.js';
+import { formatApprovalAddress } from '../../words/addresses.js';
+import { formatMoment, isDate } from '../../words/dates.js';
 import { formatChange, formatDecimal, formatFigure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { PendingOverrides } from './pending-overrides.js';
+import { usePendingApprovals } from '../approvals/requests.js';
+
+/** Request to override a price that other persons have not decided yet. */
+type PendingOverride = Omit<Approval, 'facts'> & OverrideFacts;
+
+type OverrideFacts = Extract<Approval['facts'], { readonly kind: 'override' }>;
+
+/**
+ * Renders the requested overrides of a store that wait for other persons. Renders nothing if overrides need no
+ * approval.
+ */
+function PendingOverrides({ store }: { readonly store: string }) {
+  const pending = usePendingApprovals();
+  const rule = pending.data?.rules.find(({ action }) => action === 'override');
+  if (pending.data === undefined || rule === undefined) return null;
+  const rows = pending.data.approvals.flatMap(({ facts, ...approval }): PendingOverride[] =>
+    facts?.kind === 'override' && facts.store_id === store ? [{ ...approval, ...facts }] : [],
+  );
+  return (
+    <Section title="Waiting for approval" aside={`an override needs ${rule.persons} persons`}>
+      <Table
+        label="requested overrides"
+        name="requested"
+        columns={COLUMNS}
+        rows={rows}
+        getKey={({ approval_id: id }) => String(id)}
+        formatAddress={({ approval_id: id }) => formatApprovalAddress(id)}
+        height={220}
+        empty="No override waits for approval."
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<PendingOverride>[] = [
+  {
+    id: 'request',
+    title: 'Request',
+    width: 88,
+    value: ({ approval_id: id }) => id,
+    show: ({ approval_id: id }) => (
+      <a href={formatApprovalAddress(id)} tabIndex={-1}>
+        Approval {id}
+      </a>
+    ),
+  },
+  { id: 'security', title: 'Security', width: 84, value: ({ identifier }) => identifier },
+  { id: 'session', title: 'Session', width: 104, value: ({ date }) => date },
+  createNumericColumn({
+    id: 'before',
+    title: 'Price now',
+    width: 92,
+    priority: 2,
+    of: ({ before }) => before,
+    write: (value) => formatDecimal(value, 4),
+  }),
+  {
+    id: 'price',
+    title: 'Requested',
+    width: 100,
+    align: 'right',
+    value: ({ price }) => price,
+    show: ({ price }) => (price === null ? 'withdrawal' : formatDecimal(price, 4)),
+  },
+  createNumericColumn({
+    id: 'change',
+    title: 'Change',
+    width: 84,
+    priority: 4,
+    of: ({ change }) => change,
+    write: formatChange,
+  }),
+  {
+    id: 'agreed',
+    title: 'Agreed',
+    width: 84,
+    priority: 2,
+    value: ({ persons, missing }) => `${persons - missing} of ${persons}`,
+    showBelow: ({ persons, missing }) => `${persons - missing} of ${persons} agreed`,
+  },
+  {
+    id: 'author',
+    title: 'Author',
+    width: 90,
+    priority: 5,
+    below: 'titled',
+    value: ({ requested_by: author }) => author,
+  },
+  {
+    id: 'at',
+    title: 'Time',
+    width: 172,
+    priority: 7,
+    below: 'nothing',
+    value: ({ requested_at: at }) => at,
+    show: ({ requested_at: at }) => formatMoment(at),
+  },
+  { id: 'reason', title: 'Reason', width: 140, grow: 1, priority: 3, lines: 2, value: ({ reason }) => reason },
+];
 
 type Override = PriceOverrides['overrides'][number];
 

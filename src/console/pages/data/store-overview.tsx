@@ -1,31 +1,26 @@
 import type { DataAudit, DataStore, DataStoreUpdate, Finding, RefreshResult } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
-import { Facts, type Fact } from '../../components/facts.js';
-import { FindingTable } from '../../components/finding-table.js';
+import { Badge, Problem } from '../../components/feedback.js';
+import { Button } from '../../components/controls/button.js';
+import { type Fact, Facts, type Metric, Metrics } from '../../components/layout/facts.js';
+import { FindingTable } from './finding-table.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
-import { Metrics, type Metric } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
+import { Section } from '../../components/layout/page.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { addQuery } from '../../state/location.js';
 import { health } from '../../state/live.js';
-import { may } from '../../state/principal.js';
-import { notifyChange, useResource } from '../../state/resource.js';
-import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { createEndNote, findLag } from '../../words/freshness.js';
 import { formatBytes, formatCount, countValues, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { PRICE_BASIS } from '../../words/price-basis.js';
+import { PRICE_BASIS } from '../../words/datapoints.js';
 import { CoverageChart } from './coverage.js';
-import { useStoreUsers } from './store-users.js';
-import { countReadWarnings, useAudit, useWarningMetric } from './use-audit.js';
+import { countReadWarnings, useAudit, useStoreUsers, useWarningMetric } from './store-state.js';
 
 /** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {

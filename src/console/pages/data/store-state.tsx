@@ -1,11 +1,13 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
-import { Badge, type BadgeKind } from '../../components/badge.js';
-import { Progress } from '../../components/progress.js';
+import { Badge, type BadgeKind, Progress } from '../../components/feedback.js';
+import type { Metric } from '../../components/layout/facts.js';
 import { health, liveJobs } from '../../state/live.js';
+import { service, useResource } from '../../state/service.js';
+import { storeAddress } from '../../words/addresses.js';
 import { formatDaysTo } from '../../words/dates.js';
 import { describeDue, describeLag, findLag } from '../../words/freshness.js';
 import { formatJobId } from '../../words/jobs.js';
-import { formatPercent } from '../../words/numbers.js';
+import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 
 const KINDS: Readonly<Record<DataStore['status'], BadgeKind>> = {
   writing: 'info',
@@ -54,4 +56,48 @@ function StoreAge({ store }: { readonly store: DataStore }) {
       ended {formatDaysTo(store.end)}
     </span>
   );
+}
+
+/** Returns a function that counts the indices that are computed on a store. Its result is null until they are read. */
+export function useStoreUsers(): (store: DataStore) => number | null {
+  const { data } = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  return ({ store_id: id, active }) =>
+    data?.indices.filter(({ store_id: indexStore }) => indexStore === id || (indexStore === null && active)).length ??
+    null;
+}
+
+/** Reads the data warnings of a store. Without a store, nothing is read. */
+export function useAudit(store: DataStore | undefined) {
+  const id = store?.store_id ?? '';
+  return useResource(
+    store === undefined ? null : `audit ${id} ${store.content_hash}`,
+    (signal) => service.value.call('auditStore', { params: { store_id: id }, signal }),
+    { follows: false },
+  );
+}
+
+/** Returns the number of findings of the last read that are warnings. */
+export const countReadWarnings = ({ findings = [] }: Pick<DataStore, 'findings'>): number =>
+  findings.filter(({ severity }) => severity !== 'info').length;
+
+/** Returns the number of audit warnings of a store as a link to them. Its note counts the warnings of the last read. */
+export function useWarningMetric(store: DataStore | undefined): Metric {
+  const audit = useAudit(store);
+  const total = audit.data?.total;
+  const ofRead = store === undefined ? 0 : countReadWarnings(store);
+  return {
+    term: 'Audit warnings',
+    value:
+      store === undefined || total === undefined ? (
+        MISSING_TEXT
+      ) : (
+        <a href={`${storeAddress(store.store_id)}?tab=doubts`}>{formatCount(total)}</a>
+      ),
+    kind: total !== undefined && total > 0 ? 'down' : '',
+    note: audit.isLoading
+      ? 'audit in progress'
+      : ofRead === 0
+        ? 'of the whole history'
+        : `${countValues(ofRead, 'warning')} of the last read, below`,
+  };
 }

@@ -1,49 +1,240 @@
-import type { RuleTypes } from '#clients/typescript/divisor.js';
+import './designer.css';
+import type { ComponentType, RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
-import { FormulaTerms } from '../../components/form/formula-terms.js';
-import { MayNot } from '../../components/may-not.js';
-import { NoteInput } from '../../components/note-input.js';
-import { Page } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { useAddressed } from '../../state/addressed.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { formatAddress, getParameter } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { findStoreOfNew } from '../../state/new-index.js';
-import { useResource, worldVersion } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { useIndexStore } from '../../state/index-store.js';
+import type { FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
+import { Conflict } from '../../components/conflict.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { Button } from '../../components/controls/button.js';
+import { NoteInput } from '../../components/controls/comment.js';
+import { Answered, Banner, Problem } from '../../components/feedback.js';
+import { FormulaTerms } from '../../components/form/field.js';
+import { Page } from '../../components/layout/page.js';
+import { MayNot } from '../../components/permission.js';
+import { useOneAtATime } from '../../state/latest-request.js';
+import { formatAddress, getParameter, type PageProps, useAddressed } from '../../state/location.js';
+import { useExchanges, useFields, useIndexStore } from '../../state/market.js';
+import { may, notifyChange, service, useResource, worldVersion } from '../../state/service.js';
 import { getChosenStore, useStores } from '../../state/stores.js';
+import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import type { JsonObject } from '../../words/paths.js';
-import { Conflict } from '../../components/conflict/conflict.js';
+import { countValues } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import {
+  adoptStore,
+  applyChanges,
   createBody,
-  formatChanges,
+  createDocument,
   createDraft,
+  DesignerContext,
+  type Draft,
+  fillFromStore,
+  findStoreOfNew,
+  formatChanges,
+  getTerms,
+  isSame,
   keepDraft,
   readDraft,
-  createDocument,
-  applyChanges,
-  fillFromStore,
-  DesignerContext,
-  getTerms,
-  type Draft,
-  isSame,
+  useWorkshop,
 } from './draft.js';
-import { Forms } from './forms.js';
-import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
-import { createOverlayDocument } from './overlay.js';
-import { PendingChanges } from './pending-changes.js';
-import { getId, loadIndex, useSaving, type OpenedIndex, type SaveState } from './saving.js';
-import { useStoreNames } from './store-names.js';
-import { listTakenIdFindings } from './taken-id.js';
-import './designer.css';
+import { createOverlayDocument, Overlay } from './overlay.js';
+import {
+  Changes,
+  Derivation,
+  Identity,
+  Precision,
+  Schedule,
+  Selection,
+  Treatment,
+  Universe,
+  Weighting,
+} from './parts.js';
+import { getId, loadIndex, type OpenedIndex, PendingChanges, type SaveState, useSaving } from './saving.js';
+
+/** Title of a section in the navigation, and its form. */
+type FormSection = readonly [title: string, Form: ComponentType];
+
+const PIPELINE: readonly FormSection[] = [
+  ['Universe', Universe],
+  ['Selection', Selection],
+  ['Weighting', Weighting],
+  ['Rebalance', Schedule],
+  ['Events', Treatment],
+  ['Changes', Changes],
+];
+
+const IDENTITY: FormSection = ['Index', Identity];
+
+/** Returns the sections of a definition. Its kind is an overlay, an optimised child, or a pipeline of rules. */
+function listSections(document: JsonObject, isStored: boolean): readonly FormSection[] {
+  const isDerived = document['derivation'] !== null && document['derivation'] !== undefined;
+  const rules: readonly FormSection[] =
+    document['overlay'] !== undefined ? [['Overlay', Overlay]] : isDerived ? [['Optimisation', Derivation]] : PIPELINE;
+  // The id and the base date of a stored index rarely change, so its rules come first.
+  const sections = isStored ? [...rules, IDENTITY] : [IDENTITY, ...rules];
+  return [...sections, ['Rounding', Precision]];
+}
+
+/** Renders the sections of a definition, and buttons that lead to each of them. */
+function Forms({ document }: { readonly document: JsonObject }) {
+  const { isStored } = useWorkshop();
+  const frame = useRef<HTMLDivElement>(null);
+  const sections = listSections(document, isStored);
+  const current = useCurrentSection(frame);
+  const show = (at: number) => {
+    const section = frame.current?.querySelectorAll<HTMLElement>('.designer-section')[at];
+    const folded = section?.querySelector<HTMLDetailsElement>(':scope > details');
+    if (folded) folded.open = true;
+    section?.scrollIntoView();
+    section?.focus({ preventScroll: true });
+  };
+  return (
+    <div class="designer-forms" ref={frame}>
+      <nav class="designer-sections" aria-label="Sections of the definition">
+        {sections.map(([title], at) => (
+          <Button key={title} kind="bare" aria-current={at === current ? 'true' : undefined} onClick={() => show(at)}>
+            {title}
+          </Button>
+        ))}
+      </nav>
+      {sections.map(([title, Form]) => (
+        <div key={title} class="designer-section" tabIndex={-1}>
+          <Form />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Part of the window in which a section is in view: below the buttons, without the lower half. */
+const VIEW_MARGIN = '-110px 0px -50% 0px';
+
+/** Returns the position of the first section in view. */
+function useCurrentSection(frame: RefObject<HTMLElement>): number {
+  const [current, setCurrent] = useState(0);
+  useEffect(() => {
+    const sections = [...frame.current!.querySelectorAll('.designer-section')]; // the form is in the document
+    const visible = new Set<number>();
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { isIntersecting, target } of entries)
+          visible[isIntersecting ? 'add' : 'delete'](sections.indexOf(target));
+        if (visible.size > 0) setCurrent(Math.min(...visible));
+      },
+      { rootMargin: VIEW_MARGIN },
+    );
+    for (const section of sections) observer.observe(section);
+    return () => observer.disconnect();
+  }, []);
+  return current;
+}
+
+/**
+ * Creates a new index from the template of a published methodology, on the data store in the address or on the served
+ * one. Also returns the documents that the index depends on.
+ */
+async function loadTemplate(template: string, id: string | null, signal: AbortSignal): Promise<OpenedIndex> {
+  const chosen = getChosenStore();
+  const [{ documents }, { stores }] = await Promise.all([
+    service.value.call('getMethodologyTemplate', {
+      params: { methodology_id: template },
+      query: { index_id: id ?? undefined, store_id: chosen },
+      signal,
+    }),
+    service.value.call('listStores', { signal }),
+  ]);
+  const store = chosen ?? findStoreOfNew(stores);
+  const bodies = (documents as JsonObject[]) // the service returns JSON objects
+    .map((body) => (store === null ? body : { ...body, store_id: store }));
+  return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
+}
+
+/** Returns the documents of a template that are not stored yet. Returns undefined until this is known. */
+function useAbsent(documents: readonly JsonObject[] = []): readonly JsonObject[] | undefined {
+  const key = documents.length === 0 ? null : 'indices';
+  const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
+  if (documents.length === 0) return documents;
+  if (indices.data === undefined) return indices.trouble === null ? undefined : [];
+  const storedIds = new Set(indices.data.indices.map(({ id }) => id));
+  return documents.filter(({ id }) => !storedIds.has(String(id)));
+}
+
+/** Renders the indices of a template that are not stored yet, and a button that stores them. */
+function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) {
+  if (absent.length === 0) return null;
+  const ids = absent.map(({ id }) => String(id)).join(', ');
+  const missingText = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
+  const store = async () => {
+    for (const document of absent)
+      // The service created the document.
+      await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody });
+    showToast('good', `${ids} stored.`);
+    notifyChange();
+  };
+  return (
+    <Banner
+      kind="info"
+      title={`This index requires ${ids}.`}
+      action={<ActionButton kind="main" act={store}>{`Store ${missingText}`}</ActionButton>}
+    >
+      <p>The definition is checked and previewed once {absent.length === 1 ? 'it is' : 'they are'} stored.</p>
+    </Banner>
+  );
+}
+
+interface StoreNamesInput {
+  /** Data store of the definition; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
+  readonly isStored: boolean;
+}
+
+/**
+ * Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. A new index
+ * follows a store that is chosen.
+ */
+function useStoreNames(draft: Draft, { store, isStored }: StoreNamesInput) {
+  const fields = useFields(store ?? null);
+  const stores = useStores();
+  const exchanges = useExchanges();
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  useStoreOfDraft(isStored ? null : draft, store === undefined ? undefined : fields.data);
+  return {
+    datapoints: fields.data?.fields.map(({ name }) => name) ?? [],
+    known: {
+      exchanges,
+      indices: indices.data?.indices.map(({ id }) => id) ?? [],
+      universes: fields.data?.universes ?? [],
+      stores: new Map(stores.data?.stores.map(({ store_id: id, name }) => [id, name])),
+      watchlists: watchlists.data?.watchlists.map(({ watchlist_id: id }) => id) ?? [],
+    },
+  };
+}
+
+/**
+ * Changes the values that a new index takes from its store when another store is chosen. Changes nothing for a draft
+ * that is already on a store when the page opens.
+ * @param draft null for a stored index, whose values are kept
+ */
+function useStoreOfDraft(draft: Draft | null, market: FieldList | undefined): void {
+  const before = useRef<JsonObject | null>(null);
+  useEffect(() => {
+    if (draft === null || market === undefined) return;
+    const after = createDocument(new Set(), { market, store: null });
+    const previous = before.current ?? after;
+    before.current = after;
+    if (isSame(previous, after)) return;
+    const changedDocument = adoptStore(draft.document.peek(), previous, after);
+    if (!isSame(changedDocument, draft.document.peek())) draft.replace(changedDocument);
+  }, [market]);
+}
+
+/** Returns a finding if a stored index already has the id of a new index. */
+function listTakenIdFindings(id: Json | undefined, storedIds: readonly string[]): readonly Finding[] {
+  if (typeof id !== 'string' || !storedIds.includes(id)) return [];
+  const message = `An index is already stored under the id ${id}; a new index needs a different id.`;
+  return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }];
+}
 
 /** Page with a form editor of an index definition and a live preview. */
 export function DesignerPage({ params }: PageProps) {

@@ -1,18 +1,17 @@
-import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { computed, type ReadonlySignal, signal, type Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
-import type { Terms } from '../../components/form/formula-terms.js';
-import { parseJson } from '../../state/addressed.js';
-import { getParameter } from '../../state/location.js';
+import type { DataStore, FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
+import type { Terms } from '../../components/form/field.js';
+import { getParameter, parseJson } from '../../state/location.js';
 import {
-  listDifferences,
-  isObject,
+  addValue,
   formatPath,
   getValueAt,
-  addValue,
+  isObject,
   type Json,
   type JsonObject,
+  listDifferences,
   type Path,
 } from '../../words/paths.js';
 
@@ -236,3 +235,10 @@ export function keepDraft(id: string, document: JsonObject | null): void {
   if (document === null) sessionStorage.removeItem(formatKey(id));
   else sessionStorage.setItem(formatKey(id), JSON.stringify(document));
 }
+
+/**
+ * Returns the store of a new index; null if no store is served. A new index names the served store, so that it stays
+ * current when another store is served.
+ */
+export const findStoreOfNew = (stores: readonly DataStore[]): string | null =>
+  stores.find(({ active }) => active)?.store_id ?? null;

@@ -1,25 +1,577 @@
-import { useState } from 'preact/hooks';
-import type { Finding } from '#clients/typescript/divisor.js';
-import { Choice } from '../../components/choice.js';
-import { Earlier } from '../../components/earlier.js';
-import { Findings } from '../../components/findings.js';
-import { MissingData } from '../../components/missing-data.js';
-import { Problem } from '../../components/problem.js';
-import { DateInput } from '../../components/range-bar.js';
-import { usePhone } from '../../components/use-phone.js';
-import { Wait } from '../../components/wait.js';
-import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Finding, LevelSketch, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
+import { Chart } from '../../components/chart/chart.js';
+import type { Line } from '../../components/chart/series.js';
+import { Choice } from '../../components/controls/choice.js';
+import { DateInput } from '../../components/controls/range.js';
+import { Badge, Findings, Problem, Wait } from '../../components/feedback.js';
+import { useSchemas } from '../../components/form/schema-form.js';
+import { Bars, Funnel } from '../../components/layout/bars.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Earlier, Fold, RiskWindow } from '../../components/layout/preview.js';
+import { usePhone } from '../../components/layout/viewport.js';
+import { MissingData } from '../../components/stores.js';
+import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { NamesStore } from '../../state/names.js';
-import { service } from '../../state/service.js';
+import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
+import { service, type Trouble, useResource } from '../../state/service.js';
 import { findStore, useStores } from '../../state/stores.js';
-import { countValues } from '../../words/numbers.js';
+import { isSameFinding } from '../../words/findings.js';
+import { formatRiskWindow } from '../../words/methodology.js';
+import {
+  countValues,
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatPercent,
+  formatPoints,
+  getSignClass,
+} from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { createExcessNote, formatBindingBounds, listWeightBounds } from '../optimise/bounds.js';
 import { createBody, useWorkshop } from './draft.js';
-import { Fold } from './fold.js';
-import { JsonEditor } from './json-editor.js';
-import { FoldedLevel, isListed, LevelView, useLevelSketch } from './level-view.js';
-import { countHeld, Preview } from './preview.js';
-import { WhatIf } from './what-if.js';
+
+/** Renders an editor of the definition as JSON, synchronised with the forms. */
+function JsonEditor() {
+  const { draft } = useWorkshop();
+  const documentJson = JSON.stringify(draft.document.value, null, 2);
+  const [text, setText] = useState(documentJson);
+  const problem = draft.unread.value;
+  const setProblem = (trouble: string | null) => {
+    draft.unread.value = trouble;
+  };
+  // If the editor is removed, text that could not be applied to the draft is lost.
+  useEffect(() => () => setProblem(null), []);
+  useEffect(() => {
+    if (readJson(text).json !== documentJson) {
+      setText(documentJson);
+      setProblem(null);
+    }
+  }, [documentJson]);
+  return (
+    <>
+      <textarea
+        class="control json-editor"
+        aria-label="Definition as JSON"
+        aria-invalid={problem !== null}
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          const typedText = event.currentTarget.value;
+          setText(typedText);
+          const { value, trouble } = readJson(typedText);
+          setProblem(trouble);
+          if (isObject(value)) draft.replace(value);
+        }}
+      />
+      {problem !== null && (
+        <p class="down" role="alert">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface ParseResult {
+  readonly value?: Json;
+  /** Text in the format of the editor. */
+  readonly json?: string;
+  readonly trouble: string | null;
+}
+
+function readJson(text: string): ParseResult {
+  try {
+    const value = JSON.parse(text) as Json;
+    if (!isObject(value)) return { trouble: 'The definition must be an object.' };
+    return { value, json: JSON.stringify(value, null, 2), trouble: null };
+  } catch (failure) {
+    return { trouble: failure instanceof Error ? failure.message : 'This is not valid JSON.' };
+  }
+}
+
+interface LevelViewProps {
+  /** Level of the draft. Empty until the service has accepted the draft. */
+  readonly sketchedLevel: LatestRequest<LevelSketch>;
+  /** True while the service has neither accepted nor refused the draft. */
+  readonly isUnchecked: boolean;
+  /** Findings that are already listed above the level. */
+  readonly shown: readonly Finding[];
+}
+
+const sketch = (document: JsonObject) =>
+  service.value.call('sketchLevel', { body: { document: createBody(document) } });
+
+/** Loads the level of a draft; of no draft if it is null. */
+const useLevelSketch = (document: JsonObject | null): LatestRequest<LevelSketch> =>
+  useOneAtATime(document === null ? null : JSON.stringify(document), () => sketch(document!)); // called only with a document
+
+/** Renders the main figure of the draft: its realised volatility, or its return if it has no exposure. */
+function FoldedLevel({ sketch: sketchedLevel }: { readonly sketch: LevelSketch | undefined }) {
+  if (sketchedLevel === undefined) return null;
+  if (sketchedLevel.exposure !== null)
+    return <span class="quiet">Volatility {formatPercent(listKnownValues(sketchedLevel.volatility).at(-1))}</span>;
+  const levels = listKnownValues(sketchedLevel.level);
+  const [first, last] = [levels[0], levels.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return <span class="quiet">{formatChange(last / first - 1)} in 3 years</span>;
+}
+
+/** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
+function LevelView({ sketchedLevel, isUnchecked, shown }: LevelViewProps) {
+  const { draft, isStored } = useWorkshop();
+  const document = draft.document.value;
+  const text = JSON.stringify(document);
+  const id = isStored ? String(document['id']) : null;
+  const beneath = typeof document['source_index_id'] === 'string' ? document['source_index_id'] : null;
+  const storedLevels = useStored(id);
+  const underlying = useStored(beneath);
+  const isChanged = storedLevels.data !== undefined && JSON.stringify(storedLevels.data.document) !== text;
+  const lines = useMemo(
+    () =>
+      createLines([
+        { id: 'draft', label: 'This draft', colour: 1, level: sketchedLevel.data?.level },
+        { id: 'stored', label: 'As stored', colour: 2, level: isChanged ? storedLevels.data?.level : undefined },
+        { id: 'beneath', label: beneath ?? '', colour: 3, level: underlying.data?.level },
+      ]),
+    [sketchedLevel.data, storedLevels.data, underlying.data, isChanged, beneath],
+  );
+  const target = draft.at(['overlay', 'target']);
+  return (
+    <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
+      {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
+      {sketchedLevel.trouble !== null && !isListed(sketchedLevel.trouble, shown) && (
+        <Problem trouble={sketchedLevel.trouble} />
+      )}
+      {lines.lines.length > 0 && (
+        <>
+          {sketchedLevel.data !== undefined && sketchedLevel.data.exposure !== null && (
+            <ExposureFigures sketch={sketchedLevel.data} target={typeof target === 'number' ? target : null} />
+          )}
+          <Chart
+            label={`Level of ${sketchedLevel.data === undefined ? lines.lines[0]!.label : 'the draft'}`}
+            dates={lines.dates}
+            lines={lines.lines}
+            height={(sketchedLevel.data?.exposure ?? null) === null ? 260 : 170}
+            compares={lines.lines.length > 1}
+          />
+          {sketchedLevel.data !== undefined && sketchedLevel.data.exposure !== null && (
+            <ExposureCharts
+              sketch={sketchedLevel.data}
+              target={typeof target === 'number' ? target : null}
+              underlying={
+                beneath === null || underlying.data === undefined ? null : { ...underlying.data, id: beneath }
+              }
+            />
+          )}
+          <p class="quiet">
+            The last three years, 100 at the first date. Rules with a memory, such as buffers, start without it; a run
+            computes every session since the base date.
+          </p>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Returns true if all findings of an error are listed elsewhere. */
+const isListed = ({ findings }: Trouble, shown: readonly Finding[]): boolean =>
+  findings.length > 0 && findings.every(({ message }) => shown.some((other) => other.message === message));
+
+interface ExposureProps {
+  readonly sketch: LevelSketch;
+  /** Target volatility; null if it is not a number yet. */
+  readonly target: number | null;
+}
+
+/** Returns the known values of a series. */
+const listKnownValues = ({ data }: LevelSketch['level']): readonly number[] =>
+  data.filter((value): value is number => typeof value === 'number');
+
+/** Renders the target, the realised volatility and the exposure, with their ranges. */
+function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureProps) {
+  const [realised, held] = [listKnownValues(volatility), exposure === null ? [] : listKnownValues(exposure)];
+  const formatRange = (values: readonly number[], digits: number) =>
+    values.length === 0
+      ? undefined
+      : `3 years: ${formatPercent(Math.min(...values), digits)} to ${formatPercent(Math.max(...values), digits)}`;
+  return (
+    <Metrics
+      label="Figures of the exposure"
+      metrics={[
+        { term: 'Target volatility', value: formatPercent(target), note: 'per year' },
+        {
+          term: 'Realised',
+          value: formatPercent(realised.at(-1)),
+          note: formatRange(realised, 1),
+          help: 'Annualised volatility of this draft over the last 60 sessions',
+        },
+        {
+          term: 'Exposure',
+          value: formatPercent(held.at(-1), 1),
+          note: formatRange(held, 0),
+          help: 'Fraction in the underlying index after the last close; the rest is cash',
+        },
+      ]}
+    />
+  );
+}
+
+interface ExposureChartsProps extends ExposureProps {
+  readonly underlying: (LevelSketch & { readonly id: string }) | null;
+}
+
+/** Renders the realised volatility against its target, and the exposure over time. */
+function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }: ExposureChartsProps) {
+  const [volatilities, exposures] = useMemo(() => {
+    const { index: dates } = volatility;
+    const realisedLines: readonly Line[] = [
+      { id: 'draft', label: 'This draft', colour: 1, values: listValues(volatility) },
+      ...(underlying === null
+        ? []
+        : [
+            {
+              id: 'beneath',
+              label: underlying.id,
+              colour: 3,
+              values: dates.map((date) => findValueOn(underlying.volatility, String(date))),
+            },
+          ]),
+      ...(target === null
+        ? []
+        : [{ id: 'target', label: 'Target', colour: 2, isDashed: true, values: dates.map(() => target) }]),
+    ];
+    const shownLines: readonly Line[] =
+      exposure === null
+        ? []
+        : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: listValues(exposure) }];
+    return [realisedLines, shownLines];
+  }, [volatility, exposure, target, underlying]);
+  const dates = volatility.index.map(String);
+  return (
+    <>
+      <h3>Realised volatility, 60 sessions, per year</h3>
+      <Chart label="Realised volatility" dates={dates} lines={volatilities} unit={TENTHS} height={130} />
+      <h3>Exposure to the underlying index</h3>
+      <Chart label="Exposure" dates={dates} lines={exposures} unit={WHOLE} height={110} />
+    </>
+  );
+}
+
+const TENTHS = { of: 'percent', digits: 1 } as const;
+const WHOLE = { of: 'percent', digits: 0 } as const;
+
+const listValues = ({ data }: LevelSketch['level']): readonly (number | null)[] =>
+  data.map((value) => (typeof value === 'number' ? value : null));
+
+/** Loads the level sketch of a stored index. */
+const useStored = (id: string | null) =>
+  useResource(id === null ? null : `sketch ${id}`, async (signal) => {
+    const document = (await service.value.call('getIndex', {
+      params: { index_id: id! }, // requested only if there is an id
+      signal,
+    })) as unknown as JsonObject;
+    return { document, ...(await sketch(document)) };
+  });
+
+interface SketchedLevel {
+  readonly id: string;
+  readonly label: string;
+  readonly colour: number;
+  readonly level: { readonly index: readonly string[]; readonly data: readonly (number | null)[] } | undefined;
+}
+
+/** Returns lines on the dates of all levels. Each is rebased to 100 at the first date on which all levels are known. */
+function createLines(sketched: readonly SketchedLevel[]): {
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+} {
+  const knownLevels = sketched.flatMap(({ level, ...rest }) => (level === undefined ? [] : [{ ...rest, level }]));
+  const dates = [...new Set(knownLevels.flatMap(({ level }) => level.index))].toSorted();
+  const firstDate = knownLevels.reduce(
+    (latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest),
+    '',
+  );
+  const shownDates = dates.filter((date) => date >= firstDate);
+  const reference = knownLevels.at(-1)?.id;
+  const lines = knownLevels.map(({ id, label, colour, level }): Line => {
+    const values = shownDates.map((date) => findValueOn(level, date));
+    const base = values[0] ?? null;
+    return {
+      id,
+      label,
+      colour,
+      // The draft is compared with the stored definition and with the underlying index, and not the other way round.
+      ...(id === reference ? { reference: label } : {}),
+      values: values.map((value) => (value === null || base === null ? null : (100 * value) / base)),
+    };
+  });
+  return { dates: shownDates, lines };
+}
+
+/** Returns the value on a date, or the last value before it; null if there is none. */
+function findValueOn({ index, data }: NonNullable<SketchedLevel['level']>, date: string): number | null {
+  const position = index.findLastIndex((indexDate) => indexDate <= date);
+  return position < 0 ? null : (data[position] ?? null);
+}
+
+/** Number of securities in a list. */
+const SHOWN = 15;
+
+/**
+ * Returns a figure of how far the decided weights are from the limit that triggers a rebalance. Returns an empty list
+ * if the index has no such limit.
+ */
+const listHeadroom = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
+  limits === undefined
+    ? []
+    : [
+        {
+          term: 'Headroom',
+          value: formatPercent(limits.headroom),
+          help: 'Distance of the target weights to the nearest bound; negative if a bound is exceeded',
+          note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${formatPercent(before.headroom)}`,
+        },
+      ];
+
+const isHeld = ({ weight }: PreviewResponse['assets'][number]): boolean => weight !== null && weight !== 0;
+
+/** Returns the number of securities with a weight. */
+const countHeld = ({ assets }: PreviewResponse): number => assets.filter(isHeld).length;
+
+interface PreviewProps {
+  readonly preview: PreviewResponse;
+  /** Findings that are already listed above the preview. */
+  readonly shown: readonly Finding[];
+}
+
+function Preview({ preview, shown }: PreviewProps) {
+  const { draft } = useWorkshop();
+  const {
+    assets,
+    steps,
+    solve,
+    total_weight: total,
+    cap_redistributed: moved,
+    findings: all,
+    resolved_date: date,
+    limits,
+  } = preview;
+  const heldAssets = assets.filter(isHeld);
+  const decisionText = date === null ? 'no data' : `decided on ${date}`;
+  const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
+  const movedAssets = listMoved(assets);
+  const named = solve === null ? heldAssets.slice(0, SHOWN) : [...heldAssets.slice(0, SHOWN), ...movedAssets];
+  const facts = useNames([...new Set(named.map(({ identifier }) => identifier))], date ?? undefined);
+  const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
+  return (
+    <>
+      <Metrics
+        label="Figures of the preview"
+        metrics={[
+          {
+            term: 'Constituents',
+            value: formatCount(heldAssets.length),
+            note: solve === null ? decisionText : `of ${countValues(assets.length, 'candidate')}, ${decisionText}`,
+          },
+          ...(solve === null
+            ? [
+                { term: 'Sum of weights', value: formatPercent(total) },
+                {
+                  term: 'Moved by caps',
+                  value: formatPercent(moved),
+                  help: 'Weight moved away from capped constituents',
+                },
+              ]
+            : listSolvedFigures(solve, riskSource)),
+          ...listHeadroom(limits),
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {steps !== null && steps.length > 1 && <Funnel steps={steps} assets={assets} />}
+      {solve !== null && <Moves from={solve.source_index_id} assets={movedAssets} facts={facts} />}
+      <LargestWeights assets={heldAssets} facts={facts} bounds={listWeightBounds(solve?.binding ?? [])} />
+      {solve !== null && (
+        <p class="quiet">
+          Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
+          {formatBindingBounds(solve.binding) || 'nothing'}.
+        </p>
+      )}
+      {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
+    </>
+  );
+}
+
+interface LargestWeightsProps {
+  /** Securities with a weight, largest first. */
+  readonly assets: PreviewResponse['assets'];
+  readonly facts: ReadonlyMap<string, NameFacts>;
+  readonly bounds: ReturnType<typeof listWeightBounds>;
+}
+
+/** Renders the largest weights, and the number of weights at their upper limit. */
+function LargestWeights({ assets, facts, bounds }: LargestWeightsProps) {
+  const isAtLimit = (identifier: string) => bounds.get(identifier) === 'upper';
+  const atLimit = assets.filter(({ identifier }) => isAtLimit(identifier)).length;
+  return (
+    <>
+      <h3>Largest weights</h3>
+      {atLimit > 0 && (
+        <p class="quiet">
+          {formatCount(atLimit)} of {countValues(assets.length, 'constituent')} at the upper limit.
+        </p>
+      )}
+      <Bars
+        label="Largest weights"
+        bars={assets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
+          label: `${identifier}${capped ? ' (cap)' : ''}${isAtLimit(identifier) ? ' (at limit)' : ''}`,
+          name: facts.get(identifier)?.name ?? null,
+          value: weight ?? 0,
+        }))}
+        isPlain
+        format={(value) => formatPercent(value)}
+      />
+    </>
+  );
+}
+
+type Solve = NonNullable<PreviewResponse['solve']>;
+
+/**
+ * Returns the figures of an optimisation. Where the figure of the parent differs, it is added.
+ * @param source returns of the risk model; null if they are not known yet
+ */
+const listSolvedFigures = ({ before, after, exceeded, rebalance_date: date }: Solve, source: string | null) => [
+  {
+    term: 'Forecast tracking error',
+    value: formatPercent(after.tracking_error),
+    help: 'Annualised, against the parent',
+    ...createExcessNote(exceeded, 'TrackingError'),
+  },
+  {
+    term: 'Forecast volatility',
+    value: formatPercent(after.volatility),
+    help: `Annualised, forecast for the rebalance of ${date}. Other pages forecast from other returns or another date.`,
+    note: [`parent ${formatPercent(before.volatility)}`, source].filter(Boolean).join('; '),
+  },
+  {
+    term: 'Active share',
+    value: formatPercent(after.turnover),
+    help: 'Half the sum of absolute differences of weights from the parent',
+    ...createExcessNote(exceeded, 'Turnover'),
+  },
+];
+
+/** Returns the securities whose weights differ most from those of the parent. */
+const listMoved = (assets: PreviewResponse['assets']) =>
+  assets
+    .filter(({ weight_delta: by }) => by !== null && by !== 0)
+    .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // non-null after the filter
+    .slice(0, SHOWN);
+
+interface MovesProps extends Pick<LargestWeightsProps, 'facts'> {
+  readonly from: string;
+  readonly assets: PreviewResponse['assets'];
+}
+
+/** Renders the largest differences between the weights and the weights of the parent. */
+function Moves({ from, assets, facts }: MovesProps) {
+  if (assets.length === 0) return null;
+  return (
+    <>
+      <h3>Largest differences from {from}</h3>
+      <Bars
+        label={`Largest differences from ${from}`}
+        bars={assets.map(({ identifier, weight, weight_delta: by }) => ({
+          label: weight === null ? `${identifier} (not held)` : identifier,
+          name: facts.get(identifier)?.name ?? null,
+          value: by!, // non-null after the filter
+        }))}
+        format={(value) => formatPoints(value)}
+      />
+    </>
+  );
+}
+
+const CALLS = {
+  schedule: 'the schedule',
+  breach: 'a breach',
+  replacement: 'a constituent that left',
+  fast_entry: 'a new security',
+  fast_exit: 'a constituent ranked too low',
+} as const;
+
+const formatCause = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
+
+/** Renders how the draft changes the weights of the stored definition. */
+function WhatIf({
+  change: { before, after, added, removed, changed, turnover, findings },
+}: {
+  readonly change: WhatIfResponse;
+}) {
+  const moves = [...added, ...removed, ...changed].toSorted((a, b) => Math.abs(b.change) - Math.abs(a.change));
+  return (
+    <>
+      <Metrics
+        label="Effect of the change"
+        metrics={[
+          { term: 'Turnover', value: formatPercent(turnover), help: 'One-way, from the stored definition to this one' },
+          {
+            term: 'Constituents',
+            value: formatCount(after.constituents),
+            note: `before ${formatCount(before.constituents)}`,
+          },
+          { term: 'Largest', value: formatPercent(after.largest), note: `before ${formatPercent(before.largest)}` },
+          {
+            term: 'Effective',
+            value: formatDecimal(after.effective_assets, 1),
+            note: `before ${formatDecimal(before.effective_assets, 1)}`,
+          },
+          ...(before.cause === null && after.cause === null
+            ? []
+            : [
+                {
+                  term: 'Cause',
+                  value: formatCause(after.cause),
+                  help: 'Cause of a rebalance that is decided on this date',
+                  ...(before.cause === after.cause ? {} : { note: `before ${formatCause(before.cause)}` }),
+                },
+              ]),
+          ...listHeadroom(after.limits, before.limits),
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {moves.length === 0 ? (
+        <p class="quiet">No changes on this date.</p>
+      ) : (
+        <table class="moves">
+          <thead>
+            <tr>
+              <th scope="col">Security</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+              <th scope="col">Change</th>
+            </tr>
+          </thead>
+          <tbody>
+            {moves.slice(0, 2 * SHOWN).map(({ identifier, before: from, after: to, change: by }) => (
+              <tr key={identifier}>
+                <th scope="row">
+                  {identifier} {from === 0 && <Badge kind="good">in</Badge>}
+                  {to === 0 && <Badge kind="bad">out</Badge>}
+                </th>
+                <td>{formatPercent(from)}</td>
+                <td>{formatPercent(to)}</td>
+                <td class={getSignClass(by)}>{formatChange(by)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {moves.length > 2 * SHOWN && <p class="quiet">and {formatCount(moves.length - 2 * SHOWN)} smaller changes</p>}
+    </>
+  );
+}
 
 const VIEWS = [
   { value: 'preview', text: 'Preview' },

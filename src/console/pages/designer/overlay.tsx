@@ -1,9 +1,8 @@
 import type { OverlayTypes, ParameterSpec } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { useEffect, useState } from 'preact/hooks';
-import { Answered } from '../../components/wait.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { Answered } from '../../components/feedback.js';
+import { service, useResource } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { listFindingsAt, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';

@@ -1,21 +1,51 @@
-import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { rescueFocus } from '../../components/focus.js';
-import { FieldGrid } from '../../components/form/field.js';
+import type { ParameterSpec } from '#clients/typescript/divisor.js';
+import { rescueFocus } from '../../components/controls/action-button.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { Answered } from '../../components/feedback.js';
+import { AnyField } from '../../components/form/any-field.js';
 import {
   createField,
+  type FieldSpec,
   isApplicable,
   removeInapplicable,
   withLabelledHelp,
-  type FieldSpec,
 } from '../../components/form/field-spec.js';
-import { Icon } from '../../components/icon.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { listRows, RowList } from '../../components/form/row-list.js';
+import { NamesStore, useIndexStore } from '../../state/market.js';
+import { service, useResource } from '../../state/service.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMessageAt } from '../../words/findings.js';
-import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import { DocumentField } from './document-field.js';
+import { addValue, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { TermsForm } from '../optimise/terms.js';
 import { listFindingsAt, useWorkshop } from './draft.js';
+
+interface DocumentFieldProps {
+  readonly spec: FieldSpec;
+  /** Path of the object that contains the field. */
+  readonly within: Path;
+  readonly isDisabled?: boolean;
+  onChange(value: Json | undefined): void;
+}
+
+/** Renders a field of the definition at a path. */
+function DocumentField({ spec, within, isDisabled = false, onChange }: DocumentFieldProps) {
+  const { draft, findings, datapoints } = useWorkshop();
+  const path = [...within, spec.name];
+  return (
+    <AnyField
+      spec={spec}
+      value={draft.at(path)}
+      findings={findings}
+      path={path}
+      datapoints={datapoints}
+      isDisabled={isDisabled}
+      onChange={onChange}
+    />
+  );
+}
 
 interface PartProps {
   readonly title: string;
@@ -284,3 +314,107 @@ export function Schedule() {
     </Part>
   );
 }
+
+const DERIVATION_PATH = ['derivation'] as const;
+const CONSTRAINTS_PATH = [...DERIVATION_PATH, 'constraints'] as const;
+
+/** Renders the settings of a derived index. It optimises its parent at each rebalance; the parent does not change. */
+export function Derivation() {
+  const { draft, findings, datapoints, types: definitions } = useWorkshop();
+  const store = useIndexStore(draft.document.value) ?? null;
+  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+    follows: false,
+  });
+  const value = draft.at(DERIVATION_PATH);
+  const parentId = String(draft.at([...DERIVATION_PATH, 'source_index_id']));
+  return (
+    <>
+      <Part title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
+        <NamesStore.Provider value={store}>
+          <TermsForm
+            value={isObject(value) ? value : {}}
+            findings={findings}
+            path={DERIVATION_PATH}
+            datapoints={datapoints}
+            onChange={(terms) => draft.set(DERIVATION_PATH, terms)}
+          />
+        </NamesStore.Provider>
+      </Part>
+      <Part title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
+        <Answered resource={types} what="the constraint classes">
+          {({ specs }) => (
+            <RowList
+              what="constraint"
+              rows={listRows(draft.at(CONSTRAINTS_PATH))}
+              types={specs}
+              path={CONSTRAINTS_PATH}
+              findings={findings}
+              datapoints={datapoints}
+              onChange={(rows) => draft.set(CONSTRAINTS_PATH, rows)}
+            />
+          )}
+        </Answered>
+        <Fields fields={definitions.fields.derivation} within={DERIVATION_PATH} />
+      </Part>
+    </>
+  );
+}
+
+const SELECTION_PATH = ['pipeline', 'selection'] as const;
+
+/** Renders the selection rules. Each rule applies to the securities that the previous rule kept. */
+export function Selection() {
+  const { draft, types, findings, datapoints } = useWorkshop();
+  return (
+    <Part title="Selection" help="Rules in order; each one selects from the securities that the previous one kept">
+      <RowList
+        what="rule"
+        rows={listRows(draft.at(SELECTION_PATH))}
+        types={types.selection}
+        path={SELECTION_PATH}
+        findings={findings}
+        datapoints={datapoints}
+        onChange={(rows) => draft.set(SELECTION_PATH, rows)}
+      />
+    </Part>
+  );
+}
+
+const WEIGHTING_PATH = ['pipeline', 'weighting'] as const;
+
+/** Renders the weighting of the selected securities. */
+export function Weighting() {
+  const { draft, types, findings } = useWorkshop();
+  const type = draft.at([...WEIGHTING_PATH, 'type']);
+  const spec = types.weighting.find((known) => known.type === type);
+  /** Weighting classes have different parameters, but they all share the limits. */
+  const choose = (chosen: string) => {
+    const before = draft.at(WEIGHTING_PATH);
+    const { params: _, ...limits } = isObject(before) ? before : {};
+    draft.set(WEIGHTING_PATH, { ...limits, type: chosen });
+  };
+  return (
+    <Part title="Weighting">
+      <Field
+        spec={{
+          name: 'type',
+          label: 'Weights',
+          kind: 'choice',
+          choices: types.weighting.map((known) => known.type),
+          words: Object.fromEntries(types.weighting.map((known) => [known.type, known.label])),
+          isRequired: true,
+          help: spec?.help ?? null,
+        }}
+        value={type}
+        findings={listFindingsAt(findings, [...WEIGHTING_PATH, 'type'])}
+        onChange={(value) => typeof value === 'string' && choose(value)}
+      />
+      <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING_PATH, 'params']} />
+      <Fields fields={sortGroups(types.fields.weighting)} within={WEIGHTING_PATH} />
+    </Part>
+  );
+}
+
+/** Sorts fields with members after the others, which are side by side. */
+const sortGroups = (fields: readonly ParameterSpec[]): readonly ParameterSpec[] =>
+  fields.toSorted((a, b) => Number(a.fields !== null) - Number(b.fields !== null));

@@ -1,27 +1,137 @@
-import { Badge } from '../../components/badge.js';
-import { Editor, type EditedDocument } from '../../components/editor.js';
-import { IdField } from '../../components/form/id-field.js';
-import { KindList } from '../../components/form/kind-list.js';
-import { ReadOnly } from '../../components/form/read-only.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { listRows } from '../../components/form/row-list.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { FiguresSkeleton } from '../../components/skeleton.js';
-import { Answered } from '../../components/wait.js';
+import type { Operations } from '#clients/typescript/divisor.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { Answered, Badge, createLazyComponent, FiguresSkeleton } from '../../components/feedback.js';
+import { KindList, listRows } from '../../components/form/row-list.js';
+import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { ReadOnly } from '../../components/permission.js';
+import { listVersions } from '../../components/versions/history.js';
 import { getParameter, navigate } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
-import { useSchemas, type Schemas } from '../../state/schemas.js';
-import { service } from '../../state/service.js';
+import { type Scope, service, useResource } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
-import { formatCount } from '../../words/numbers.js';
+import { formatMoment, formatToday } from '../../words/dates.js';
+import { countValues, formatCount } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { Deliveries } from '../schedules/deliveries.js';
-import type { Family } from './documents.js';
+import { Deliveries } from '../schedules/steps.js';
 import { getClientState, KIND_TEXTS, listMissingKinds } from './open-work.js';
-import { ProcedureInForce } from './procedure-in-force.js';
+import { isPublished, useGovernance } from './published-logs.js';
 import { REGISTERS } from './registers.js';
+
+/** Family of documents whose forms are generated from their schemas. */
+interface Family {
+  /** Kind of document, as in the families of versioned documents. */
+  readonly kind: 'client' | 'procedure';
+  readonly scope: Scope;
+  /** Member of the form that contains the id. In a request, the id is in the address and not in the body. */
+  readonly idMember: string;
+  readonly schema: string;
+  /** Members that list objects of different kinds, shown after the other fields. */
+  readonly lists: readonly { readonly name: string; readonly what: string; readonly brief: string }[];
+  readonly fresh: JsonObject;
+  read(id: string, signal?: AbortSignal): Promise<OpenedDocument>;
+  write(document: JsonObject, version: WriteTerms): Promise<{ readonly etag: string | null }>;
+  remove(id: string): Promise<unknown>;
+}
+
+export const FAMILIES: Readonly<Record<string, Family>> = {
+  clients: {
+    kind: 'client',
+    scope: 'publish',
+    idMember: 'client_id',
+    schema: 'ClientBody',
+    lists: [{ name: 'targets', what: 'target', brief: 'Folders, buckets and servers that receive the files.' }],
+    fresh: { client_id: '', name: '', entitlements: [], targets: [] },
+    async read(id, signal) {
+      const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });
+      const { updated_at: _, secrets: _stored, ...document } = answer;
+      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
+    },
+    write: ({ client_id: id, ...document }, version) =>
+      service.value.callWithEtag('putClient', {
+        params: { client_id: String(id) },
+        // The service validates the document.
+        body: { entitlements: [], ...document } as unknown as Operations['putClient']['request']['body'],
+        ...version,
+      }),
+    remove: (id) => service.value.call('deleteClient', { params: { client_id: id } }),
+  },
+  procedures: {
+    kind: 'procedure',
+    scope: 'write',
+    idMember: 'procedure_id',
+    schema: 'ProcedureDocument',
+    lists: [],
+    fresh: { procedure_id: '', name: '', kind: 'cessation', text: '' },
+    async read(id, signal) {
+      const params = { procedure_id: id };
+      const { answer, etag } = await service.value.callWithEtag('getProcedure', { params, signal });
+      const { updated_at: _, version: _ofList, ...document } = answer;
+      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
+    },
+    write: ({ procedure_id: id, ...document }, version) =>
+      service.value.callWithEtag('putProcedure', {
+        params: { procedure_id: String(id) },
+        body: document as unknown as Operations['putProcedure']['request']['body'], // the service validates the document
+        ...version,
+      }),
+    remove: (id) => service.value.call('deleteProcedure', { params: { procedure_id: id } }),
+  },
+};
+
+interface ProcedureInForceProps {
+  readonly id: string;
+  /** The stored procedure. */
+  readonly document: JsonObject;
+}
+
+/** Renders the version, author, statements and review date of a stored procedure. */
+function ProcedureInForce({ id, document }: ProcedureInForceProps) {
+  const versions = useResource(`versions procedure ${id}`, (signal) => listVersions({ kind: 'procedure', id }, signal));
+  const newest = versions.data?.versions[0];
+  return (
+    <p>
+      {newest !== undefined &&
+        `Version ${newest.version}, ${newest.action} ${formatMoment(newest.at)} by ${newest.author} · `}
+      <Statements indices={document['indices']} />
+      <ReviewDate date={document['review_by']} />
+    </p>
+  );
+}
+
+/** Maximum number of indices that are named. If there are more, their number is shown. */
+const NAMED_MAX = 3;
+
+/** Renders the statements of published indices that contain a procedure. */
+function Statements({ indices }: { readonly indices: unknown }) {
+  const overview = useGovernance();
+  if (overview.data === undefined) return null;
+  const published = overview.data.statements.filter(isPublished).map(({ index_id: id }) => id);
+  const coveredIds = published.filter((id) => !Array.isArray(indices) || indices.includes(id));
+  if (coveredIds.length === 0) return <>in no statement of a published index · </>;
+  return (
+    <>
+      in {coveredIds.length === 1 ? 'the statement' : 'the statements'} of{' '}
+      {coveredIds.length <= NAMED_MAX &&
+        coveredIds.map((id, k) => (
+          <span key={id}>
+            {k > 0 && ', '}
+            <a href={formatGovernanceAddress('statements', id)}>{id}</a>
+          </span>
+        ))}
+      {coveredIds.length < published.length || coveredIds.length > NAMED_MAX
+        ? ` (${formatCount(coveredIds.length)} of ${countValues(published.length, 'published index', 'published indices')})`
+        : ''}
+      {' · '}
+    </>
+  );
+}
+
+/** Renders the date of the next review. A date in the past or a missing date is marked. */
+function ReviewDate({ date }: { readonly date: unknown }) {
+  if (typeof date !== 'string') return <Badge kind="warning">no review date</Badge>;
+  return date < formatToday() ? <Badge kind="bad">review was due on {date}</Badge> : <>review by {date}</>;
+}
 
 interface DocumentPageProps {
   /** Register that lists the document. */

@@ -1,33 +1,169 @@
-import type { GovernanceOverview, IndexCollection } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Entries, type Entry } from '../../components/entries.js';
-import { GuideLink } from '../../components/guide-link.js';
-import type { IconName } from '../../components/icon.js';
-import { LinkCards, type LinkCard } from '../../components/link-cards.js';
-import { Page, Section } from '../../components/page.js';
+import './governance.css';
+import type { ComponentChildren } from 'preact';
+import type { GovernanceOverview, IndexCollection, ListedClient, Procedure } from '#clients/typescript/divisor.js';
+import type { IconName } from '../../components/controls/button.js';
+import { Answered, Badge, EmptyState } from '../../components/feedback.js';
+import { Entries, type Entry, type LinkCard, LinkCards } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { formatAddress } from '../../state/location.js';
-import { usePendingApprovals } from '../../state/pending-approvals.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatGovernanceAddress } from '../../words/addresses.js';
-import { formatMoment, createMomentFigure } from '../../words/dates.js';
-import { formatCount, countValues } from '../../words/numbers.js';
+import { formatAddress, type PageProps } from '../../state/location.js';
+import { type Resource, service, useResource } from '../../state/service.js';
+import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
+import { createMomentFigure, formatMoment, formatToday } from '../../words/dates.js';
+import { countValues, formatCount } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
-import { DocumentPage } from './document-page.js';
-import { FAMILIES } from './documents.js';
-import { listGaps } from './open-work.js';
-import { OpenWork } from './open-work-list.js';
+import { usePendingApprovals } from '../approvals/requests.js';
+import { DocumentPage, FAMILIES } from './document-page.js';
+import {
+  getClientState,
+  hasUnpublishedVersion,
+  isIncomplete,
+  listGaps,
+  listMissingKinds,
+  listOverdue,
+} from './open-work.js';
 import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
-import type { Register } from './register.js';
-import { RegisterPage } from './register-page.js';
+import { type Register, RegisterPage } from './register.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
 import { StatementPage } from './statement-page.js';
-import './governance.css';
+
+type OpenWorkStatement = GovernanceOverview['statements'][number];
+
+/** Documents with open work. */
+interface Documents {
+  readonly clients: readonly ListedClient[];
+  readonly procedures: readonly Procedure[];
+  readonly pendingCount: number;
+}
+
+/** Item of an entry, with a link to the page on which it is done. */
+interface OpenItem {
+  readonly text: string;
+  readonly address: string;
+  /** Detail in a quiet colour, for example `no target`. */
+  readonly note?: string;
+}
+
+/** Renders the open work of the administrator. Each item links to the page on which it is done. */
+function OpenWork({ overview }: { readonly overview: Resource<GovernanceOverview> }) {
+  const clients = useResource(
+    'register clients',
+    async (signal) => (await service.value.call('listClients', { signal })).clients,
+  );
+  const procedures = useResource(
+    'register procedures',
+    async (signal) => (await service.value.call('listProcedures', { signal })).procedures,
+  );
+  const approvals = usePendingApprovals();
+  const isKnown = [clients, procedures, approvals].every(({ data, trouble }) => data !== undefined || trouble !== null);
+  return (
+    <Section title="Open work">
+      <Answered resource={isKnown ? overview : { ...overview, data: undefined }} what="the open work">
+        {({ statements }) => {
+          const entries = listEntries(statements, {
+            clients: clients.data ?? [],
+            procedures: procedures.data ?? [],
+            pendingCount: approvals.data?.approvals.length ?? 0,
+          });
+          return entries.length === 0 ? (
+            <p class="quiet">Nothing is open.</p>
+          ) : (
+            <div class="open-work">
+              <Entries label="Open work" entries={entries} />
+            </div>
+          );
+        }}
+      </Answered>
+    </Section>
+  );
+}
+
+function listEntries(
+  statements: readonly OpenWorkStatement[],
+  { clients, procedures, pendingCount }: Documents,
+): readonly Entry[] {
+  const published = statements.filter(isPublished);
+  return [
+    createEntry('Requests that wait for approval', listPending(pendingCount), pendingCount),
+    createEntry('Versions that are not published', published.filter(hasUnpublishedVersion).map(createVersionItem)),
+    createEntry('Indices behind their data', published.filter(isBehind).map(createBehindItem)),
+    createEntry('Statements to complete', published.filter(isEmptyInPart).map(createSectionItem)),
+    createEntry('Clients that receive nothing', clients.filter(isIncomplete).map(createClientItem)),
+    createEntry('Procedures due for review', listOverdue(procedures, formatToday()).map(createReviewItem)),
+    createEntry('Kinds without a procedure', listMissingKinds(procedures).map(createKindItem)),
+  ].flat();
+}
+
+const isBehind = ({ sessions_behind: behind }: OpenWorkStatement): boolean => (behind ?? 0) > 0;
+
+const isEmptyInPart = ({ to_complete: sections }: OpenWorkStatement): boolean => sections.length > 0;
+
+const listPending = (count: number): readonly OpenItem[] =>
+  count === 0 ? [] : [{ text: 'Decide', address: '/console/approvals' }];
+
+const createVersionItem = ({ index_id: id, version, published_version: published }: OpenWorkStatement): OpenItem => ({
+  text: id,
+  address: formatGovernanceAddress('statements', id),
+  note: `version ${version}, published ${published}`,
+});
+
+const createBehindItem = ({ index_id: id, sessions_behind: behind }: OpenWorkStatement): OpenItem => ({
+  text: id,
+  address: formatAddress(formatIndexAddress(id), { tab: 'publication' }),
+  note: countValues(behind ?? 0, 'session'),
+});
+
+const createSectionItem = ({ index_id: id, to_complete: sections }: OpenWorkStatement): OpenItem => ({
+  text: id,
+  address: formatGovernanceAddress('statements', id),
+  note: sections.join(', '),
+});
+
+const createClientItem = (client: ListedClient): OpenItem => ({
+  text: client.name,
+  address: formatGovernanceAddress('clients', client.client_id),
+  note: getClientState(client).text,
+});
+
+const createReviewItem = ({ procedure_id: id, name, review_by: date }: Procedure): OpenItem => ({
+  text: name,
+  address: formatGovernanceAddress('procedures', id),
+  note: `due ${date}`,
+});
+
+const createKindItem = (kind: Procedure['kind']): OpenItem => ({
+  text: kind,
+  address: formatAddress(formatGovernanceAddress('procedures', 'new'), { kind }),
+});
+
+/** Maximum number of items that an entry lists. The number next to the title counts all of them. */
+const LISTED_MAX = 9;
+
+/** Returns an entry for open items; none if there are no items. */
+function createEntry(title: string, items: readonly OpenItem[], count = items.length): readonly Entry[] {
+  if (items.length === 0) return [];
+  const rest = items.length - LISTED_MAX;
+  const links = items.slice(0, LISTED_MAX).map((item): ComponentChildren => (
+    <span key={item.address}>
+      <a href={item.address}>{item.text}</a>
+      {item.note !== undefined && <span class="quiet"> {item.note}</span>}
+    </span>
+  ));
+  return [
+    {
+      key: title,
+      title,
+      badge: <Badge kind="warning">{formatCount(count)}</Badge>,
+      text: (
+        <>
+          {links}
+          {rest > 0 && <span class="quiet">and {countValues(rest, 'other')}</span>}
+        </>
+      ),
+    },
+  ];
+}
 
 type Part = keyof typeof REGISTERS;
 

@@ -1,13 +1,11 @@
 import type { BacktestRecordCollection, GovernanceOverview, ScheduleCollection } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
-import { Section } from '../../components/page.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { Answered, Badge } from '../../components/feedback.js';
+import { Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
 import { formatAddress } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';

@@ -1,28 +1,68 @@
+import './statement.css';
+import { type ComponentChildren, Fragment } from 'preact';
 import type { BenchmarkStatement } from '#clients/typescript/divisor.js';
-import { Fragment, type ComponentChildren } from 'preact';
-import { Banner } from '../../components/banner.js';
-import { Button, LinkButton } from '../../components/button.js';
-import { Facts } from '../../components/facts.js';
-import { Page, Section } from '../../components/page.js';
+import { Button, LinkButton } from '../../components/controls/button.js';
+import { Answered, Banner } from '../../components/feedback.js';
+import { Facts, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
-import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { usePlainSentences } from '../../state/plain-sentences.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { usePlainSentences } from '../../state/market.js';
+import { may, service, useResource } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
+import { PRICE_BASIS } from '../../words/datapoints.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatFigure } from '../../words/numbers.js';
+import { formatCount, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
-import { PRICE_BASIS } from '../../words/price-basis.js';
-import { ACTION_WORDS } from '../approvals/approval-states.js';
-import { formatCheck } from '../schedules/step-words.js';
+import { ACTION_WORDS } from '../approvals/requests.js';
+import { formatCheck } from '../schedules/steps.js';
+import { KIND_TEXTS } from './open-work.js';
 import { DECISION_WORDS } from './registers.js';
-import { StatementFigures } from './statement-figures.js';
-import './statement.css';
+
+/** Maximum number of errors in a statement; the register contains all of them. */
+const ERRORS_MAX = 50;
+
+/** Renders the counts of the published closes, restatements, errors and procedures. */
+function StatementFigures({ statement }: { readonly statement: BenchmarkStatement }) {
+  const { version, calendar, publication } = statement;
+  return (
+    <Metrics
+      label="Figures of the statement"
+      metrics={[
+        {
+          term: 'Published closes',
+          value: publication === null ? 'none' : formatCount(publication.closes),
+          note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
+        },
+        {
+          term: 'Restated closes',
+          value: publication === null ? MISSING_TEXT : formatCount(publication.restatements),
+          note: publication === null ? undefined : 'published again after an error',
+        },
+        {
+          term: 'Errors',
+          value: formatCount(statement.errors.length),
+          note: describeErrorCount(statement.errors.length),
+        },
+        {
+          term: 'Procedures',
+          value: formatCount(statement.procedures.length),
+          note: `${new Set(statement.procedures.map(({ kind }) => kind)).size} of ${Object.keys(KIND_TEXTS).length} kinds`,
+        },
+        { term: 'Definition', value: `version ${version}` },
+        { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
+      ]}
+    />
+  );
+}
+
+/** Describes the number of errors. An error can concern many closes, all of which are restated. */
+function describeErrorCount(count: number): string {
+  if (count === 0) return 'in published closes';
+  return count < ERRORS_MAX ? 'each of one or more closes' : `the newest ${ERRORS_MAX}`;
+}
 
 const MARKDOWN = 'text/markdown';
 

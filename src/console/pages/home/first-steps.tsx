@@ -1,13 +1,12 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
-import { Button, LinkButton } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { offerFiles } from '../../state/dropped.js';
+import { Button, Icon, LinkButton } from '../../components/controls/button.js';
+import { createLazyComponent } from '../../components/feedback.js';
+import { offerFiles } from '../data/dropped-files.js';
 import { liveJobs } from '../../state/live.js';
 import { navigate } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { ACCEPTED_EXTENSIONS } from '../data/file-kinds.js';
+import { may } from '../../state/service.js';
+import { ACCEPTED_EXTENSIONS } from '../data/source-files.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
 
 const GenerateDialog = createLazyComponent(

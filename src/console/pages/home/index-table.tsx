@@ -1,30 +1,207 @@
-import type { IndexSummary, RunSummaryRow } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Badge, type BadgeKind } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Icon } from '../../components/icon.js';
-import { Problem } from '../../components/problem.js';
-import { Progress } from '../../components/progress.js';
-import { Sparkline } from '../../components/sparkline.js';
-import { createAwaitedColumn } from '../../components/skeleton.js';
+import type { IndexDocumentBody, IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { Button, Icon, LinkButton } from '../../components/controls/button.js';
+import {
+  Badge,
+  type BadgeKind,
+  createAwaitedColumn,
+  EmptyState,
+  Problem,
+  Progress,
+} from '../../components/feedback.js';
+import { Sparkline } from '../../components/layout/sparkline.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { isOtherStore, liveJobs } from '../../state/live.js';
-import { may } from '../../state/principal.js';
-import { useAsking } from '../../state/refusals.js';
-import { useResource } from '../../state/resource.js';
-import { describeRunLag, STORE_BEHIND } from '../../state/run-lag.js';
-import { service } from '../../state/service.js';
+import {
+  attempt,
+  findRefusal,
+  formatRunSubject,
+  type OnRefusal,
+  type RefusedQuery,
+  runIndex,
+  useAsking,
+} from '../../state/actions.js';
+import { health, isOtherStore, liveJobs } from '../../state/live.js';
+import { navigate } from '../../state/location.js';
+import { describeRunLag, getBacktestRequest, isLater, STORE_BEHIND, useFailedRuns } from '../../state/runs.js';
+import { may, notifyChange, service, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
-import { formatIndexAddress } from '../../words/addresses.js';
-import { returnText } from '../../words/returns.js';
-import type { Row } from './index-row.js';
-import { IndexTools } from './index-tools.js';
-import { ExampleIndex } from './example-index.js';
-import { RunButton } from './run-button.js';
-import { formatChange, countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { startTour } from '../../state/tour.js';
+import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
+import { formatLabel, returnText } from '../../words/labels.js';
+import { countValues, formatChange, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
+import { createDocument, findStoreOfNew } from '../designer/draft.js';
+
+const EXAMPLE_ID = 'EXAMPLE';
+
+/** Number of securities in the example. */
+const EXAMPLE_COUNT = 30;
+
+/** Returns the first definition of the designer. If the store has sizes, it is limited to the largest companies. */
+async function createExampleDocument(): Promise<JsonObject> {
+  const [{ stores }, market] = await Promise.all([service.value.call('listStores'), service.value.call('listFields')]);
+  const first = createDocument(new Set(), { market, store: findStoreOfNew(stores) });
+  const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
+  const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: EXAMPLE_COUNT } };
+  return {
+    ...first,
+    id: EXAMPLE_ID,
+    name: 'Example index',
+    pipeline: { ...pipeline, selection: market.fields.some(({ name }) => name === 'MARKET_CAP') ? [largest] : [] },
+  };
+}
+
+/** Creates an example index on the served store and runs it. Then starts the tour on its page. */
+async function createExample(onRefusal: OnRefusal): Promise<void> {
+  const body = await attempt(createExampleDocument, onRefusal);
+  if (body === undefined) return;
+  const createdIndex = await attempt(
+    () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // the service validates the document
+    onRefusal,
+  );
+  if (createdIndex === undefined) return;
+  notifyChange();
+  await runIndex(EXAMPLE_ID, {}, onRefusal);
+  startTour(EXAMPLE_ID);
+  navigate(formatIndexAddress(EXAMPLE_ID));
+}
+
+const ExampleIndex = () => <ActionButton act={createExample}>Create an example index</ActionButton>;
+
+/** Index with a summary of its stored run. The summary is null before the first run. */
+interface Row {
+  readonly index: IndexSummary;
+  readonly run: RunSummaryRow | null;
+  /** False until the run summaries have been loaded. */
+  readonly isKnown: boolean;
+  /** Last run if it failed and is newer than the stored run; otherwise null. */
+  readonly failed: JobStatus | null;
+  /** True if the data store of the index is not registered. A run would be refused. */
+  readonly isStoreMissing: boolean;
+  readonly asking: RefusedQuery;
+}
+
+interface IndexToolsProps {
+  readonly rows: readonly Row[];
+  /** Ids of the selected indices. An empty list means all indices. */
+  readonly selected: readonly string[];
+  readonly asking: RefusedQuery;
+}
+
+/** Renders actions on the selected indices. If none is selected, the actions apply to all indices. */
+function IndexTools({ rows, selected, asking }: IndexToolsProps) {
+  const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
+  const running = new Set(liveJobs.value.map(({ job_id: id }) => id));
+  const due = meant.filter(
+    (row) =>
+      row.isKnown &&
+      !row.isStoreMissing &&
+      (row.failed !== null || row.run === null || row.run.stale !== null) &&
+      (selected.length > 0 || !isMoved(row)) &&
+      !running.has(`backtest:${row.index.id}`),
+  );
+  const dueGroups = groupDue(due);
+  const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
+  const run = () =>
+    asking.askAll(
+      due.map(({ index, failed }) => ({
+        about: formatRunSubject(index.id),
+        request: (onRefusal) =>
+          runIndex(index.id, failed === null ? { if_stale: true } : getBacktestRequest(failed), (trouble) =>
+            onRefusal({ ...trouble, message: `${index.id}: ${trouble.message}` }),
+          ),
+      })),
+    );
+  return (
+    <>
+      {due.length > 1 && may('run') && (
+        <Button kind="bare" title={listIds(dueGroups).join('. ')} onClick={() => void run()}>
+          Run {countByReason(dueGroups)}
+          {due.some(isMoved) && ` on ${health.value?.store?.active}`}
+        </Button>
+      )}
+      {selected.length > 1 && withRun.length > 1 && (
+        <LinkButton kind="bare" href={formatCompareAddress(withRun)}>
+          Compare {withRun.length}
+        </LinkButton>
+      )}
+    </>
+  );
+}
+
+/**
+ * Returns true if a run would replace the results on another store by results on the served store. Such an index is run
+ * only if it is selected.
+ */
+const isMoved = ({ run, failed }: Row): boolean => failed === null && run?.stale?.store_id != null;
+
+/** Reasons to run an index, in the order of the button. */
+const REASONS = ['stale', 'failed', 'unreadable', 'new'] as const;
+
+const getReason = ({ index, run, failed }: Row): (typeof REASONS)[number] => {
+  if (failed !== null) return 'failed';
+  return run !== null ? 'stale' : index.has_run ? 'unreadable' : 'new';
+};
+
+interface DueGroup {
+  readonly reason: (typeof REASONS)[number];
+  readonly ids: readonly string[];
+}
+
+/** Groups indices by the reason to run them. */
+const groupDue = (due: readonly Row[]): readonly DueGroup[] =>
+  REASONS.map((reason) => ({
+    reason,
+    ids: due.filter((row) => getReason(row) === reason).map(({ index }) => index.id),
+  })).filter(({ ids }) => ids.length > 0);
+
+/** Counts the indices to run by reason, for example `3 stale, 1 failed and 2 new indices`. */
+function countByReason(groups: readonly DueGroup[]): string {
+  const counts = new Intl.ListFormat('en-GB').format(groups.map(({ reason, ids }) => `${ids.length} ${reason}`));
+  return `${counts} ${groups.at(-1)?.ids.length === 1 ? 'index' : 'indices'}`;
+}
+
+/** Lists the ids of the indices to run by reason. */
+const listIds = (groups: readonly DueGroup[]): readonly string[] =>
+  groups.map(({ reason, ids }) => `${formatLabel(reason)}: ${ids.join(', ')}`);
+
+interface RunButtonProps {
+  readonly id: string;
+  /** Last run if it failed. The button then repeats the failed request. */
+  readonly failed: JobStatus | null;
+  /** Requests and errors of the table. An error is shown in full above the table. */
+  readonly asking: RefusedQuery;
+}
+
+/** Renders a button that runs the index of a row. An error is shown in the row. */
+export function RunButton({ id, failed, asking }: RunButtonProps) {
+  const refusal = asking.trouble === null ? null : findRefusal(formatRunSubject(id));
+  return (
+    <>
+      {refusal !== null && (
+        <Badge kind="bad" title={refusal.message}>
+          refused
+        </Badge>
+      )}
+      {may('run') && (
+        <Button
+          kind="bare"
+          aria-label={`Run ${id}`}
+          title={`Run ${id}`}
+          onClick={() =>
+            void asking.ask(formatRunSubject(id), (onRefusal) =>
+              runIndex(id, failed === null ? { if_stale: true } : getBacktestRequest(failed), onRefusal),
+            )
+          }
+        >
+          <Icon name="play" />
+        </Button>
+      )}
+    </>
+  );
+}
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];

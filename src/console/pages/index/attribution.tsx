@@ -1,36 +1,264 @@
 import type {
   AttributionView,
   ContributionPayload,
+  FactorAttributionView,
   GroupAttributionRow,
   GroupAttributionView,
   OverviewView,
+  PerformanceView,
 } from '#clients/typescript/divisor.js';
-import { Select } from '../../components/choice.js';
-import { ExportMenu } from '../../components/export-menu.js';
-import { Findings } from '../../components/findings.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { RangeBar } from '../../components/range-bar.js';
+import { Choice, Select } from '../../components/controls/choice.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { findChosenRange, RangeBar } from '../../components/controls/range.js';
+import { Answered, Findings, Wait } from '../../components/feedback.js';
+import { Bars } from '../../components/layout/bars.js';
+import { addPoints, addSign, type Metric, Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { awaitNames, listGroupColumns, NoGroupColumn, useNameAddress } from '../../components/securities.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import { awaitNames } from '../../components/name-column.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { useFieldsOfRun } from '../../state/fields.js';
-import { useNames } from '../../state/names.js';
-import { findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { addPoints, addSign } from '../../components/signed.js';
-import { formatLabel } from '../../words/labels.js';
-import { formatChange, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
-import { returnText, addReturn } from '../../words/returns.js';
-import { listSecurities } from './attribution-steps.js';
-import { AttributionTotal } from './attribution-total.js';
-import { FactorAttribution } from './factor-attribution.js';
-import { listGroupColumns, NoGroupColumn } from './group-columns.js';
-import { useNameAddress } from './use-name-address.js';
+import { useFieldsOfRun, useNames } from '../../state/market.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { service, useResource } from '../../state/service.js';
+import { addReturn, formatFactor, formatLabel, returnText } from '../../words/labels.js';
+import {
+  countValues,
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatFigure,
+  formatPercent,
+  formatPoints,
+  formatResidual,
+  getSignClass,
+} from '../../words/numbers.js';
+import { createGroupSteps, createSteps, listSecurities, splitBySign, sumContributions } from './attribution-steps.js';
+
+interface AttributionTotalProps {
+  readonly view: AttributionView;
+  /** Contributions by sector. Null if the store has no sectors, undefined while they are loading. */
+  readonly groups: GroupAttributionView | null | undefined;
+  /** Return variant of the run; undefined while it is loading. */
+  readonly variant: PerformanceView['return_variant'] | undefined;
+}
+
+/** Renders the return of the range as a sum: gains, losses, and the steps from zero to the total. */
+function AttributionTotal({ view, groups, variant }: AttributionTotalProps) {
+  const hasSectors = groups !== null && (groups === undefined || groups.groups.length > 1);
+  // The sectors of an overlay do not show its own parts, such as a fee.
+  const usual = view.overlay_parts === null ? 'sector' : 'security';
+  const by = hasSectors ? (STEPS_BY.find(({ value }) => value === getParameter('steps'))?.value ?? usual) : 'security';
+  const windowText = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
+  return (
+    <>
+      <Metrics label={`Attribution from ${windowText}`} metrics={listMetrics(view)} />
+      <Section
+        title="Steps to the total"
+        aside={
+          hasSectors && (
+            <Choice
+              label="Steps by"
+              options={STEPS_BY}
+              value={by}
+              onChoose={(chosen) => setParameters({ steps: chosen === usual ? null : chosen })}
+            />
+          )
+        }
+      >
+        <p class="quiet">{formatBasis(view, variant)}</p>
+        {by === 'sector' && groups == null ? (
+          <Wait what="the sectors" skeleton={<span class="skeleton skeleton-chart" aria-hidden="true" />} />
+        ) : (
+          <Bars
+            label="Contributions, step by step"
+            bars={
+              by === 'sector' && groups != null ? createGroupSteps(groups.groups, view.total_return) : createSteps(view)
+            }
+            isRunning
+            heads={['Contribution', 'Average weight', ...(by === 'sector' ? [] : ['Return'])]}
+            format={formatPoints}
+          />
+        )}
+      </Section>
+    </>
+  );
+}
+
+/** States the return that is attributed, and how the contributions of the sessions are added. */
+function formatBasis({ cost_drag: cost }: AttributionView, variant: AttributionTotalProps['variant']): string {
+  const basis = variant === undefined ? 'return' : returnText(variant);
+  const costs = cost === null || cost === 0 ? 'the run has no transaction cost' : 'after transaction costs';
+  return `Attributed: the ${basis}, ${costs}. Contributions of sessions are linked (Cariño), so that they add up to it.`;
+}
+
+const STEPS_BY = [
+  { value: 'sector', text: 'Sectors' },
+  { value: 'security', text: 'Securities' },
+] as const;
+
+/** Returns the figures of the attribution. Gains, losses and overlay parts sum to the return. */
+function listMetrics(view: AttributionView): readonly Metric[] {
+  const { total_return: total, cost_drag: cost, cap_drag: cap, overlay_parts_sum: parts } = view;
+  const { reconciles, residual, periods } = view;
+  const { gains, losses } = splitBySign(view.contributions);
+  const part = (term: string, value: number | null, note: string, help: string): readonly Metric[] =>
+    value === null ? [] : [{ term, value: formatPoints(value), kind: getSignClass(value), note, help }];
+  return [
+    {
+      term: 'Return of the portfolio',
+      value: formatChange(total),
+      kind: getSignClass(total),
+      note: `${formatCount(periods)} sessions`,
+      help: 'After costs: the sum of all contributions',
+    },
+    ...part('Gains', sumContributions(gains), ofSecurities(gains.length), 'Sum of the contributions above 0'),
+    ...part('Losses', sumContributions(losses), ofSecurities(losses.length), 'Sum of the other contributions'),
+    ...part('Overlay', parts, 'in addition to the securities', 'Return of the overlay apart from its securities'),
+    ...part('Costs', cost, 'within the gains and losses', 'Direct effect of transaction costs on the contributions'),
+    ...part('Effect of the cap', cap, 'index minus uncapped index', 'A comparison of two indices, which is not a step'),
+    {
+      term: 'Unexplained',
+      value: formatPoints(residual),
+      kind: reconciles ? '' : 'down',
+      help: 'Return of the portfolio minus the sum of all contributions',
+      note: <Residual value={residual} />,
+    },
+  ];
+}
+
+const ofSecurities = (size: number): string => countValues(size, 'security', 'securities');
+
+/** Renders the residual of a sum. If it is a rounding error, it is shown as 0 and its exact value is folded. */
+export const Residual = ({ value }: { readonly value: number }) =>
+  formatResidual(value) === formatFigure(value) ? (
+    <>residual {formatFigure(value)}</>
+  ) : (
+    <details>
+      <summary>residual {formatResidual(value)}</summary>
+      {formatFigure(value)} before rounding
+    </details>
+  );
+
+const MODELS = [
+  { value: 'styles', text: 'Styles' },
+  { value: 'market_sector', text: 'Market and sectors' },
+] as const;
+
+/** Renders the return of a range attributed to factors, and the rest that they do not explain. */
+function FactorAttribution({ id }: { readonly id: string }) {
+  const range = findChosenRange();
+  const model = MODELS.find(({ value }) => value === getParameter('factors'))?.value ?? 'styles';
+  const query = { ...readShownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const view = useResource(
+    `factor attribution ${formatRunKey(id)} ${model} ${range?.from} ${range?.to}`,
+    (signal) => service.value.call('getFactorAttribution', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  return (
+    <Section
+      title="By factor"
+      aside={
+        <Choice
+          label="Factors"
+          options={MODELS}
+          value={model}
+          onChoose={(chosen) => setParameters({ factors: chosen === 'styles' ? null : chosen })}
+        />
+      }
+    >
+      <Answered resource={view} what="the attribution by factor">
+        {(found) => <Factors view={found} />}
+      </Answered>
+    </Section>
+  );
+}
+
+type FactorGroup = 'Market' | 'Sectors' | 'Styles' | 'Specific' | 'Other';
+
+const GROUPS: readonly FactorGroup[] = ['Market', 'Sectors', 'Styles', 'Specific', 'Other'];
+
+/** Returns the group of a factor. Names of styles have only capital letters, those of sectors do not. */
+const findGroup = (factor: string): FactorGroup =>
+  factor === 'MARKET' ? 'Market' : factor === formatFactor(factor) ? 'Sectors' : 'Styles';
+
+/** Factor of the model, or the rest that the factors do not explain. */
+interface Row {
+  readonly name: string;
+  readonly group: FactorGroup;
+  readonly exposure: number | null;
+  readonly contribution: number;
+}
+
+function Factors({ view }: { readonly view: FactorAttributionView }) {
+  const { factors, specific, other, total_return: total, covered_weight: covered } = view;
+  const rows: readonly Row[] = [
+    ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
+      name: formatFactor(factor),
+      group: findGroup(factor),
+      exposure,
+      contribution,
+    })),
+    { name: 'Security-specific return', group: 'Specific', exposure: null, contribution: specific },
+    {
+      name: 'Costs, overlays and securities without a regression',
+      group: 'Other',
+      exposure: null,
+      contribution: other,
+    },
+  ];
+  return (
+    <>
+      <Findings findings={view.findings} />
+      <Metrics
+        label="Contributions of groups of factors"
+        metrics={GROUPS.flatMap((group) => {
+          const groupRows = rows.filter((row) => row.group === group);
+          const sum = groupRows.reduce((partial, { contribution }) => partial + contribution, 0);
+          return groupRows.length === 0 ? [] : [{ term: group, value: formatPoints(sum), kind: getSignClass(sum) }];
+        })}
+      />
+      <Table
+        label="attribution by factor"
+        name="by-factor"
+        columns={COLUMNS}
+        rows={rows}
+        getKey={({ name }) => name}
+        sort={{ column: 'contribution', direction: 'desc' }}
+      />
+      <p class="quiet">
+        Together {formatPoints(total)}. Regressions have {formatPercent(covered)} of the weight.
+      </p>
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
+  { id: 'group', title: 'Group', width: 92, priority: 3, value: ({ group }) => group },
+  {
+    id: 'exposure',
+    title: 'Average exposure',
+    help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations (SD)',
+    width: 130,
+    priority: 2,
+    align: 'right',
+    value: ({ exposure }) => exposure,
+    show: ({ exposure, group }) =>
+      exposure !== null && group === 'Sectors'
+        ? formatPercent(exposure)
+        : `${formatDecimal(exposure, 3)}${exposure !== null && group === 'Styles' ? ' SD' : ''}`,
+  },
+  createNumericColumn({
+    id: 'contribution',
+    adds: true,
+    title: 'Contribution',
+    help: 'Exposure times return of the factor, linked over the range',
+    width: 110,
+    of: ({ contribution }) => contribution,
+    write: addPoints,
+  }),
+];
 
 /** Address value for attribution without a benchmark. */
 const NO_EFFECT = '-';

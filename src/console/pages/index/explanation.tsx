@@ -1,17 +1,15 @@
 import type { ExplainedRule, IndexExplanation, StaleState } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { Facts } from '../../components/facts.js';
-import { SidePanel } from '../../components/side-panel.js';
-import { Answered } from '../../components/wait.js';
-import { useNames } from '../../state/names.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { Answered, Badge } from '../../components/feedback.js';
+import { Facts } from '../../components/layout/facts.js';
+import { SidePanel } from '../../components/layout/dialog.js';
+import { useNames } from '../../state/market.js';
+import { service, useResource } from '../../state/service.js';
 import { formatDatapoint, writeDatapointNames } from '../../words/datapoints.js';
-import { formatDecisionBasis } from '../../words/decision-basis.js';
+import { formatDecisionBasis } from '../../words/methodology.js';
 import { formatChoice } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent, formatPoints } from '../../words/numbers.js';
-import { useDefinitionRun } from './definition-run.js';
-import { useNameAddress } from './use-name-address.js';
+import { useDefinitionRun } from './run-settings.js';
+import { useNameAddress } from '../../components/securities.js';
 import './explanation.css';
 
 interface ExplanationProps {

@@ -1,16 +1,15 @@
 import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
+import { type Line, PERCENT_UNIT } from '../../components/chart/series.js';
 import { Field } from '../../components/form/field.js';
-import { Section } from '../../components/page.js';
-import { Answered } from '../../components/wait.js';
+import { Section } from '../../components/layout/page.js';
+import { Answered } from '../../components/feedback.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange } from '../../state/range.js';
-import { useFieldsOfRun } from '../../state/fields.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { readShownRun } from '../../state/shown-run.js';
+import { chooseRange } from '../../components/controls/range.js';
+import { useFieldsOfRun } from '../../state/market.js';
+import { service, useResource } from '../../state/service.js';
+import { readShownRun } from '../../state/runs.js';
 import { formatPercent } from '../../words/numbers.js';
 
 export interface ExposuresProps {

@@ -1,6 +1,6 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
-import { countSessionsOfYear } from '../../words/compared.js';
-import { returnText } from '../../words/returns.js';
+import { countSessionsOfYear } from '../../words/statistics.js';
+import { returnText } from '../../words/labels.js';
 import {
   formatChange,
   formatCount,

@@ -1,34 +1,250 @@
-import type { IndexDocument, OverviewView, StoredStrategy } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { Banner } from '../../components/banner.js';
-import { Findings } from '../../components/findings.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { listVersions, type VersionedFamily } from '../../components/versions/families.js';
-import { Page } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
-import { Answered, Wait } from '../../components/wait.js';
-import { useIndexStore } from '../../state/index-store.js';
-import { isOtherStore } from '../../state/live.js';
-import type { PageProps } from '../../state/page-props.js';
-import { NamesStore } from '../../state/names.js';
-import { useResource } from '../../state/resource.js';
-import { formatDefinitionKey, readDefinition, formatOverviewKey, readOverview } from '../../state/run-questions.js';
-import { service } from '../../state/service.js';
-import { readShownRun } from '../../state/shown-run.js';
-import { formatIndexAddress, storeAddress, formatStrategyAddress } from '../../words/addresses.js';
-import { listNearest } from '../../words/findings.js';
-import { INDEX_PARTS } from '../../words/parts.js';
-import { IndexActions, RunActions, RunState } from './index-actions.js';
-import { Methodology, Terms } from './methodology.js';
-import { OtherRun } from './other-run.js';
-import { Performance } from './performance.js';
-import type { NeverRunProps } from './never-run.js';
-import { RunSettings } from './run-settings.js';
-import { Stale } from './stale.js';
-import { WholeRun } from './whole-run.js';
 import './index-page.css';
+import type {
+  IndexDocument,
+  IndexDocumentBody,
+  OverviewView,
+  StaleState,
+  StoredStrategy,
+} from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { findChosenRange } from '../../components/controls/range.js';
+import { Answered, Badge, Banner, createLazyComponent, Findings, Problem, Wait } from '../../components/feedback.js';
+import { useSchemas } from '../../components/form/schema-form.js';
+import { Page } from '../../components/layout/page.js';
+import { findOpenTab, type Tab, Tabs } from '../../components/layout/tabs.js';
+import { usePhone } from '../../components/layout/viewport.js';
+import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
+import { listVersions, type VersionedFamily } from '../../components/versions/history.js';
+import { activateStore, attempt, formatRunSubject, type OnRefusal } from '../../state/actions.js';
+import { isOtherStore } from '../../state/live.js';
+import { addQuery, formatAddress, type PageProps } from '../../state/location.js';
+import { NamesStore, useIndexStore } from '../../state/market.js';
+import {
+  formatDefinitionKey,
+  formatOverviewKey,
+  readDefinition,
+  readOverview,
+  readShownRun,
+} from '../../state/runs.js';
+import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import { isUnregistered, useStores } from '../../state/stores.js';
+import { showToast } from '../../state/toasts.js';
+import { formatIndexAddress, formatStrategyAddress, storeAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { listNearest } from '../../words/findings.js';
+import type { Json } from '../../words/paths.js';
+import { INDEX_PARTS } from '../../words/search.js';
+import { Methodology, Terms } from './methodology.js';
+import type { NeverRunProps } from './never-run.js';
+import { Performance } from './performance.js';
+import {
+  formatTerms,
+  hasOpenTerms,
+  IndexActions,
+  RunActions,
+  runAgain,
+  RunSettings,
+  RunState,
+} from './run-settings.js';
+
+interface OtherRunProps {
+  readonly id: string;
+  /** Error because of which the run cannot be shown; null if there is none. */
+  readonly trouble: Trouble | null;
+}
+
+/** Renders a note if the page shows a run that is not the latest. */
+function OtherRun({ id, trouble }: OtherRunProps) {
+  const list = useResource(`runs ${id}`, (signal) =>
+    service.value.call('listRuns', { params: { index_id: id }, signal }),
+  );
+  const schemas = useSchemas();
+  const { run_id: shown = null } = readShownRun();
+  const run = list.data?.runs.find(({ run_id: one }) => one === shown);
+  const newest = <LinkButton href={addQuery({ run_id: null })}>Show the newest</LinkButton>;
+  if (trouble !== null) return <Banner kind="bad" title={trouble.message} action={newest} />;
+  if (run === undefined) return null;
+  return (
+    <Banner kind="info" title={`The run of ${formatMoment(run.run_at)} is shown, not the newest.`} action={newest}>
+      <p>
+        {formatTerms(run.request as Json, 'BacktestRequest', schemas.data)}
+        {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
+        <a href={addQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: list.data?.runs[0]?.run_id ?? null })}>
+          compare with the newest
+        </a>
+      </p>
+    </Banner>
+  );
+}
+
+const ChangedFields = createLazyComponent<ChangedFieldsProps>(
+  'changed fields',
+  async () => (await import('../../components/versions/changed-fields.js')).ChangedFields,
+);
+
+interface StaleProps {
+  readonly id: string;
+  /** Version of the definition that the run used; null for a strategy, or if unknown. */
+  readonly version: number | null;
+  readonly stale: StaleState;
+  /** Data store of the index; null for the served store. */
+  readonly store: string | null;
+  readonly isStrategy: boolean;
+}
+
+/** Renders why the run on this page is stale. Buttons make it current or replace it. */
+function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
+  // If an index names no store, its run becomes current again when the store of the run is served.
+  const storeId = store === null ? stale.store_id : null;
+  const stores = useStores();
+  const canServe = storeId !== null && stores.data !== undefined && !isUnregistered(stores.data.stores, storeId);
+  const isPhone = usePhone();
+  const why = (
+    <>
+      <Reasons {...{ id, version }} reasons={stale.reasons} />
+      <StoreNote {...{ id, store, storeId, isStrategy }} />
+    </>
+  );
+  // On a phone, several reasons are folded. The data then starts on the first screen.
+  const isFolded = isPhone && (stale.reasons.length > 1 || storeId !== null);
+  return (
+    <Banner
+      kind="warning"
+      title={
+        isFolded ? (
+          <details class="stale">
+            <summary>This run is out of date</summary>
+            {why}
+          </details>
+        ) : (
+          'This run is out of date'
+        )
+      }
+      action={
+        <>
+          {canServe && may('data') && (
+            <ActionButton kind="main" act={(onRefusal) => activateStore(storeId, onRefusal)}>
+              Serve {storeId}
+            </ActionButton>
+          )}
+          {canServe && !isStrategy && may('write') && (
+            <ActionButton act={(onRefusal) => assignStore(id, storeId, onRefusal)}>
+              Assign {id} to {storeId}
+            </ActionButton>
+          )}
+          {!hasOpenTerms.value && may('run') && !isUnregistered(stores.data?.stores, store) && (
+            <ActionButton
+              kind={canServe ? 'plain' : 'main'}
+              about={formatRunSubject(id)}
+              act={(onRefusal) => runAgain(id, onRefusal)}
+            >
+              Run again
+            </ActionButton>
+          )}
+        </>
+      }
+    >
+      {!isFolded && why}
+    </Banner>
+  );
+}
+
+interface StoreNoteProps extends Pick<StaleProps, 'id' | 'store' | 'isStrategy'> {
+  /** Data store of the run if the index names none; null if the run was on the store of the index. */
+  readonly storeId: string | null;
+}
+
+/** Renders how the run becomes current if its data store is not served or not registered. */
+function StoreNote({ id, store, storeId, isStrategy }: StoreNoteProps) {
+  const stores = useStores().data?.stores;
+  const link = <a href="/console/data">Data</a>;
+  if (isUnregistered(stores, store))
+    return (
+      <p>
+        Register the data store {store} on the page {link}, or assign {isStrategy ? 'the index' : id} to another data
+        store.
+      </p>
+    );
+  if (isUnregistered(stores, storeId))
+    return (
+      <p>
+        The data store {storeId} is no longer registered. Register it on the page {link}, or run again on the served
+        store.
+      </p>
+    );
+  if (storeId === null) return null;
+  return (
+    <p>
+      {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one: serve{' '}
+      {storeId}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served store.
+    </p>
+  );
+}
+
+interface ReasonsProps extends Pick<StaleProps, 'id' | 'version'> {
+  readonly reasons: readonly string[];
+}
+
+const Reasons = ({ reasons, ...terms }: ReasonsProps) => (
+  <ul>
+    {reasons.map((reason) => (
+      <li key={reason}>
+        <Reason {...{ ...terms, reason }} />
+      </li>
+    ))}
+  </ul>
+);
+
+/** Renders a reason. If the definition of the index changed, renders the changed fields. */
+function Reason({ id, version, reason }: Pick<StaleProps, 'id' | 'version'> & { readonly reason: string }) {
+  if (version === null || !isOwnChange(reason, id)) return <>{reason}</>;
+  return (
+    <ChangedFields
+      kind="index"
+      id={id}
+      since={version}
+      formatAddress={(from, to) =>
+        formatAddress(formatIndexAddress(id), { tab: 'versions', version: String(to), against: String(from) })
+      }
+      otherwise={reason}
+    />
+  );
+}
+
+/** Returns true if a reason states that the definition of the index itself changed. */
+const isOwnChange = (reason: string, id: string): boolean =>
+  reason.startsWith(`The index ${id} changed since this run`);
+
+/** Assigns an index to a data store. The levels do not change. */
+const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
+  attempt(async () => {
+    const params = { index_id: id };
+    const { answer, etag } = await service.value.callWithEtag('getIndex', { params });
+    const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // the service ignores derived members
+    await service.value.call('putIndex', { params, body, ifMatch: etag ?? undefined });
+    showToast('good', `${id} is computed on ${store}.`);
+    notifyChange();
+  }, onRefusal);
+
+/** Ids of the tabs that show the selected date range. */
+const RANGE_TABS: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'risk', 'limits', 'actions']);
+
+interface WholeRunProps {
+  readonly tab: string;
+  readonly run: OverviewView;
+}
+
+/** Renders a note if the open tab ignores the selected date range. */
+function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
+  const range = findChosenRange();
+  if (range === null || RANGE_TABS.has(tab)) return null;
+  return (
+    <p class="quiet">
+      The range {range.from} to {range.to} does not apply here: this part covers the whole run, {start} to {end}.
+    </p>
+  );
+}
 
 const Versions = createLazyComponent<VersionedFamily>(
   'the versions',
@@ -67,7 +283,7 @@ const NeverRun = createLazyComponent<NeverRunProps>(
 
 const Publication = createLazyComponent<RunPartProps>(
   'the publication',
-  async () => (await import('./publication/publication.js')).Publication,
+  async () => (await import('./publication.js')).Publication,
 );
 
 const Runs = createLazyComponent<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);

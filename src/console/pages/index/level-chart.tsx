@@ -1,24 +1,126 @@
-import type { Finding, LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Chart } from '../../components/chart/chart.js';
-import type { Band } from '../../components/chart/overlays.js';
+import type { Finding, LevelsView, OverviewView, PerformanceView, RebalanceRow } from '#clients/typescript/divisor.js';
+import { Chart, isLogarithmic, ScaleChoice } from '../../components/chart/chart.js';
+import type { Band } from '../../components/chart/plot.js';
 import { layerCovered, limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
-import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
-import { Choice, Select, type Option } from '../../components/choice.js';
-import { ExportMenu } from '../../components/export-menu.js';
-import { Button } from '../../components/button.js';
-import { Section } from '../../components/page.js';
-import { Popover } from '../../components/popover.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service, createTrouble } from '../../state/service.js';
-import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { Button, Popover } from '../../components/controls/button.js';
+import { AddSelect, Choice, type Option, Select } from '../../components/controls/choice.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { chooseRange, findChosenRange } from '../../components/controls/range.js';
+import { Section } from '../../components/layout/page.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
+import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
+import { createTrouble, service, useResource } from '../../state/service.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
-import { addReturn } from '../../words/returns.js';
-import { HeldRebalances } from './held-rebalances.js';
-import { listOthers, OtherIndices, removeOther } from './other-indices.js';
-import { rebase, RelativePane } from './relative-pane.js';
+import { addReturn } from '../../words/labels.js';
+import { countValues } from '../../words/numbers.js';
+
+/** Returns the warnings about rebalances that were not executed. Their first date is that of the rebalance. */
+export const listHeldRebalances = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.filter(({ code }) => code === 'REBALANCE_HELD');
+
+/** Returns the date of the last rebalance of the run, executed or not. */
+export const findLastScheduled = (
+  rebalances: readonly RebalanceRow[],
+  findings: readonly Finding[],
+): string | undefined =>
+  [...rebalances.map(({ date }) => date), ...listHeldRebalances(findings).flatMap(({ last_date: date }) => date ?? [])]
+    .toSorted()
+    .at(-1);
+
+/** Renders how many rebalances were not executed, and their dates. Renders nothing if all were executed. */
+function HeldRebalances({ findings }: { readonly findings: readonly Finding[] }) {
+  const held = listHeldRebalances(findings);
+  if (held.length === 0) return null;
+  const dates = held.flatMap(({ first_date: date }) => date ?? []);
+  return (
+    <p class="quiet">
+      {countValues(held.length, 'rebalance')} {held.length === 1 ? 'was' : 'were'} not executed, and the previous
+      weights stayed: {dates.slice(0, DATES_MAX).join(', ')}
+      {dates.length > DATES_MAX && ` and ${countValues(dates.length - DATES_MAX, 'more date')}`}.{' '}
+      <a href={addQuery({ tab: 'rebalances' })}>Reasons</a>
+    </p>
+  );
+}
+
+/** Maximum number of dates in the sentence. */
+const DATES_MAX = 6;
+
+/** Maximum number of other indices in the chart. */
+const OTHERS_MAX = 6;
+
+/** Value of the parameter `with` after the user removed the underlying index of an overlay. */
+const NO_OTHERS = 'none';
+
+/**
+ * Returns the other indices in the chart. The default for an overlay is the index below it, unless that is already the
+ * benchmark.
+ */
+function listOthers(underlying: string | null, performance: PerformanceView | null): readonly string[] {
+  const chosenText = getParameter('with');
+  if (chosenText !== null)
+    return chosenText === NO_OTHERS ? [] : chosenText.split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
+}
+
+/** Removes one of the other indices from the chart. */
+function removeOther(others: readonly string[], removed: string): void {
+  const remainingIds = others.filter((other) => other !== removed);
+  setParameters({ with: remainingIds.length === 0 ? NO_OTHERS : remainingIds.join(',') });
+}
+
+/** Renders a selector that adds another index with a run. */
+function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
+    isLater: true,
+  });
+  const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
+  if (free.length === 0 || others.length >= OTHERS_MAX) return null;
+  return (
+    <AddSelect
+      label="Add an index"
+      prompt="+ Index"
+      options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
+      onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
+    />
+  );
+}
+
+/** Renders the first line divided by another line. The result is rebased to 100 at the first date of the range. */
+function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
+  const range = findChosenRange();
+  const other = lines.slice(1).find(({ id }) => id === getParameter('relative'));
+  const [own] = lines;
+  const ratio = useMemo(() => {
+    if (own === undefined || other === undefined) return null;
+    const [first] = limitToRange(dates, range);
+    const values = own.values.map((value, t) => {
+      const base = other.values[t] ?? null;
+      return value === null || base === null || base === 0 ? null : value / base;
+    });
+    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebase(values, first), colour: 5 }];
+  }, [own, other, dates, range?.from, range?.to]);
+  if (ratio === null || other === undefined) return null;
+  return (
+    <Chart
+      label={`Level relative to ${other.label}`}
+      dates={dates}
+      lines={ratio}
+      height={140}
+      sync="index"
+      range={range}
+      onRange={chooseRange}
+    />
+  );
+}
+
+/**
+ * Rebases values to 100 at the first value on or after a position. Only for display: the service computes all figures.
+ */
+export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
+  const base = values.slice(first).find((value) => value !== null) ?? null;
+  return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
+}
 
 interface LevelChartProps {
   readonly id: string;

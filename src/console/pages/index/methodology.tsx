@@ -1,20 +1,17 @@
 import type { IndexDocument, Methodology as View, StoredStrategy } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { JsonDocument } from '../../components/json-document.js';
-import { Section } from '../../components/page.js';
-import { listVersions } from '../../components/versions/families.js';
-import { Answered } from '../../components/wait.js';
-import { useExchanges } from '../../state/exchanges.js';
-import { useFields } from '../../state/fields.js';
+import { Button } from '../../components/controls/button.js';
+import { JsonDocument } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { listVersions } from '../../components/versions/history.js';
+import { Answered } from '../../components/feedback.js';
+import { useExchanges, useFields, useIndexStore } from '../../state/market.js';
 import { getParameter } from '../../state/location.js';
-import { useIndexStore } from '../../state/index-store.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, useResource } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { createPlainSentence, SECTION_TITLES } from '../../words/methodology.js';
-import { readNewestRun } from './run-terms.js';
+import { readNewestRun } from './run-settings.js';
 
 /** Renders the definition as sentences with a table of contents, and as stored JSON. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {

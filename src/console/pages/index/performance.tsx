@@ -1,26 +1,289 @@
+import '../../components/heatmap.css';
+import { useRef, useState } from 'preact/hooks';
 import type { IndexDocument, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
-import { useRef } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT_UNIT } from '../../components/chart/series.js';
-import { Choice } from '../../components/choice.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { RangeBar } from '../../components/range-bar.js';
-import { useWidth } from '../../components/use-width.js';
-import { FiguresSkeleton } from '../../components/skeleton.js';
-import { Answered } from '../../components/wait.js';
+import { type Line, PERCENT_UNIT, type Unit } from '../../components/chart/series.js';
+import { Choice } from '../../components/controls/choice.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
+import { Answered, FiguresSkeleton } from '../../components/feedback.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { getPartName, Section, useWidth } from '../../components/layout/page.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service, createTrouble } from '../../state/service.js';
-import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
-import { returnText } from '../../words/returns.js';
-import { DivisorChart } from './divisor-chart.js';
-import { createFigures, formatDayReturn, formatRelation, formatSubject, type RiskControl } from './figures.js';
-import { MoreFigures } from './more-figures.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { createTrouble, service, useResource } from '../../state/service.js';
+import { addReturn, returnText } from '../../words/labels.js';
+import {
+  countValues,
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatPercent,
+  getSignClass,
+} from '../../words/numbers.js';
+import { sumByYear } from '../../words/statistics.js';
+import {
+  createBenchmarkFigures,
+  createFigures,
+  createParentFigures,
+  createStatistics,
+  formatDayReturn,
+  formatRelation,
+  formatSubject,
+  type RiskControl,
+} from './figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
-import { useRiskControl } from './risk-control.js';
+import { useDefinitionRun } from './run-settings.js';
+
+interface HeatmapProps {
+  readonly label: string;
+  /** Returns as fractions, by month (YYYY-MM). */
+  readonly values: Readonly<Record<string, number>>;
+  /** Returns as fractions, by year. */
+  readonly totals: Readonly<Record<string, number>>;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
+/** Absolute return at which the colour is strongest. */
+const FULL_COLOUR_RETURN = 0.08;
+
+/** Renders returns by year and month. The colour only repeats the sign and size of each number. */
+function Heatmap({ label, values, totals }: HeatmapProps) {
+  const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
+  return (
+    <div class="heatmap" data-part={getPartName(label)} tabIndex={0} role="group" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Year</th>
+            <th scope="col">Annual</th>
+            {MONTHS.map((month) => (
+              <th key={month} scope="col">
+                {month}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {years.map((year) => (
+            <tr key={year}>
+              <th scope="row">{year}</th>
+              <td class={`heatmap-total ${getSignClass(totals[year])}`}>{formatChange(totals[year])}</td>
+              {MONTHS.map((month, m) => (
+                <Cell key={month} value={values[`${year}-${String(m + 1).padStart(2, '0')}`]} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ value }: { readonly value: number | undefined }) {
+  if (value === undefined) return <td class="quiet">–</td>;
+  const strength = Math.round(Math.min(1, Math.abs(value) / FULL_COLOUR_RETURN) * 34);
+  const colour = value >= 0 ? 'var(--up)' : 'var(--down)';
+  return (
+    <td style={{ background: `color-mix(in srgb, ${colour} ${strength}%, transparent)` }}>{formatChange(value, 1)}</td>
+  );
+}
+
+interface Divisors {
+  readonly dates: readonly string[];
+  readonly divisor: readonly (number | null)[];
+  /**
+   * Dividend points added up within each calendar year. Empty if dividends are reinvested in the securities that pay
+   * them.
+   */
+  readonly points: readonly Line[];
+}
+
+/**
+ * Renders the divisor of the index and its ordinary dividends in index points. The data is loaded when the section is
+ * opened.
+ */
+function DivisorChart({ id }: { readonly id: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Divisor and dividend points</summary>
+      {isOpen && <Charts id={id} />}
+    </details>
+  );
+}
+
+function Charts({ id }: { readonly id: string }) {
+  const table = useResource(`divisor ${formatRunKey(id)}`, (signal) => readDivisors(id, signal), { keeps: true });
+  const range = findChosenRange();
+  const linked = { height: 180, sync: 'index', range, onRange: chooseRange };
+  return (
+    <Section title="Divisor" aside={<ExportMenu id={id} table="events" text="events" />}>
+      <Answered resource={table} what="the divisor">
+        {({ dates, divisor, points }) => (
+          <>
+            <Chart
+              label={`Divisor of ${id}`}
+              dates={dates}
+              lines={[{ id: 'divisor', label: 'Divisor', values: divisor, colour: 1 }]}
+              unit={createUnit(divisor)}
+              {...linked}
+            />
+            {points.length > 0 ? (
+              <Chart label={`Dividend points of ${id} in each year`} dates={dates} lines={points} {...linked} />
+            ) : (
+              <p class="quiet">This run has no dividend points: dividends buy more of the security that pays them.</p>
+            )}
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+/** Number of significant digits of a divisor. With it, small changes at a rebalance are visible. */
+const DIGITS = 8;
+const DECIMALS_MAX = 12;
+
+function createUnit(divisor: readonly (number | null)[]): Unit {
+  const largestDivisor = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
+  const digits = largestDivisor === 0 ? 0 : Math.ceil(Math.log10(largestDivisor));
+  return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - digits)) };
+}
+
+async function readDivisors(id: string, signal: AbortSignal): Promise<Divisors> {
+  const { columns, data } = await service.value.call('exportRun', {
+    params: { index_id: id, table: 'levels' },
+    query: { ...readShownRun(), format: 'json' },
+    signal,
+  });
+  const listValues = (name: string) => {
+    const position = columns.indexOf(name);
+    return data.map((row) => row[position] as number | null); // every cell is a number or null
+  };
+  const dates = data.map((row) => String(row[columns.indexOf('date')]));
+  const series = [
+    { id: 'points', label: 'Dividend points of the year', column: 'dividend_points', colour: 2 },
+    { id: 'net', label: 'After withholding tax', column: 'net_dividend_points', colour: 4 },
+  ];
+  const points = series.flatMap(({ column, ...line }): Line[] => {
+    const paid = listValues(column);
+    return paid.every((value) => value === null) ? [] : [{ ...line, values: sumByYear(dates, paid) }];
+  });
+  return { dates, divisor: listValues('divisor'), points };
+}
+
+export interface MoreProps {
+  readonly view: PerformanceView;
+  readonly run: OverviewView;
+}
+
+/** Renders monthly returns, drawdowns, the distribution of returns, and comparisons. */
+function MoreFigures({ view, run }: MoreProps) {
+  const { benchmark, benchmark_variant: variant } = view;
+  const relative = createBenchmarkFigures(view);
+  const parent = createParentFigures(run);
+  return (
+    <>
+      <Section title="Returns by month">
+        <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
+      </Section>
+      {relative.length > 0 && benchmark !== null && (
+        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`}>
+          <Metrics label="Figures against the benchmark" metrics={relative} />
+        </Section>
+      )}
+      {parent.length > 0 && (
+        <Section
+          title={`Against the parent ${run.parent!.index_id}`}
+          aside={`Portfolio after costs, the whole run, ${run.start} to ${run.end}`}
+        >
+          <Metrics label="Figures against the parent" metrics={parent} />
+        </Section>
+      )}
+      <Section title="Daily returns">
+        <Metrics label="Statistics of the daily returns" metrics={createStatistics(view)} />
+      </Section>
+      {view.drawdowns.length > 0 && (
+        <Section title="Deepest drawdowns">
+          <Table
+            label="deepest drawdowns"
+            name="falls"
+            columns={DRAWDOWN_COLUMNS}
+            rows={view.drawdowns}
+            getKey={({ peak }) => peak}
+            sort={{ column: 'depth', direction: 'asc' }}
+          />
+        </Section>
+      )}
+    </>
+  );
+}
+
+const DRAWDOWN_COLUMNS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
+  {
+    id: 'depth',
+    title: 'Depth',
+    help: 'Lowest level divided by the high, minus 1',
+    width: 84,
+    align: 'right',
+    value: ({ depth }) => depth,
+    show: ({ depth }) => formatPercent(depth),
+  },
+  { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1, value: ({ peak }) => peak },
+  { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1, value: ({ trough }) => trough },
+  {
+    id: 'recovery',
+    title: 'Recovered',
+    help: 'First date at the high again',
+    width: 124,
+    grow: 1,
+    priority: 2,
+    value: ({ recovery }) => recovery ?? 'not yet',
+  },
+  {
+    id: 'sessions',
+    title: 'Sessions',
+    help: 'From the high to the recovery, or to the last date',
+    width: 84,
+    priority: 3,
+    align: 'right',
+    value: ({ sessions }) => sessions,
+    show: ({ sessions }) => formatCount(sessions),
+  },
+];
+
+interface RiskControlQuery {
+  readonly id: string;
+  readonly stale: OverviewView['stale'];
+  readonly overlay: IndexDocument['overlay'];
+  /** Date of the exposure; null until it is known. */
+  readonly date: string | null;
+}
+
+/**
+ * Returns the state of the risk control of an index on a date. Returns null if the index has no risk control overlay.
+ */
+function useRiskControl({ id, stale, overlay, date }: RiskControlQuery): RiskControl | null {
+  const isControlled = overlay?.type === 'risk_control';
+  const run = useDefinitionRun(id, isControlled ? stale : null);
+  const preview = useResource(
+    !isControlled || run === null || date === null ? null : `exposure ${id} ${date} ${run.run_id ?? ''}`,
+    (signal) => service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: date, ...run }, signal }),
+    { keeps: true, isLater: true },
+  );
+  if (!isControlled) return null;
+  const { exposure = null, volatility = null } = preview.data?.overlay?.exposure ?? {};
+  const isStored = run !== null && run.run_id === undefined;
+  return {
+    target: isStored ? overlay.target : null,
+    maxExposure: isStored ? overlay.max_leverage : null,
+    exposure,
+    volatility,
+  };
+}
 
 interface PerformanceProps {
   readonly id: string;

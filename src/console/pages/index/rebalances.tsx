@@ -1,24 +1,167 @@
-import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
+import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT } from '../../components/chart/series.js';
-import { Findings } from '../../components/findings.js';
-import { ExportMenu } from '../../components/export-menu.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { createLazyComponent } from '../../components/lazy.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { Answered, Badge, createLazyComponent, Findings } from '../../components/feedback.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
-import type { OrdersProps } from '../rebalance/orders.js';
-import { findLastScheduled, listHeldRebalances } from './held-rebalances.js';
-import { addLeft, createRebalanceColumns, isFirst, type Row } from './rebalance-columns.js';
-import { formatDaysTo, formatWeekday } from '../../words/dates.js';
+import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
+import { service, useResource } from '../../state/service.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
-import { computeYearlySum } from '../../words/turnover.js';
-import { formatBps, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatDaysTo, formatWeekday } from '../../words/dates.js';
+import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { computeYearlySum } from '../../words/statistics.js';
+import type { OrdersProps } from '../rebalance/orders.js';
+import { findLastScheduled, listHeldRebalances } from './level-chart.js';
+
+/** Rebalance with the number of constituents that left after the rebalance before it. */
+interface Row extends RebalanceRow {
+  readonly left: number;
+}
+
+/** Adds to each rebalance how many constituents left between the rebalance before it and its session. */
+const addLeft = (rebalances: readonly RebalanceRow[]): readonly Row[] =>
+  rebalances.map((row, r) => {
+    const heldBefore = row.gross_constituents - row.added + row.removed;
+    return { ...row, left: r === 0 ? 0 : Math.max(0, rebalances[r - 1]!.gross_constituents - heldBefore) };
+  });
+
+/** Returns true for the initial construction. It has no cost, and all its positions are new. */
+const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
+  cost === null && added === constituents;
+
+/** Renders the largest of some securities and the number of the others, for example `AAA, BBB +3`. */
+function renderSecurities(names: readonly string[], count: number) {
+  if (count === 0) return <span class="quiet">none</span>;
+  const restCount = count - names.length;
+  return (
+    <span title={names.join(', ') + (restCount > 0 ? ` and ${formatCount(restCount)} more` : '')}>
+      {names.join(', ')}
+      {restCount > 0 && <span class="quiet"> +{formatCount(restCount)}</span>}
+    </span>
+  );
+}
+
+const createRebalanceColumns = (formatAddress: (row: Row) => string): readonly Column<Row>[] => [
+  {
+    id: 'date',
+    title: 'In effect',
+    width: 100,
+    value: ({ date }) => date,
+    show: (row) => (
+      <a href={formatAddress(row)} tabIndex={-1}>
+        {row.date}
+      </a>
+    ),
+  },
+  ...COLUMNS,
+];
+
+/** Layout of the columns of added and of removed securities. */
+const MEMBER_COLUMN = {
+  help: 'Largest securities; sorted by their number',
+  width: 130,
+  ideal: 150,
+  grow: 3,
+  priority: 2,
+  below: 'titled',
+} as const;
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'decided',
+    title: 'Decided',
+    help: 'Session whose data decided the weights',
+    width: 100,
+    grow: 1,
+    priority: 3,
+    value: (row) => row.decision_date,
+  },
+  {
+    id: 'cause',
+    title: 'Called by',
+    help: 'The schedule, or a breach of a rule of the definition',
+    width: 92,
+    priority: 6,
+    value: ({ cause }) => cause,
+    show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
+  },
+  {
+    id: 'review',
+    title: 'Review',
+    help: 'Review of the definition that decided it',
+    width: 92,
+    priority: 7,
+    value: ({ review }) => review,
+  },
+  createNumericColumn({
+    id: 'names',
+    title: 'Constituents',
+    width: 92,
+    priority: 3,
+    of: (row) => row.constituents,
+    write: formatCount,
+  }),
+  {
+    ...MEMBER_COLUMN,
+    id: 'added',
+    title: 'Added',
+    value: ({ added }) => added,
+    show: (row) => (isFirst(row) ? <span class="quiet">all</span> : renderSecurities(row.largest_added, row.added)),
+  },
+  {
+    ...MEMBER_COLUMN,
+    id: 'removed',
+    title: 'Removed',
+    value: ({ removed }) => removed,
+    show: (row) => renderSecurities(row.largest_removed, row.removed),
+  },
+  createNumericColumn({
+    id: 'left',
+    title: 'Left between rebalances',
+    help: 'Constituents that left after the rebalance before, for example because they were delisted',
+    width: 164,
+    priority: 3,
+    of: (row) => row.left,
+    write: formatCount,
+  }),
+  {
+    id: 'turnover',
+    title: 'One-way turnover',
+    help: 'Half the sum of the absolute weight changes',
+    width: 136,
+    align: 'right',
+    value: (row) => row.turnover,
+    show: (row) =>
+      isFirst(row) ? (
+        <span class="quiet" title="Nothing was held before">
+          initial construction
+        </span>
+      ) : (
+        formatPercent(row.turnover)
+      ),
+  },
+  createNumericColumn({
+    id: 'cost',
+    title: 'Cost',
+    help: 'Basis points of the value at the previous close',
+    width: 92,
+    priority: 4,
+    of: (row) => row.cost_fraction,
+    write: formatCost,
+  }),
+  createNumericColumn({
+    id: 'capped',
+    title: 'At cap',
+    width: 72,
+    priority: 5,
+    of: (row) => row.capped,
+    write: formatCount,
+  }),
+];
 
 /** Loaded when a tab needs it. Most visits of an index page do not. */
 const Orders = createLazyComponent<OrdersProps>(

@@ -1,24 +1,290 @@
-import type { OverviewView, RollingRiskView, WeightsView } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import type {
+  LevelsView,
+  OverviewView,
+  PerformanceView,
+  RiskDecomposition,
+  RollingRiskView,
+  TotalRiskDecomposition,
+  WeightsView,
+} from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
-import { Choice, Select } from '../../components/choice.js';
-import { Findings } from '../../components/findings.js';
-import { ExportMenu } from '../../components/export-menu.js';
-import { keepWordsWhole, Metrics, type Metric } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
+import { type Line, PERCENT_UNIT } from '../../components/chart/series.js';
+import { Choice, Select } from '../../components/controls/choice.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
+import { Answered, FiguresSkeleton, Findings } from '../../components/feedback.js';
+import { type BarEntry, Bars } from '../../components/layout/bars.js';
+import { keepWordsWhole, type Metric, Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
+import { useNames } from '../../state/market.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
-import { service } from '../../state/service.js';
-import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { formatPercent } from '../../words/numbers.js';
-import { formatEstimation } from '../../words/risk-window.js';
-import { FactorBars, type FactorDecomposition } from './factor-bars.js';
-import { RiskBars } from './risk-bars.js';
-import { RiskFigures } from './risk-figures.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { createTrouble, service, useResource } from '../../state/service.js';
+import { formatFactor, returnText } from '../../words/labels.js';
+import { formatEstimation } from '../../words/methodology.js';
+import { formatChange, formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
+import { compareWith, computeReturns, computeValueAtRisk, countSessionsOfYear } from '../../words/statistics.js';
+
+/** Active or total risk, split by factor. */
+type FactorDecomposition = RiskDecomposition | TotalRiskDecomposition;
+
+/**
+ * Renders the contribution of each factor to the volatility or the tracking error, the largest first, its share of the
+ * variance, and the exposure.
+ */
+function FactorBars({ view }: { readonly view: FactorDecomposition }) {
+  const { factors, contributions, exposures, factor_share: factorShare, total_variance: variance } = view;
+  const isActive = 'benchmark' in view;
+  const risk = isActive ? view.tracking_error : view.volatility;
+  const createBar = (label: string, share: number, exposure: number | null = null) => ({
+    label,
+    value: share * risk,
+    cells: [
+      share < 0 ? formatChange(share, 1) : formatPercent(share, 1),
+      exposure === null ? '' : formatDecimal(exposure, 3),
+    ],
+  });
+  return (
+    <Bars
+      isPlain
+      label={`Contribution of each factor to the ${isActive ? 'active' : 'total'} risk`}
+      heads={[
+        'Contribution',
+        isActive ? 'Share of active variance' : 'Share of variance',
+        isActive ? 'Active exposure' : 'Exposure',
+      ]}
+      bars={[
+        ...factors
+          .map((factor) =>
+            createBar(formatFactor(factor), (contributions[factor] ?? 0) * factorShare, exposures[factor]),
+          )
+          .toSorted((a, b) => b.value - a.value),
+        createBar('Specific', variance === 0 ? 0 : 1 - factorShare),
+        { ...createBar('Total', variance === 0 ? 0 : 1), isText: true, isTotal: true },
+      ]}
+      format={formatPoints}
+    />
+  );
+}
+
+interface RiskBarsProps {
+  readonly weights: WeightsView['weights'];
+  readonly risk: NonNullable<WeightsView['risk']>;
+  readonly asOf: string;
+}
+
+/**
+ * Renders the risk contributions of securities or of sectors, with their signs, shares and weights. A sector opens to
+ * its securities.
+ */
+function RiskBars({ weights, risk, asOf }: RiskBarsProps) {
+  const facts = useNames(
+    weights.map(({ identifier }) => identifier),
+    asOf,
+  );
+  const by = getParameter('risk_by') === 'sector' ? 'sector' : 'security';
+  const sector = getParameter('risk_sector');
+  const securities = weights.flatMap(({ identifier, weight, risk_contribution: value }) =>
+    value === null ? [] : [{ identifier, value, weight, group: facts.get(identifier)?.sector ?? 'No sector' }],
+  );
+  const hasSectors = [...facts.values()].some((fact) => fact.sector != null);
+  const isOfSectors = by === 'sector' && sector === null && hasSectors;
+  const parts: readonly Part[] = isOfSectors
+    ? [...new Set(securities.map(({ group }) => group))].map((label) => ({
+        ...addUp(
+          label,
+          securities.filter(({ group }) => group === label),
+        ),
+        address: addQuery({ risk_sector: label }),
+      }))
+    : securities
+        .filter(({ group }) => sector === null || group === sector)
+        .map(({ identifier, value, weight }) => ({
+          label: identifier,
+          name: facts.get(identifier)?.name ?? null,
+          value,
+          weight,
+          address: addQuery({ tab: 'constituents', name: identifier }),
+        }));
+  const createBar = ({ weight, ...bar }: Part): BarEntry => ({
+    ...bar,
+    cells: [
+      risk.volatility === 0 ? formatPercent(0) : formatPercent(bar.value / risk.volatility),
+      formatPercent(weight),
+    ],
+  });
+  const total = addUp(sector ?? 'Total', parts);
+  return (
+    <>
+      {hasSectors && (
+        <div class="part-bar">
+          <Choice
+            label="Contributions of"
+            options={PARTS}
+            value={by}
+            onChoose={(chosen) => setParameters({ risk_by: chosen === 'sector' ? chosen : null, risk_sector: null })}
+          />
+          {sector !== null && <a href={addQuery({ risk_sector: null })}>{sector}: back to all</a>}
+        </div>
+      )}
+      <Bars
+        label="Contributions to volatility"
+        heads={['Contribution', 'Share of risk', 'Weight']}
+        bars={[
+          ...selectExtremes(parts.toSorted((a, b) => b.value - a.value)).map(createBar),
+          { ...createBar(total), isText: true, isTotal: true },
+        ]}
+        format={formatPoints}
+        isPlain
+      />
+    </>
+  );
+}
+
+/** Security or sector that contributes to the volatility. */
+interface Part extends Pick<BarEntry, 'label' | 'name' | 'value' | 'isText' | 'address'> {
+  readonly weight: number;
+}
+
+const PARTS = [
+  { value: 'security', text: 'Securities' },
+  { value: 'sector', text: 'Sectors' },
+] as const;
+
+const addUp = (label: string, parts: readonly Pick<Part, 'value' | 'weight'>[]): Part => ({
+  label,
+  value: parts.reduce((sum, { value }) => sum + value, 0),
+  weight: parts.reduce((sum, { weight }) => sum + weight, 0),
+});
+
+/**
+ * Returns the largest risk contributions, those that reduce the risk most, and the sum of all others. The sum has no
+ * bar, because it would set the scale.
+ */
+function selectExtremes(parts: readonly Part[]): readonly Part[] {
+  if (parts.length <= PARTS_MAX + REDUCING_PARTS_MAX) return parts;
+  const reducing = parts.slice(-REDUCING_PARTS_MAX).filter(({ value }) => value < 0);
+  const others = parts.slice(PARTS_MAX, parts.length - reducing.length);
+  return [
+    ...parts.slice(0, PARTS_MAX),
+    ...reducing,
+    { ...addUp(`${formatCount(others.length)} others`, others), isText: true },
+  ];
+}
+
+/** Number of bars for the largest contributions, and for contributions that reduce risk. */
+const PARTS_MAX = 12;
+const REDUCING_PARTS_MAX = 4;
+
+interface RiskFiguresProps {
+  readonly id: string;
+  readonly run: OverviewView;
+  /** Index relative to which beta and tracking error are computed; null for figures without a reference. */
+  readonly against: string | null;
+  /** Selector of the reference, in the row of the date range. */
+  readonly children: ComponentChildren;
+}
+
+/** Renders a selector of the date range, and the realised risk of the portfolio in that range. */
+function RiskFigures({ id, run, against, children }: RiskFiguresProps) {
+  const range = findChosenRange();
+  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const ownFigures = useResource(
+    range === null
+      ? `performance ${formatRunKey(id)}`
+      : `performance ${formatRunKey(id)} ${range.from} ${range.to} portfolio own`,
+    (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  const isOther = against !== null && ownFigures.data !== undefined && ownFigures.data.benchmark !== against;
+  const other = useResource(isOther ? `levels of ${against}` : null, (signal) => readLevels(against ?? '', signal));
+  const reference = isOther ? other.data?.levels : (ownFigures.data?.benchmark_level ?? undefined);
+  return (
+    <>
+      <div class="part-bar">
+        <RangeBar start={run.start} end={run.end} />
+        {ownFigures.data !== undefined && (
+          <p class="part-subject quiet">
+            Realised by the portfolio, {returnText(ownFigures.data.return_variant)}, after any costs
+          </p>
+        )}
+        {children}
+      </div>
+      <Answered resource={ownFigures} what="the risk figures" skeleton={<FiguresSkeleton />}>
+        {(view) => (
+          <Metrics
+            label={`Risk from ${view.start} to ${view.end}`}
+            metrics={[...listMetrics(view), ...(against === null ? [] : relativeFigures(view, reference, against))]}
+          />
+        )}
+      </Answered>
+    </>
+  );
+}
+
+/** Reads the levels of an index. Returns null if it has no run. */
+async function readLevels(id: string, signal: AbortSignal): Promise<LevelsView | null> {
+  try {
+    return await service.value.call('getLevels', { params: { index_id: id }, signal });
+  } catch (thrown) {
+    if (createTrouble(thrown).code !== 'RUN_NOT_FOUND') throw thrown;
+    return null;
+  }
+}
+
+function listMetrics({ metrics, statistics, level, drawdowns: [deepest] }: PerformanceView): readonly Metric[] {
+  const atRisk = computeValueAtRisk(computeReturns(level.data));
+  return [
+    { term: 'Volatility', value: formatPercent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
+    {
+      term: 'Value at risk 95%',
+      value: formatPercent(atRisk),
+      note: 'one day, historical',
+      help: 'Loss that was exceeded on one session in twenty: positive for a loss',
+    },
+    {
+      term: 'CVaR 95%',
+      value: formatPercent(statistics.cvar_95),
+      note: 'one day, historical',
+      help: 'Conditional value at risk: mean loss of the worst twentieth of the sessions, positive for a loss',
+    },
+    {
+      term: 'Max drawdown',
+      value: formatPercent(metrics.max_drawdown),
+      help: 'Against the highest level before: dates of that level and of the lowest level',
+      ...(deepest !== undefined && { note: `${deepest.peak} to ${deepest.trough}` }),
+    },
+  ];
+}
+
+/**
+ * Returns beta and tracking error on the dates that both series have. Returns nothing while the reference is loading.
+ */
+function relativeFigures(
+  { level }: PerformanceView,
+  reference: LevelsView['levels'] | undefined,
+  against: string,
+): readonly Metric[] {
+  if (reference === undefined) return [];
+  const levels = new Map(reference.index.map((date, t) => [date, reference.data[t] ?? null]));
+  const { beta, trackingErrorAnnual } = compareWith(
+    level.data,
+    level.index.map((date) => levels.get(date) ?? null),
+    countSessionsOfYear(level.index),
+  );
+  return [
+    { term: `Beta to ${against}`, value: formatDecimal(beta), help: 'Of daily returns' },
+    {
+      term: `Realised tracking error to ${against}`,
+      value: formatPercent(trackingErrorAnnual),
+      note: 'annualised',
+      help: 'Annualised standard deviation of the differences of daily returns',
+    },
+  ];
+}
 
 const WINDOWS = [
   { value: '63', text: '3M' },

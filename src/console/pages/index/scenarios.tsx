@@ -1,42 +1,255 @@
-import type { Finding, OverviewView, ScenarioResult, ScenariosView } from '#clients/typescript/divisor.js';
+import '../data/data.css';
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
-import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
+import { useContext, useState } from 'preact/hooks';
+import type { Finding, OverviewView, ScenarioResult, ScenariosView } from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { AddSelect } from '../../components/controls/choice.js';
+import { DateInput } from '../../components/controls/range.js';
+import { Banner, EmptyState, Findings, Problem, Wait } from '../../components/feedback.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { Findings } from '../../components/findings.js';
-import { Icon } from '../../components/icon.js';
-import { MissingData } from '../../components/missing-data.js';
-import { Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { DateInput } from '../../components/range-bar.js';
+import { Bars } from '../../components/layout/bars.js';
+import { addPoints, addSign } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { usePhone } from '../../components/layout/viewport.js';
+import { awaitNames, useNameAddress } from '../../components/securities.js';
+import { MissingData } from '../../components/stores.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { usePhone } from '../../components/use-phone.js';
-import { Wait } from '../../components/wait.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { service } from '../../state/service.js';
+import { NamesStore, useNames } from '../../state/market.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { service, useResource } from '../../state/service.js';
+import { createStoredList } from '../../state/stored-list.js';
+import { findStore, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
-import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { subtractMonths } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
+import { countValues, formatPercent, formatPoints } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import {
+  createBody,
+  createColumns,
   findAnswered,
   formatScenarioName,
   nameScenario,
   requestScenarios,
-  selectScenarios,
   type ScenarioAnswer,
+  ScenarioMatrix,
+  type ScenarioRow,
+  selectScenarios,
 } from './scenario-answer.js';
-import { createColumns, type ScenarioRow } from './scenario-columns.js';
-import { saveScenario } from './scenario-library.js';
-import { Library, useKnownScenarios, useScenarioStore, selectDefaultScenarios } from './library-choice.js';
-import { ScenarioMatrix } from './scenario-matrix.js';
-import { OpenedScenario } from './scenario-result.js';
-import { createBody } from './scenario-request.js';
-import '../data/data.css';
+import { listDrawdowns, listWindows } from './scenario-windows.js';
+
+/** Return of the group that is shocked, as a fraction. The other groups respond to it. */
+const DEFAULT_SHOCK = -0.2;
+
+/** Returns shock scenarios, one for each group of a column. */
+const listShocks = (column: string, groups: readonly string[]): readonly JsonObject[] =>
+  groups.map((group) => ({
+    name: `${group} ${100 * DEFAULT_SHOCK}%`.replace('-', '\u2212'),
+    shocks: { [`${column}:${group}`]: DEFAULT_SHOCK },
+  }));
+
+const SAVED_SCENARIOS_MAX = 50;
+
+const { items, set } = createStoredList<JsonObject>('divisor.scenarios', SAVED_SCENARIOS_MAX);
+
+/** Scenarios saved in this browser. */
+const savedScenarios = items;
+
+/** Saves a scenario. If a saved scenario has the same name, it is replaced. */
+const saveScenario = (scenario: JsonObject): void =>
+  set([...items.peek().filter(({ name }) => name !== scenario['name']), scenario]);
+
+/**
+ * Scenarios for an index. The windows are historical periods within the dates of its data store; on a generated market they
+ * are the drawdowns of the index. The shocks are to the sectors of the index, the largest sector first.
+ */
+export interface KnownScenarios {
+  readonly windows: readonly JsonObject[];
+  readonly shocks: readonly JsonObject[];
+}
+
+/**
+ * Returns the scenarios that apply to the displayed run of an index. Returns null until they are known, and if
+ * `useScenarioStore` has no dates.
+ */
+function useKnownScenarios(id: string): KnownScenarios | null {
+  const { store } = useScenarioStore();
+  const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
+    service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
+  );
+  // A generated market has no historical crises.
+  const isGenerated = store?.kind === 'synthetic';
+  const performance = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
+  );
+  const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
+  if (store?.start == null || store.end === null) return null;
+  // The reference data of the holdings is read after the holdings.
+  if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
+  if (isGenerated && performance.data === undefined) return null;
+  const weights = new Map<string, number>();
+  for (const { identifier, weight } of runWeights.data.weights) {
+    const sector = facts.get(identifier)?.sector;
+    if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
+  }
+  const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
+  const windows =
+    performance.data === undefined
+      ? listWindows(store.start, store.end)
+      : listDrawdowns(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
+  return { windows, shocks: listShocks('SECTOR', sectors) };
+}
+
+/** Returns the data store of the displayed run. It has no dates if it is missing or cannot be read. */
+function useScenarioStore() {
+  const stores = useStores();
+  const id = useContext(NamesStore);
+  const store = findStore(stores.data?.stores, id);
+  return { id, store, hasNoDates: stores.data !== undefined && (store?.start == null || store.end === null) };
+}
+
+/** Returns the scenarios that a page shows at first: the latest windows, and shocks to the largest sectors. */
+const selectDefaultScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
+  ...windows.slice(-WINDOWS_USUAL),
+  ...shocks.slice(0, SHOCKS_USUAL),
+];
+
+const WINDOWS_USUAL = 4;
+const SHOCKS_USUAL = 3;
+
+interface LibraryProps {
+  readonly known: KnownScenarios | null;
+  readonly asked: readonly JsonObject[];
+  onAdd(scenario: JsonObject): void;
+}
+
+/** Renders a selector that adds a scenario. It offers scenarios of the library and saved scenarios. */
+function Library({ known, asked, onAdd }: LibraryProps) {
+  const library: readonly (readonly [string, readonly JsonObject[]])[] = [
+    ['saved', savedScenarios.value],
+    ['window', known?.windows ?? []],
+    ['shock', known?.shocks ?? []],
+  ];
+  const all = library.flatMap(([kind, scenarios]) =>
+    scenarios
+      .filter(({ name }) => asked.every((own) => own['name'] !== name))
+      .map((scenario) => ({ value: JSON.stringify(scenario), text: `${kind}: ${String(scenario['name'])}` })),
+  );
+  if (all.length === 0) return null;
+  return (
+    <AddSelect
+      label="Add from the library"
+      prompt="+ From the library"
+      options={all}
+      onAdd={(text) => onAdd(JSON.parse(text) as JsonObject)} // each option value is a scenario as JSON
+    />
+  );
+}
+
+const LISTED_MAX = 12;
+
+interface OpenedScenarioProps {
+  readonly result: ScenarioResult | undefined;
+  readonly by: string;
+  readonly asOf: string;
+}
+
+type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
+
+/** Renders the contributions to the return of one scenario. */
+function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
+  const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
+  const formatNameAddress = useNameAddress();
+  if (result === undefined) return null;
+  const { name, by_name: names, by_group: groups, proxied } = result;
+  if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
+  const affectedNames = names.filter(({ contribution }) => contribution !== 0);
+  const rows = affectedNames.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
+  const affectedGroups = groups.filter(({ contribution }) => contribution !== 0);
+  const isEstimated = names.some(({ standard_error: error }) => error !== null);
+  return (
+    <>
+      <Section title={`Scenario ${name}: contributions by ${by.toLowerCase()}`} aside="worst first">
+        <Bars
+          label={`Contributions to ${name}`}
+          bars={affectedGroups
+            .slice(0, LISTED_MAX)
+            .map(({ group, contribution }) => ({ label: group, value: contribution }))}
+          format={formatPoints}
+        />
+        {affectedGroups.length < groups.length && (
+          <p class="quiet">
+            Without an effect:{' '}
+            {groups
+              .filter(({ contribution }) => contribution === 0)
+              .map(({ group }) => group)
+              .join(', ')}
+          </p>
+        )}
+      </Section>
+      <Section
+        title={`Scenario ${name}: contributions by security`}
+        aside={
+          proxied.length > 0 &&
+          `${countValues(proxied.length, 'security', 'securities')} without prices: ${proxied.length === 1 ? 'its group’s returns are' : 'the returns of their groups are'} used`
+        }
+      >
+        <Table
+          label={`names in ${name}`}
+          columns={awaitNames(
+            isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error'),
+            facts,
+            ['company'],
+          )}
+          rows={rows}
+          getKey={({ identifier }) => identifier}
+          formatAddress={({ identifier }) => formatNameAddress(identifier)}
+          searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
+          sort={{ column: 'contribution', direction: 'asc' }}
+          height={360}
+        />
+        {affectedNames.length < names.length && (
+          <p class="quiet">
+            Without an effect: {countValues(names.length - affectedNames.length, 'security', 'securities')}
+          </p>
+        )}
+      </Section>
+    </>
+  );
+}
+
+const SECURITY_COLUMNS: readonly Column<NameRow>[] = [
+  { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
+  createNumericColumn({
+    id: 'weight',
+    adds: true,
+    title: 'Weight',
+    width: 84,
+    of: ({ weight }) => weight,
+    write: formatPercent,
+  }),
+  createNumericColumn({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
+  createNumericColumn({
+    id: 'contribution',
+    adds: true,
+    title: 'Contribution',
+    width: 104,
+    of: ({ contribution }) => contribution,
+    write: addPoints,
+  }),
+  createNumericColumn({
+    id: 'error',
+    title: 'Error',
+    help: 'Standard error of a response by regression',
+    width: 84,
+    priority: 2,
+    of: (row) => row.standard_error,
+    write: formatPercent,
+  }),
+];
 
 interface ScenariosProps {
   readonly id: string;

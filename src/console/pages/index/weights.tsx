@@ -1,23 +1,20 @@
 import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { COLOUR_COUNT, PERCENT_UNIT, type Line } from '../../components/chart/series.js';
-import { Select } from '../../components/choice.js';
-import { ExportMenu } from '../../components/export-menu.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { RangeBar } from '../../components/range-bar.js';
-import { Answered } from '../../components/wait.js';
+import { COLOUR_COUNT, type Line, PERCENT_UNIT } from '../../components/chart/series.js';
+import { Select } from '../../components/controls/choice.js';
+import { ExportMenu } from '../../components/controls/menu.js';
+import { Answered, createLazyComponent } from '../../components/feedback.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useFieldsOfRun } from '../../state/fields.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { useFieldsOfRun } from '../../state/market.js';
+import { service, useResource } from '../../state/service.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { ExposuresProps } from './exposures.js';
-import { listGroupColumns, NoGroupColumn } from './group-columns.js';
+import { listGroupColumns, NoGroupColumn } from '../../components/securities.js';
 
 const Exposures = createLazyComponent<ExposuresProps>(
   'the exposures',

@@ -1,36 +1,187 @@
-import type { CorporateActionsResponse, PricesResponse } from '#clients/typescript/divisor.js';
+import './names.css';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
-import { Chart } from '../../components/chart/chart.js';
-import type { Flag } from '../../components/chart/overlays.js';
-import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
+import type { CorporateActionsResponse, PricesResponse, ReferenceResponse } from '#clients/typescript/divisor.js';
+import { Chart, isLogarithmic, ScaleChoice } from '../../components/chart/chart.js';
+import type { Flag } from '../../components/chart/plot.js';
 import { limitToRange, type Line, type Mark, type Unit } from '../../components/chart/series.js';
-import { Choice, Select } from '../../components/choice.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Metrics } from '../../components/metrics.js';
-import { Page, Section } from '../../components/page.js';
-import { RangeBar } from '../../components/range-bar.js';
-import { Table } from '../../components/table/table.js';
+import { Choice, Select } from '../../components/controls/choice.js';
+import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
+import { Answered, Badge, EmptyState, FiguresSkeleton } from '../../components/feedback.js';
+import { Facts, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
 import type { Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { formatAddress, getParameter, setParameters, addQuery } from '../../state/location.js';
-import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { Table } from '../../components/table/table.js';
+import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
+import { service, useResource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatActionValue, formatStatus, SHARE_TYPES } from '../../words/actions.js';
-import { storeAddress } from '../../words/addresses.js';
+import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
+import { formatReference, PRICE_BASIS } from '../../words/datapoints.js';
 import { subtractMonths } from '../../words/dates.js';
-import { formatLabel } from '../../words/labels.js';
-import { formatDecimal, formatMoney, formatPercent } from '../../words/numbers.js';
-import { PRICE_BASIS } from '../../words/price-basis.js';
-import { storeQuery } from './last-year.js';
-import { MissingSecurity } from './missing-security.js';
-import { NameFigures, type SecurityProps } from './name-figures.js';
-import { averagePeriods } from './traded.js';
-import { Reference } from './reference-data.js';
-import './names.css';
+import { formatFactor, formatLabel } from '../../words/labels.js';
+import { formatChange, formatDecimal, formatMoney, formatPercent, getSignClass } from '../../words/numbers.js';
+import { formatCompact } from '../../words/quantities.js';
+import {
+  computeDayReturn,
+  computeReturnOver,
+  computeVolatility,
+  computeYearToDate,
+  findExtremes,
+  findStarts,
+  readYear,
+  storeQuery,
+} from './last-year.js';
+import { averagePeriods } from './periods.js';
+
+interface MissingSecurityProps {
+  readonly identifier: string;
+  /** Store that does not contain the security. Default: the served store. */
+  readonly store: string | undefined;
+  /** Reason of the service. */
+  readonly message: string;
+}
+
+/** Renders the reason why a security cannot be shown, with links to the same security in other stores. */
+function MissingSecurity({ identifier, store, message }: MissingSecurityProps) {
+  const stores = useResource(`stores with ${identifier} ${store}`, (signal) =>
+    listStoresWith(identifier, store, signal),
+  );
+  return (
+    <EmptyState title={message}>
+      {stores.data !== undefined && stores.data.length === 0 && 'No other registered store contains this security.'}
+      {stores.data !== undefined && stores.data.length > 0 && (
+        <>
+          <p>The security is in other stores:</p>
+          <ul class="name-stores">
+            {stores.data.map(({ store_id: id, name }) => (
+              <li key={id}>
+                <a href={formatSecurityAddress(identifier, id)}>{id}</a> <span class="quiet">{name}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </EmptyState>
+  );
+}
+
+/** Maximum number of securities per search. The security itself is one of them. */
+const SEARCHED_MAX = 1000;
+/** Maximum length of a search text. */
+const TEXT_MAX = 64;
+
+/** Returns the other stores that contain a security. A store that cannot be read is left out. */
+async function listStoresWith(identifier: string, missing: string | undefined, signal: AbortSignal) {
+  const { stores } = await service.value.call('listStores', { signal });
+  const otherStores = stores.filter(({ store_id: id, active }) => (missing === undefined ? !active : id !== missing));
+  const hasSecurity = await Promise.all(
+    otherStores.map(({ store_id }) =>
+      service.value
+        .call('searchIdentifiers', {
+          query: { q: identifier.slice(0, TEXT_MAX), limit: SEARCHED_MAX, store_id },
+          signal,
+        })
+        .then(
+          ({ identifiers }) => identifiers.some((security) => security.identifier === identifier),
+          () => false,
+        ),
+    ),
+  );
+  return otherStores.filter((_, position) => hasSecurity[position]);
+}
+
+/** A security of a store. */
+interface SecurityProps {
+  readonly identifier: string;
+  /** Store of the security. Default: the served store. */
+  readonly store: string | undefined;
+  /** Currency of the prices; null if unknown. */
+  readonly currency: string | null;
+}
+
+/** Renders the last close with its returns and range over the preceding year. */
+function NameFigures({ identifier, store, currency }: SecurityProps) {
+  const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
+    const { identifiers } = await service.value.call('searchIdentifiers', {
+      query: { q: identifier.slice(0, 64), limit: 1000, ...storeQuery(store) },
+      signal,
+    });
+    const foundSecurity = identifiers.find((one) => one.identifier === identifier);
+    if (foundSecurity === undefined || foundSecurity.end === null) return null;
+    const { end } = foundSecurity;
+    const [year, prices] = await Promise.all([
+      readYear(identifier, end, signal, store),
+      readYear(identifier, end, signal, store, 'splits'),
+    ]);
+    return { ...foundSecurity, end, year, extremes: findExtremes(prices) };
+  });
+  if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
+  const { close, end, year, extremes, market_cap: cap } = facts.data;
+  const formatAmount = (value: number | null) =>
+    formatMoney(formatDecimal(value, value !== null && value < 1 ? 4 : 2), currency);
+  const [day, month, ytd, whole] = [
+    computeDayReturn(year),
+    computeReturnOver(year, 1),
+    computeYearToDate(year),
+    computeReturnOver(year, 12),
+  ];
+  const from = findStarts(year);
+  const createReturn = (term: string, value: number | null, date: string | null) => {
+    const note = date === null ? {} : { note: `since ${date}` };
+    return { term, value: formatChange(value), kind: getSignClass(value), help: RETURN_HELP, ...note };
+  };
+  return (
+    <Metrics
+      label={`Figures of ${identifier}`}
+      metrics={[
+        { term: 'Last close', value: formatAmount(close), note: end },
+        createReturn('1 day', day, from.day),
+        createReturn('1 month', month, from.month),
+        createReturn('Year to date', ytd, from.ytd),
+        createReturn('1 year', whole, from.year),
+        {
+          term: 'Volatility, 1 year',
+          value: formatPercent(computeVolatility(year)),
+          help: 'Standard deviation of daily returns with dividends, annualised',
+          note: 'of daily returns',
+        },
+        {
+          term: 'Range, 1 year',
+          value: extremes === null ? '–' : `${formatDecimal(extremes.low)} – ${formatDecimal(extremes.high)}`,
+          help: 'Lowest and highest close, adjusted for splits like the chart',
+          isLong: true,
+          ...(extremes === null ? {} : { note: `low ${extremes.lowDate}, high ${extremes.highDate}` }),
+        },
+        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(formatCompact(cap), currency), note: end }]),
+      ]}
+    />
+  );
+}
+
+const RETURN_HELP = 'With dividends, in the currency of the security, to its last close';
+
+interface ReferenceProps {
+  readonly view: ReferenceResponse;
+  /** Currency of the security; null if unknown. */
+  readonly currency: string | null;
+}
+
+/** Renders the latest reference data of a security, and the universes that contain it. */
+function Reference({ view: { fields, universes }, currency }: ReferenceProps) {
+  const entries = Object.entries(fields).filter(([, value]) => value !== null);
+  if (entries.length === 0 && universes.length === 0) return <p class="quiet">The store contains none.</p>;
+  return (
+    <Facts
+      facts={[
+        ...entries.map(([name, value]) => [formatFactor(name), formatReference(name, value, currency), name] as const),
+        ...universes.map(
+          ({ universe, name, start, end, current }) =>
+            [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', ended'}`] as const,
+        ),
+      ]}
+    />
+  );
+}
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {

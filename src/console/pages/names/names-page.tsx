@@ -1,5 +1,5 @@
-import { Page } from '../../components/page.js';
-import { StoreSelect } from '../../components/store-select.js';
+import { Page } from '../../components/layout/page.js';
+import { StoreSelect } from '../../components/stores.js';
 import { getChosenStore } from '../../state/stores.js';
 import { NameTable } from './name-table.js';
 

@@ -1,9 +1,59 @@
 import type { Finding, OptimisationRunResult, PreviewResponse } from '#clients/typescript/divisor.js';
-import { formatInUnit } from '../../words/amounts.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
+import { formatInUnit } from '../../words/quantities.js';
 import { isAtLimit } from './frontier-point.js';
-import { createRowLabel, formatRow } from './row-labels.js';
+
+/** Parts of a constraint label such as `PositionBounds[small]:upper:CAVX`. */
+const LABEL = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/;
+
+/**
+ * Formats a constraint label: `PositionBounds[small]:upper:CAVX` becomes `Position bounds (small), upper, CAVX`. The id is
+ * omitted if it equals the name of the type, or if the rows contain no other constraint of the type.
+ * @param rows labels of the constraints from which the id distinguishes this one; default: unknown constraints
+ */
+export function formatRow(label: string, rows?: readonly string[]): string {
+  const [, type, id, rest] = LABEL.exec(label) ?? [];
+  if (type === undefined) return label;
+  const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+  const isNamedByType = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced;
+  const idText = isNamedByType || isOnlyOfType({ type, id }, rows) ? '' : ` (${id})`;
+  const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${idText}`;
+  return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
+}
+
+/** Returns true if known rows contain no other constraint of a type. */
+const isOnlyOfType = (
+  { type, id }: { readonly type: string; readonly id: string },
+  rows: readonly string[] | undefined,
+): boolean =>
+  rows !== undefined &&
+  rows.every((row) => {
+    const [, rowType, rowId] = LABEL.exec(row) ?? [];
+    return rowType !== type || rowId === id;
+  });
+
+interface Row {
+  readonly type: string;
+  readonly id: string;
+  readonly index: number;
+}
+
+/** Returns the label of a constraint as the service writes it. A constraint without an id has its position. */
+export const createRowLabel = ({ type, id, index }: Row): string => `${type}[${id === '' ? index : id}]`;
+
+/**
+ * Splits a constraint label: `PositionBounds[small]:upper:CAVX` becomes the constraint `Position bounds (small)` and
+ * the subject `CAVX`.
+ */
+export function parseRowLabel(
+  label: string,
+  rows?: readonly string[],
+): { readonly constraint: string; readonly subject: string | null } {
+  const [, head = label, rest = ''] = /^(\w+(?:\[[^\]]*\])?)(?::(.*))?$/.exec(label) ?? [];
+  const subject = rest.replace(/^(?:eq|lower|upper)(?::|$)/, '');
+  return { constraint: formatRow(head, rows), subject: subject === '' ? null : subject };
+}
 
 /** Soft bound that a solution violates. */
 export type ExceededLimit = NonNullable<OptimisationRunResult['exceeded']>[number];
@@ -235,4 +285,62 @@ export function listLimitedGroups(labels: readonly string[], { solution, shown }
     (group) => solution.get(group) ?? [],
   );
   return new Set([...shown].flatMap(([group, value]) => (isAtLimit(value, limits) ? [group] : [])));
+}
+
+/** Initial problem of the page. */
+export interface Example {
+  readonly text: string;
+  readonly rows: readonly JsonObject[];
+  readonly terms: JsonObject;
+}
+
+/** Upper bound of the example for an index of many securities. */
+const UPPER_MIN = 0.05;
+
+/** Upper bound of the example as a multiple of the equal weight. At 1, every weight would be fixed. */
+const EQUAL_WEIGHT_MULTIPLE = 1.5;
+
+/**
+ * Creates the initial problem. Without constraints, the solution would be the index itself. The bound is soft, because
+ * the number of securities that can be held may be smaller.
+ * @param securityCount number of securities of the index; null if it is unknown
+ */
+export function createExample(securityCount: number | null): Example {
+  const percent = securityCount === null ? 0 : Math.ceil((100 * EQUAL_WEIGHT_MULTIPLE) / Math.max(1, securityCount));
+  const upper = Math.min(1, Math.max(UPPER_MIN, percent / 100));
+  return {
+    text: `near the index, soft limit of ${formatPercent(upper, 0)} per security`,
+    rows: [{ id: 'position-bounds', type: 'PositionBounds', params: { upper, soft: 1 } }],
+    terms: { objective: { type: 'min_tracking_error' } },
+  };
+}
+
+/** Constraint types that replace the full investment. */
+const REPLACES_FULL_INVESTMENT: ReadonlySet<unknown> = new Set(['FullInvestment', 'WeightSum']);
+
+/** Difference from a full investment below which a sum of bounds counts as full. */
+const TOLERANCE = 1e-9;
+
+/**
+ * Returns warnings about upper bounds that leave the weights of a full investment no choice.
+ * @param securityCount number of securities that can be held; null if it is unknown
+ */
+export function listTightBounds(rows: readonly JsonObject[], securityCount: number | null): readonly Finding[] {
+  if (securityCount === null || rows.some(({ type }) => REPLACES_FULL_INVESTMENT.has(type))) return [];
+  return rows.flatMap(({ type, params }, position) => {
+    const { upper, identifiers = null } = isObject(params) ? params : {};
+    if (type !== 'PositionBounds' || typeof upper !== 'number' || identifiers !== null) return [];
+    const total = securityCount * upper;
+    if (total > 1 + TOLERANCE) return [];
+    const sum = `${formatCount(securityCount)} securities × ${formatPercent(upper)} = ${formatPercent(total)}`;
+    return {
+      severity: 'warning',
+      code: 'CAP_INFEASIBLE',
+      path: `constraints[${position}].params.upper`,
+      message:
+        total < 1 - TOLERANCE
+          ? `${sum}: weights within this bound do not add up to 100%.`
+          : `${sum}: every weight is fixed at ${formatPercent(upper)}.`,
+    };
+  });
 }

@@ -1,5 +1,5 @@
 import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/divisor.js';
-import type { Metric } from '../../components/metrics.js';
+import type { Metric } from '../../components/layout/facts.js';
 import { formatDecimal, formatFigure, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
 import { createExcessNote, type ExceededLimit } from './bounds.js';
 

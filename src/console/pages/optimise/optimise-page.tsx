@@ -1,3 +1,7 @@
+import '../designer/designer.css';
+import './optimise.css';
+import type { ComponentChildren } from 'preact';
+import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type {
   ConstraintSet,
   ConstraintSetBody,
@@ -5,40 +9,704 @@ import type {
   IndexCollection,
   IndexDocument,
   IndexDocumentBody,
+  JobStatus,
+  ObjectiveTypes,
+  OptimisationRunResult,
+  PreviewConstraint,
+  PreviewResponse,
   TypeSpec,
 } from '#clients/typescript/divisor.js';
-import { useMemo, useRef } from 'preact/hooks';
-import { Select } from '../../components/choice.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { RowList, listRows } from '../../components/form/row-list.js';
-import { Page } from '../../components/page.js';
-import { Answered, Wait } from '../../components/wait.js';
-import { attempt, start, type OnRefusal } from '../../state/actions.js';
-import { parseJson, useAddressed } from '../../state/addressed.js';
-import { useFields } from '../../state/fields.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { navigate, getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { findLastVisit } from '../../state/recent.js';
-import { notifyChange, useResource } from '../../state/resource.js';
-import { service, type Trouble } from '../../state/service.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { Button } from '../../components/controls/button.js';
+import { Select } from '../../components/controls/choice.js';
+import { DateInput } from '../../components/controls/range.js';
+import { Answered, Badge, EmptyState, FiguresSkeleton, Findings, Problem, Wait } from '../../components/feedback.js';
+import { Field } from '../../components/form/field.js';
+import { listRows, RowList } from '../../components/form/row-list.js';
+import { JobTable } from '../../components/jobs.js';
+import { Confirm, FormDialog } from '../../components/layout/dialog.js';
+import { addPoints, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { Earlier, Fold, RiskWindow } from '../../components/layout/preview.js';
+import { nameColumn } from '../../components/securities.js';
+import { MissingData } from '../../components/stores.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { VersionHistory } from '../../components/versions/history.js';
+import { attempt, type OnRefusal, start } from '../../state/actions.js';
+import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
+import { getParameter, navigate, parseJson, setParameters, useAddressed } from '../../state/location.js';
+import { type NameFacts, NamesStore, useFields, useIndexStore, useNames } from '../../state/market.js';
+import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import { findLastVisit } from '../../state/stored-list.js';
+import { findStore, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import type { JsonObject } from '../../words/paths.js';
-import { countCandidates } from './bounds.js';
-import { EarlierRuns } from './earlier-runs.js';
-import { listConflictPositions } from './infeasible.js';
-import { createExample, listTightBounds, type Example } from './position-bounds.js';
-import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
-import { useIndexStore } from '../../state/index-store.js';
-import { NamesStore } from '../../state/names.js';
-import { RunButton, SaveConstraints } from './run-form.js';
-import { SaveIndex } from './save-index.js';
-import { Solve } from './solve.js';
-import { TermsForm, type Terms } from './terms.js';
-import { convertFindings, useSolution } from './use-solution.js';
-import '../designer/designer.css';
-import './optimise.css';
+import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { formatInUnit } from '../../words/quantities.js';
+import {
+  type BoundSide,
+  countBindingBounds,
+  countBindingConstraints,
+  countCandidates,
+  createExample,
+  type Example,
+  formatBinding,
+  formatBindingBounds,
+  formatFirstExcess,
+  formatMetSoftLimits,
+  formatOtherExcesses,
+  formatSide,
+  formatUncovered,
+  formatUncoveredShare,
+  listTightBounds,
+  listUncoveredSecurities,
+  listWeightBounds,
+  prependSentence,
+  removeExceeded,
+} from './bounds.js';
+import { FoldedInfeasible, Infeasible, listConflictPositions, LookAhead } from './infeasible.js';
+import { createComparedTiles, formatObjectives, type Measure } from './measures.js';
+import {
+  asConstraints,
+  asRows,
+  asTerms,
+  createDerivedIndex,
+  parseTerms,
+  type Terms,
+  TermsForm,
+  useObjectiveTypes,
+} from './terms.js';
+
+/** Maximum number of runs whose results are read, newest first. Each needs one request. */
+const READ_MAX = 20;
+
+/** Renders the list of earlier optimisations with their objectives and results. */
+function EarlierRuns() {
+  const jobs = useResource('jobs optimise', (signal) =>
+    service.value.call('listJobs', { query: { kind: ['optimise'], limit: 50 }, signal }),
+  );
+  return (
+    <Answered resource={jobs} what="earlier runs">
+      {({ jobs: all }) => all.length > 0 && <Runs jobs={all} />}
+    </Answered>
+  );
+}
+
+function Runs({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const types = useObjectiveTypes();
+  const ids = jobs
+    .filter(({ status }) => status === 'succeeded')
+    .slice(0, READ_MAX)
+    .map(({ job_id: id }) => id);
+  const results = useResource(ids.length === 0 ? null : `optimisation results ${ids.join()}`, (signal) =>
+    Promise.all(ids.map((id) => service.value.call('getJob', { params: { job_id: id }, signal }))),
+  );
+  const runs = new Map(results.data?.map(({ job_id: id, result }) => [id, result as OptimisationRunResult | null])); // the kind of the job determines the type of its result
+  return (
+    <Section title="Earlier runs">
+      <JobTable
+        jobs={jobs}
+        label="optimisations"
+        isOneKind
+        height={260}
+        moreColumns={createColumns(runs, types.data)}
+      />
+    </Section>
+  );
+}
+
+type Figure = 'volatility' | 'tracking_error' | 'turnover';
+
+/** Returns the columns of the objective, the date and the result of a run. */
+function createColumns(
+  runs: ReadonlyMap<string, OptimisationRunResult | null>,
+  types: ObjectiveTypes | undefined,
+): readonly Column<JobStatus>[] {
+  const createFigure = (
+    id: Figure,
+    { title, width, priority }: Pick<Column<JobStatus>, 'title' | 'width' | 'priority'>,
+  ) =>
+    createNumericColumn<JobStatus>({
+      id,
+      title,
+      width,
+      priority: priority ?? 3,
+      of: ({ job_id: jobId }) => runs.get(jobId)?.[id] ?? null,
+      write: formatPercent,
+    });
+  return [
+    {
+      id: 'objective',
+      title: 'Objective',
+      width: 170,
+      grow: 1,
+      priority: 2,
+      lines: 1,
+      value: ({ request }) => {
+        const { objective } = request as JsonObject; // requests are plain JSON
+        const type = isObject(objective) ? objective['type'] : 'min_tracking_error';
+        return types?.objectives.find((one) => one.type === type)?.label ?? null;
+      },
+    },
+    {
+      id: 'as-of',
+      title: 'As of',
+      help: 'Date of the rebalance whose weights were optimised',
+      width: 100,
+      priority: 3,
+      value: ({ job_id: id }) => runs.get(id)?.rebalance_date ?? null,
+    },
+    createFigure('volatility', { title: 'Volatility', width: 84 }),
+    createFigure('tracking_error', { title: 'Tracking error', width: 104, priority: 2 }),
+    createFigure('turnover', { title: 'Turnover', width: 80 }),
+  ];
+}
+
+type RelaxedMove = PreviewResponse['assets'][number];
+
+interface MoveMarks {
+  /** Securities that are excluded because they have no risk estimate. */
+  readonly uncovered: ReadonlySet<string>;
+  /** Securities whose weight is at a bound. */
+  readonly bounds: ReadonlyMap<string, BoundSide>;
+}
+
+/** Returns the columns of the securities whose weight differs from their index weight. */
+const createMoveColumns = (
+  facts: ReadonlyMap<string, NameFacts>,
+  { uncovered, bounds }: MoveMarks,
+): readonly Column<RelaxedMove>[] => [
+  { ...nameColumn(facts), ideal: 165, grow: 3 },
+  createNumericColumn({
+    id: 'index',
+    adds: true,
+    title: 'Index',
+    width: 64,
+    grow: 0,
+    of: (row) => row.source_weight,
+    write: formatPercent,
+  }),
+  {
+    ...createNumericColumn({
+      id: 'solved',
+      adds: true,
+      title: 'Solved',
+      width: 64,
+      grow: 0,
+      of: (row: RelaxedMove) => row.solved_weight,
+      write: formatPercent,
+    }),
+    show: ({ identifier, solved_weight: weight }) =>
+      uncovered.has(identifier) ? (
+        <Badge kind="warning" title="Excluded, because it has no risk estimate">
+          excluded
+        </Badge>
+      ) : (
+        formatPercent(weight)
+      ),
+  },
+  {
+    id: 'delta',
+    title: 'Active',
+    help: 'Weight minus index weight, in percentage points. Sorts by size, without the sign.',
+    width: 80,
+    grow: 0,
+    align: 'right',
+    value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
+    copy: ({ weight_delta: delta }) => delta,
+    show: ({ weight_delta: delta }) => addPoints(delta),
+  },
+  ...(bounds.size === 0
+    ? []
+    : [
+        {
+          id: 'bound',
+          title: 'Bound',
+          width: 72,
+          grow: 0,
+          priority: 4,
+          below: 'nothing' as const, // the binding bounds are listed above the table
+          value: ({ identifier }: RelaxedMove) => bounds.get(identifier) ?? null,
+          show: ({ identifier }: RelaxedMove) =>
+            bounds.has(identifier) && <Badge kind="info">{bounds.get(identifier)}</Badge>,
+        },
+      ]),
+];
+
+interface RunButtonProps {
+  readonly isValid: boolean;
+  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
+}
+
+/** Renders the button that saves the constraints and runs the optimisation, which adds costs and the frontier. */
+const RunButton = ({ isValid, onRun }: RunButtonProps) => (
+  <ActionButton
+    kind="main"
+    disabled={!isValid}
+    title="Saves the constraints, and adds to the solution the cost of each constraint and the efficient frontier"
+    act={async (onRefusal) => {
+      const job = await onRun(onRefusal);
+      if (job !== undefined) navigate(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+    }}
+  >
+    Run
+  </ActionButton>
+);
+
+interface SaveConstraintsProps {
+  readonly name: string;
+  readonly findings: readonly Finding[];
+  readonly isValid: boolean;
+  /** Id of the constraint set that was opened; null for new rows. */
+  readonly stored: string | null;
+  onName(name: string): void;
+  onSave(onRefusal: OnRefusal): Promise<unknown>;
+}
+
+/** Renders the form that saves the rows under an id. */
+function SaveConstraints({ name, findings, isValid, stored, onName, onSave }: SaveConstraintsProps) {
+  return (
+    <section class="designer-part" aria-label="Constraint set">
+      <h2>Constraint set</h2>
+      <p class="quiet">A run saves the constraints under this id.</p>
+      <div class="optimise-run">
+        <Field
+          spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
+          value={name}
+          findings={findings}
+          onChange={(value) => onName(String(value ?? ''))}
+        />
+        <ActionButton disabled={!isValid} act={onSave}>
+          Save the constraints
+        </ActionButton>
+        {stored !== null && <DeleteSet id={stored} />}
+      </div>
+      {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
+    </section>
+  );
+}
+
+function DeleteSet({ id }: { readonly id: string }) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
+      setParameters({ set: null, rows: null, as: null });
+      notifyChange();
+    });
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Delete {id}</Button>
+      {isAsking && (
+        <Confirm
+          title={`Delete ${id}?`}
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
+          <p>Existing runs are kept.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+interface SaveIndexProps {
+  readonly parent: IndexDocument;
+  readonly rows: readonly JsonObject[];
+  readonly isValid: boolean;
+  /**
+   * Stores the derived index.
+   * @returns the error of a refused request; null if it succeeded
+   */
+  onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
+}
+
+/** Renders the button that saves the optimisation as an index, and its form. A link of a result opens the form. */
+function SaveIndex(props: SaveIndexProps) {
+  const isAsked = getParameter('derive') !== null;
+  const [isOpen, setOpen] = useState(isAsked);
+  useEffect(() => {
+    if (!isAsked) return;
+    setOpen(true);
+    setParameters({ derive: null });
+  }, [isAsked]);
+  return (
+    <>
+      <Button disabled={!props.isValid} onClick={() => setOpen(true)}>
+        Save as an index
+      </Button>
+      {isOpen && <SaveForm {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** Renders the form of a derived index. At each rebalance, it optimises the weights of its parent. */
+function SaveForm({ parent, rows, isValid, onDerive, onClose }: SaveIndexProps & { onClose(): void }) {
+  const [id, setId] = useState(`${parent.id}-OPT`);
+  const [name, setName] = useState(`${parent.name}, optimised`);
+  const [refused, setRefused] = useState<Trouble | null>(null);
+  const listFindings = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
+  return (
+    <FormDialog title="Save as an index" onClose={onClose}>
+      <p class="quiet">An index with these weights, optimised again at each rebalance of {parent.id}.</p>
+      <div class="optimise-run">
+        <Field
+          spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
+          value={id}
+          findings={listFindings('id')}
+          onChange={(value) => setId(String(value ?? ''))}
+        />
+        <Field
+          spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
+          value={name}
+          findings={listFindings('name')}
+          onChange={(value) => setName(String(value ?? ''))}
+        />
+      </div>
+      {refused !== null && <Problem trouble={refused} />}
+      <div class="dialog-actions">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          kind="main"
+          disabled={!isValid || id === '' || name === ''}
+          onClick={async () => setRefused(await onDerive(id, name, rows))}
+        >
+          Save
+        </Button>
+      </div>
+    </FormDialog>
+  );
+}
+
+interface SolutionQuery {
+  readonly parent: IndexDocument;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
+  readonly rows: readonly JsonObject[];
+  readonly terms: Terms;
+  readonly isValid: boolean;
+}
+
+/** Live solution of an optimisation on a date. */
+interface Solution extends LatestRequest<PreviewResponse> {
+  /** False until the store of the index is known. */
+  readonly hasStores: boolean;
+  /** Decision date; null if the store of the index has no data. */
+  readonly asOf: string | null;
+  /** First and last date of the store of the index; null if it has no data. */
+  readonly extent: { readonly start: string; readonly end: string } | null;
+  /** Findings of the service about the constraints and terms. */
+  readonly findings: readonly Finding[];
+}
+
+/** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
+function useSolution({ parent, store, rows, terms, isValid }: SolutionQuery): Solution {
+  const stores = useStores();
+  const { start = null, end = null } = findStore(stores.data?.stores, store) ?? {};
+  const asOf = getParameter('on') ?? end;
+  const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
+  const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
+    service.value.call('previewOptimisation', { body }),
+  );
+  const extent = start === null || end === null ? null : { start, end };
+  return {
+    ...solution,
+    hasStores: stores.data !== undefined && store !== undefined,
+    asOf,
+    extent,
+    findings: solution.isBehind ? [] : (solution.trouble?.findings ?? []),
+  };
+}
+
+/** Converts findings about a derivation to findings about the fields of its rows and terms. */
+function convertFindings(trouble: Pick<Trouble, 'findings'> | null): readonly Finding[] {
+  return (trouble?.findings ?? []).flatMap((finding) => {
+    const path = /(?:^|\.)derivation\.(.*)$/.exec(finding.path)?.[1];
+    return path === undefined ? [] : [{ ...finding, path }];
+  });
+}
+
+interface SolveProps {
+  readonly parent: IndexDocument;
+  readonly rows: readonly JsonObject[];
+  readonly terms: Terms;
+  readonly findings: readonly Finding[];
+  readonly solution: Solution;
+  /** Button that runs the optimisation. */
+  readonly run: ComponentChildren;
+  /** Button that keeps the solution. */
+  readonly action: ComponentChildren;
+  onRows(rows: readonly JsonObject[]): void;
+  onTerms(terms: Terms): void;
+}
+
+/** Renders the live solution on a date. The last solution stays visible until a new one arrives. */
+function Solve(props: SolveProps) {
+  const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
+  const { findings } = props;
+  const store = useContext(NamesStore);
+  // On a phone, the strip would cover the form. It is folded at first.
+  const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
+  const isInfeasible = trouble?.code === 'INFEASIBLE';
+  const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
+  return (
+    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Live solution">
+      <div class="live-bar">
+        <h2>Solution</h2>
+        {isFolded && trouble !== null && <Badge kind="bad">{isInfeasible ? 'constraints conflict' : 'none'}</Badge>}
+        {isFolded && trouble === null && data?.solve != null && (
+          <BarFigures solve={data.solve} findings={data.findings} />
+        )}
+        <span class="form-actions" style={{ marginLeft: 'auto' }}>
+          {asOf !== null && extent !== null && (
+            <label class="select">
+              <span class="quiet">On</span>
+              <DateInput
+                label="Date"
+                value={asOf}
+                least={extent.start}
+                most={extent.end}
+                onChange={(on) => setParameters({ on: on === extent.end ? null : on })}
+              />
+            </label>
+          )}
+          {!(isFolded && isInfeasible) && [props.run, props.action]}
+          <Fold isFolded={isFolded} of="the solution" {...(isInfeasible && { prompt: 'Why' })} onFold={setFolded} />
+        </span>
+        {isFolded && isInfeasible && <FoldedInfeasible {...trouble} rows={props.rows} onRows={props.onRows} />}
+      </div>
+      {asOf === null && !isBehind && data === undefined && hasStores && <MissingData store={store} />}
+      {!hasStores && <Wait what="the data stores" />}
+      {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
+      <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+        {trouble !== null && !isBehind && <RefusedSolution {...props} trouble={trouble} />}
+        {isBehind && data === undefined && asOf !== null && <p class="quiet">Solving for {asOf}</p>}
+        {isBehind && <Wait what="the solution" {...(data === undefined && { skeleton: <FiguresSkeleton /> })} />}
+        {data !== undefined && (
+          <Earlier isEarlier={isEarlier} of="The last solution">
+            <SolvedPortfolio preview={data} model={props.terms['risk_model']} constraints={props.rows} />
+          </Earlier>
+        )}
+      </div>
+    </aside>
+  );
+}
+
+/** Renders why there is no solution, and changes that would help. */
+function RefusedSolution({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
+  const { code, message, detail } = trouble;
+  if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
+  if (code !== 'LOOK_AHEAD') return <Problem trouble={trouble} />;
+  return (
+    <LookAhead
+      message={message}
+      detail={detail}
+      indexId={parent.id}
+      onModel={(id) => act.onTerms({ ...terms, risk_model: id })}
+    />
+  );
+}
+
+type Solved = NonNullable<PreviewResponse['solve']>;
+
+/** Returns how the objective of a solution is measured. Returns undefined until the objectives are loaded. */
+function useMeasure(solve: Solved | null): Measure | undefined {
+  const types = useObjectiveTypes();
+  return types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
+}
+
+interface BarFiguresProps {
+  readonly solve: Solved;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Renders the objective of the solution, and its first violated soft limit or the share of the index without a risk
+ * estimate. On a phone, the folded bar shows this.
+ */
+function BarFigures({ solve, findings }: BarFiguresProps) {
+  const measure = useMeasure(solve);
+  const warning = formatFirstExcess(solve.exceeded) ?? formatUncoveredShare(findings);
+  return (
+    <span class="quiet bar-figures">
+      {measure !== undefined && <span>{formatObjectives(solve, measure)}</span>}
+      {warning !== null && <strong class="excess">{warning}</strong>}
+    </span>
+  );
+}
+
+interface SolvedPortfolioProps {
+  readonly preview: PreviewResponse;
+  readonly model: Json | undefined;
+  /** Constraints of the request. */
+  readonly constraints: readonly JsonObject[];
+}
+
+function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) {
+  const { assets, solve, total_weight: total } = preview;
+  const measure = useMeasure(solve);
+  const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
+  const facts = useNames(
+    moves.map(({ identifier }) => identifier),
+    solve?.rebalance_date,
+  );
+  const uncoveredSecurities = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
+  const bounds = useMemo(() => listWeightBounds(solve?.binding ?? []), [solve]);
+  const columns = useMemo(
+    () => createMoveColumns(facts, { uncovered: uncoveredSecurities, bounds }),
+    [facts, uncoveredSecurities, bounds],
+  );
+  if (solve === null) return null;
+  const rows = [...solve.constraints.map(({ label }) => label), ...solve.binding];
+  const binding = removeExceeded(solve.binding, solve.exceeded);
+  const exceededCount = countBindingConstraints(solve.exceeded.map(({ label }) => label));
+  const holdingCount = assets.filter(({ weight }) => weight !== null && weight !== 0).length;
+  return (
+    <>
+      {solve.rebalance_date !== preview.as_of && (
+        <p class="quiet">
+          At the rebalance of {solve.rebalance_date}, the latest until {preview.as_of}
+        </p>
+      )}
+      <Metrics
+        label="Figures of the solution"
+        metrics={[
+          ...(measure === undefined ? [] : createComparedTiles(solve, measure)),
+          { term: 'Constituents', value: formatCount(holdingCount) },
+          ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
+          ...createExcludedTile(assets, uncoveredSecurities),
+          {
+            term: 'Binding limits',
+            value: formatCount(countBindingBounds(binding)),
+            help: 'Limits on securities, groups or the portfolio that hold the solution back',
+            note:
+              exceededCount > 0
+                ? `${countValues(exceededCount, 'constraint')} exceeded`
+                : `of ${countValues(constraints.length, 'constraint')}`,
+          },
+        ]}
+      />
+      <SolutionNotes preview={preview} solve={solve} constraints={constraints} rows={rows} />
+      <LargestChanges columns={columns} rows={moves} date={solve.rebalance_date} />
+      <h3>Constraints</h3>
+      <Table
+        label="constraints with their slack"
+        columns={createConstraintColumns(rows, binding)}
+        rows={solve.constraints}
+        getKey={({ label }) => label}
+        sort={{ column: 'slack', direction: 'asc' }}
+        height={280}
+      />
+      <RiskWindow model={model} />
+    </>
+  );
+}
+
+interface LargestChangesProps {
+  readonly columns: ReturnType<typeof createMoveColumns>;
+  readonly rows: PreviewResponse['assets'];
+  /** Date of the index weights. */
+  readonly date: string;
+}
+
+/** Renders the securities whose weight differs from their index weight. */
+const LargestChanges = ({ columns, rows, date }: LargestChangesProps) => (
+  <>
+    <header class="section-head">
+      <h3>Largest changes of weight</h3>
+      <span class="quiet">to the index weights of {date}, largest first</span>
+    </header>
+    <Table
+      label="difference to the index weights"
+      columns={columns}
+      rows={rows}
+      getKey={({ identifier }) => identifier}
+      sort={{ column: 'delta', direction: 'desc' }}
+      height={280}
+      empty="The weights equal those of the index: no constraint excludes them."
+    />
+  </>
+);
+
+interface SolutionNotesProps extends Pick<SolvedPortfolioProps, 'preview' | 'constraints'> {
+  readonly solve: Solved;
+  /** Labels of all constraints. */
+  readonly rows: readonly string[];
+}
+
+/** Renders in words which soft limits the solution meets or exceeds, its findings, and the binding bounds. */
+function SolutionNotes({ preview: { assets, findings }, solve, constraints, rows }: SolutionNotesProps) {
+  const excesses = formatOtherExcesses(solve.exceeded, rows);
+  const metSoftLimits = formatMetSoftLimits(constraints, solve.exceeded, rows);
+  const excluded = formatUncovered(
+    assets.flatMap(({ identifier, source_weight: weight }) => (weight === null ? [] : [{ identifier, weight }])),
+    listUncoveredSecurities(solve.binding),
+  );
+  const binding = removeExceeded(solve.binding, solve.exceeded);
+  return (
+    <>
+      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
+      {metSoftLimits !== null && (
+        <p class="quiet">Soft limits met: {metSoftLimits}. A solution may exceed a soft limit at a penalty.</p>
+      )}
+      {findings.length > 0 && <Findings findings={prependSentence(findings, excluded)} shown={3} />}
+      {countBindingConstraints(binding) > 0 && <p class="quiet">Binding: {formatBindingBounds(binding, rows)}.</p>}
+    </>
+  );
+}
+
+/** Returns the share of the index that is excluded for lack of a risk estimate; nothing if no security is excluded. */
+function createExcludedTile(assets: PreviewResponse['assets'], uncovered: ReadonlySet<string>) {
+  if (uncovered.size === 0) return [];
+  const share = assets.reduce(
+    (sum, { identifier, source_weight: weight }) => sum + (uncovered.has(identifier) ? (weight ?? 0) : 0),
+    0,
+  );
+  const note = `${countValues(uncovered.size, 'security', 'securities')} without a risk estimate`;
+  return [{ term: 'Excluded share of the index', value: formatPercent(share), note, kind: 'warning' }];
+}
+
+/** Difference from a full investment below which the sum of weights is not shown. */
+const SHOWN_MIN = 5e-5;
+
+/**
+ * Returns the columns of the constraints. A row is one side of a constraint, with the security or group that is nearest
+ * to its limit, or with the number of those at the limit.
+ */
+const createConstraintColumns = (
+  rows: readonly string[],
+  binding: readonly string[],
+): readonly Column<PreviewConstraint>[] => [
+  {
+    id: 'label',
+    title: 'Constraint',
+    width: 150,
+    grow: 2,
+    value: ({ label }) => formatSide(label, rows, binding),
+    show: ({ label }) => <span title={label}>{formatSide(label, rows, binding)}</span>,
+  },
+  {
+    id: 'binding',
+    title: 'State',
+    width: 80,
+    priority: 2,
+    value: ({ binding: isBinding }) => Number(!isBinding),
+    copy: ({ binding: isBinding }) => (isBinding ? 'binding' : null),
+    show: ({ label, binding: isBinding }) =>
+      isBinding && (/:eq(?::|$)/.test(label) ? 'equality' : <Badge kind="info">{formatBinding(label, binding)}</Badge>),
+  },
+  {
+    id: 'slack',
+    title: 'Slack',
+    width: 84,
+    align: 'right',
+    value: ({ slack }) => slack,
+    show: ({ slack, unit }) => formatInUnit(slack, unit),
+  },
+];
 
 /**
  * Page for optimisation under constraints: constraint rows, a live solution, the start of a run, and derivation of an

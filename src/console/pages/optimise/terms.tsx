@@ -1,13 +1,22 @@
-import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
+import type {
+  ConstraintRowBody,
+  ConstraintRowInput,
+  ConstraintSet,
+  Finding,
+  IndexDocument,
+  IndexDocumentBody,
+  OptimiseRequest,
+  TypeSpec,
+} from '#clients/typescript/divisor.js';
+import { Answered } from '../../components/feedback.js';
 import { AnyField } from '../../components/form/any-field.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
 import { createField } from '../../components/form/field-spec.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { Answered } from '../../components/wait.js';
-import { useResource } from '../../state/resource.js';
+import { parseJson } from '../../state/location.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
-import { service } from '../../state/service.js';
-import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { service, useResource } from '../../state/service.js';
+import { formatPath, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
 /** Labels of the securities that may be held. */
 const CANDIDATE_PHRASES = { parent: 'those of the index', universe: 'all of its universe' };
@@ -224,4 +233,48 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
       ))}
     </FieldGrid>
   );
+}
+
+/** Casts rows of the form to rows of a request. The service validates them. */
+export const asConstraints = (rows: readonly JsonObject[]): readonly (ConstraintRowBody & ConstraintRowInput)[] =>
+  rows as unknown as readonly (ConstraintRowBody & ConstraintRowInput)[];
+
+/** Casts the constraints of a stored set to form rows. */
+export const asRows = (constraints: ConstraintSet['constraints']): readonly JsonObject[] =>
+  constraints as unknown as readonly JsonObject[];
+
+type SentTerms = Pick<
+  OptimiseRequest,
+  'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
+>;
+
+/** Casts terms of the form to terms of a request. The service validates them. */
+export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
+
+/** Parses the terms in an address. Returns no terms if they are invalid. */
+export function parseTerms(text: string | null): Terms {
+  const value = parseJson(text);
+  if (!isObject(value)) return {};
+  // a derivation accepts the type of an objective only in an object
+  return typeof value['objective'] === 'string' ? { ...value, objective: { type: value['objective'] } } : value;
+}
+
+interface DerivationInput {
+  readonly base: string;
+  readonly rows: readonly JsonObject[];
+  readonly terms: Terms;
+}
+
+/** Returns the definition of an index that optimises its parent under constraints from a date on. It is not stored. */
+export function createDerivedIndex(parent: IndexDocument, { base, rows, terms }: DerivationInput): IndexDocumentBody {
+  const { id, name, calendar, base_value, currency } = parent;
+  return {
+    id: `${id.slice(0, 50)}-solved`,
+    name,
+    calendar,
+    base_date: base,
+    base_value,
+    currency,
+    derivation: { ...asTerms(terms), source_index_id: id, constraints: asConstraints(rows) },
+  };
 }

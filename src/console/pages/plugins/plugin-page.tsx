@@ -1,25 +1,129 @@
-import type { Finding, Operations } from '#clients/typescript/divisor.js';
-import { useId, useState } from 'preact/hooks';
-import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
-import type { FieldSpec } from '../../components/form/field-spec.js';
-import { IdField } from '../../components/form/id-field.js';
-import { NamedRows } from '../../components/form/named-rows.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { Answered } from '../../components/wait.js';
-import { useFindingField } from '../../state/finding-fields.js';
-import { may } from '../../state/principal.js';
-import type { PageProps } from '../../state/page-props.js';
-import { navigate, getParameter } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { PluginValues, usePreview } from './plugin-values.js';
-import { listUnusedInputs } from './unused-inputs.js';
 import './plugins.css';
+import { useEffect, useId, useState } from 'preact/hooks';
+import type { Finding, Operations } from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { Answered, createLazyComponent, useFindingField } from '../../components/feedback.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { GuideLink } from '../../components/layout/page.js';
+import { getParameter, navigate, type PageProps } from '../../state/location.js';
+import { may, service, useResource } from '../../state/service.js';
+import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
+import { formatPath, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { listUnusedInputs } from './inputs.js';
+import { PluginValues, usePreview } from './plugin-values.js';
+
+interface NamedRowsProps {
+  readonly label: string;
+  readonly help: string;
+  /** Fields of each row. A row in its short form has only the value of the first field. */
+  readonly fields: readonly FieldSpec[];
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  /** Path of the value in findings. */
+  readonly path: Path;
+  readonly datapoints?: readonly string[];
+  readonly isDisabled: boolean;
+  onChange(value: JsonObject): void;
+}
+
+type Row = readonly [name: string, members: JsonObject];
+
+/** Renders an object of named objects, one row per name. */
+function NamedRows(props: NamedRowsProps) {
+  const { label, help, fields, value, isDisabled, onChange } = props;
+  const firstField = fields[0]?.name ?? '';
+  const [rows, setRows] = useState(() => listRows(value, firstField));
+  const valueJson = JSON.stringify(createObject(listRows(value, firstField)));
+  useEffect(() => {
+    if (JSON.stringify(createObject(rows)) !== valueJson) setRows(listRows(value, firstField));
+  }, [valueJson]);
+  const put = (next: readonly Row[]) => {
+    setRows(next);
+    onChange(createObject(next));
+  };
+  return (
+    <fieldset class="field-group">
+      <legend>{label}</legend>
+      <p class="field-help">{help}</p>
+      {rows.map((row, at) => (
+        <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
+          <NamedRow
+            {...props}
+            row={row}
+            onChange={(next) => put(rows.map((rowPath, i) => (i === at ? next : rowPath)))}
+          />
+          <Button
+            kind="bare"
+            disabled={isDisabled}
+            aria-label={`Remove row ${at + 1} of ${label}`}
+            onClick={() => put(rows.filter((_, i) => i !== at))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <Button disabled={isDisabled} aria-label={`Add to ${label}`} onClick={() => setRows([...rows, ['', {}]])}>
+        <Icon name="plus" /> Add
+      </Button>
+    </fieldset>
+  );
+}
+
+interface NamedRowProps extends Omit<NamedRowsProps, 'onChange' | 'value'> {
+  readonly row: Row;
+  onChange(row: Row): void;
+}
+
+function NamedRow({
+  row: [name, members],
+  fields,
+  findings,
+  path,
+  datapoints = [],
+  isDisabled,
+  onChange,
+}: NamedRowProps) {
+  const rowPath = formatPath([...path, name]);
+  return (
+    <FieldGrid>
+      <Field
+        spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
+        value={name}
+        findings={findings.filter(({ path: one }) => one === rowPath)}
+        isDisabled={isDisabled}
+        onChange={(next) => onChange([typeof next === 'string' ? next : '', members])}
+      />
+      {fields.map((spec) => (
+        <Field
+          key={spec.name}
+          spec={spec}
+          value={members[spec.name]}
+          findings={findings.filter(({ path: one }) => one === `${rowPath}.${spec.name}`)}
+          datapoints={datapoints}
+          isDisabled={isDisabled}
+          onChange={(next) => {
+            const { [spec.name]: _, ...others } = members;
+            onChange([name, next === undefined ? others : { ...others, [spec.name]: next }]);
+          }}
+        />
+      ))}
+    </FieldGrid>
+  );
+}
+
+/**
+ * Converts an object to rows.
+ * @param first member that receives a value that is not an object
+ */
+const listRows = (value: Json | undefined, first: string): readonly Row[] =>
+  isObject(value)
+    ? Object.entries(value).map(([name, row]): Row => [name, isObject(row) ? row : { [first]: row }])
+    : [];
+
+const createObject = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));
 
 /** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {

@@ -1,25 +1,18 @@
 import type { Finding, ListedPlugin } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Facts } from '../../components/facts.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Icon } from '../../components/icon.js';
-import { LinkCards, type LinkCard } from '../../components/link-cards.js';
-import { Page, Section } from '../../components/page.js';
+import { Answered, Badge, EmptyState } from '../../components/feedback.js';
+import { Icon, LinkButton } from '../../components/controls/button.js';
+import { Facts, type LinkCard, LinkCards } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, service, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import '../../components/json-document.css';
-import { listUnusedInputs } from './unused-inputs.js';
+import { listUnusedInputs } from './inputs.js';
 import './plugins.css';
 
 /** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */

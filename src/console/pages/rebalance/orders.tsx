@@ -1,31 +1,193 @@
-import type { RebalancePack, RebalancePackRequest } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { Choice } from '../../components/choice.js';
-import { Findings } from '../../components/findings.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { Icon } from '../../components/icon.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { DateInput } from '../../components/range-bar.js';
-import { Table } from '../../components/table/table.js';
-import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Wait } from '../../components/wait.js';
-import { useAddressedObject } from '../../state/addressed.js';
-import { attempt } from '../../state/actions.js';
-import { saveFile } from '../../state/files.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { useNameAddress } from '../index/use-name-address.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { service } from '../../state/service.js';
-import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 import '../designer/designer.css';
-import { Account } from './account.js';
 import './orders.css';
-import { Reconciliation } from './reconciliation.js';
+import { useState } from 'preact/hooks';
+import type { Finding, RebalancePack, RebalancePackRequest } from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { Choice } from '../../components/controls/choice.js';
+import { DateInput } from '../../components/controls/range.js';
+import { Findings, Problem, Wait } from '../../components/feedback.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
+import { useNameAddress } from '../../components/securities.js';
+import { addCurrency, type Column, createNumericColumn } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { attempt } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
+import { useOneAtATime } from '../../state/latest-request.js';
+import { getParameter, setParameters, useAddressedObject } from '../../state/location.js';
+import { service } from '../../state/service.js';
+import { formatChange, formatCount, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+interface AccountProps {
+  readonly account: JsonObject;
+  readonly findings: readonly Finding[];
+  readonly at: number;
+  readonly currency: string;
+  onChange(account: JsonObject | null): void;
+}
+
+/** Quantity in which holdings are entered. */
+type HoldingUnit = 'shares' | 'value';
+
+const HOLDING_PHRASES: Readonly<Record<HoldingUnit, string>> = {
+  shares: 'the shares',
+  value: 'the value at the close',
+};
+
+/** Renders the form of an account: its cash, and shares or values by security. */
+function Account({ account, findings, at, currency, onChange }: AccountProps) {
+  const path = ['accounts', at];
+  const name = String(account['name'] ?? '');
+  const holdingRows = Array.isArray(account['holdings']) ? (account['holdings'] as readonly JsonObject[]) : [];
+  const [by, setBy] = useState<HoldingUnit>(holdingRows.some((one) => 'value' in one) ? 'value' : 'shares');
+  const numbers = Object.fromEntries(holdingRows.map((one) => [String(one['identifier']), one[by]]));
+  const put = (value: Json | undefined, how: HoldingUnit) => {
+    const pairs = Object.entries(isObject(value) ? value : {});
+    const holdings = pairs.map(([identifier, own]) => ({ identifier, [how]: own ?? null }));
+    onChange({ ...account, holdings });
+  };
+  return (
+    <section class="form-card" aria-label={name}>
+      <SchemaForm
+        schema="PackAccount"
+        names={['name', 'cash']}
+        value={account}
+        findings={findings}
+        path={path}
+        onChange={onChange}
+      />
+      <FieldGrid>
+        <Field
+          spec={{
+            name: 'holdings',
+            label: 'Holdings',
+            kind: 'numbers',
+            help: `Identifiers, and ${HOLDING_PHRASES[by]} of each.`,
+          }}
+          value={numbers}
+          findings={findings.filter((finding) => finding.path.startsWith(`accounts[${at}].holdings`))}
+          onChange={(value) => put(value, by)}
+        />
+        <Choice
+          label={`Holdings of ${name} by`}
+          options={[
+            { value: 'shares', text: 'Shares' },
+            { value: 'value', text: `Value, ${currency}` },
+          ]}
+          value={by}
+          onChoose={(how) => {
+            setBy(how);
+            put(numbers, how);
+          }}
+        />
+      </FieldGrid>
+      <div class="form-actions">
+        <Button aria-label={`Remove ${name}`} onClick={() => onChange(null)}>
+          Remove
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+type ReconciledPack = NonNullable<RebalancePack['reconciliation']>;
+type Order = ReconciledPack['accounts'][number]['orders'][number];
+
+interface ReconciliationProps {
+  readonly reconciliation: ReconciledPack;
+  /** Name of the displayed account. */
+  readonly account: string;
+  readonly currency: string;
+}
+
+/** Renders the orders at the announcement next to the current orders. They differ because prices have changed. */
+function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
+  const accountResult = accounts.find(({ name }) => name === account);
+  const formatNameAddress = useNameAddress();
+  if (accountResult === undefined) return null;
+  const orderCount = accountResult.orders.filter(({ change: by }) => by !== 0).length;
+  return (
+    <Section
+      title="Since the announcement"
+      aside={`${formatCount(orderCount)} of ${formatCount(accountResult.orders.length)} orders differ from those of ${announced}`}
+    >
+      <p class="quiet">
+        Worth {formatDecimal(accountResult.value_announced, 0)} {currency} at the closes of {announced}.
+      </p>
+      <Table
+        label={`orders of ${account} since the announcement`}
+        columns={addCurrency(RECONCILIATION_COLUMNS, ['price-announced', 'price'], currency)}
+        rows={accountResult.orders}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
+        searchIn={({ identifier }) => identifier}
+        sort={{ column: 'change', direction: 'desc' }}
+        height={360}
+      />
+    </Section>
+  );
+}
+
+const RECONCILIATION_COLUMNS: readonly Column<Order>[] = [
+  { id: 'name', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
+  createNumericColumn({
+    id: 'announced',
+    title: 'Announced',
+    help: 'Shares ordered at the announcement, negative for a sale',
+    width: 96,
+    of: (row) => row.shares_announced,
+    write: formatCount,
+  }),
+  createNumericColumn({
+    id: 'now',
+    title: 'Now',
+    help: 'Shares ordered now',
+    width: 84,
+    of: (row) => row.shares,
+    write: formatCount,
+  }),
+  {
+    id: 'change',
+    title: 'Still to order',
+    help: 'Additional shares since the announcement',
+    width: 108,
+    align: 'right',
+    value: (row) => Math.abs(row.change),
+    copy: (row) => row.change,
+    show: (row) => <span class={getSignClass(row.change)}>{formatCount(row.change)}</span>,
+  },
+  createNumericColumn({
+    id: 'worth',
+    adds: true,
+    title: 'Price moved',
+    help: 'Since the announcement',
+    width: 104,
+    priority: 2,
+    of: ({ price, price_announced: before }) => price / before - 1,
+    write: (value) => formatChange(value),
+  }),
+  createNumericColumn({
+    id: 'price-announced',
+    title: 'Price then',
+    help: 'Close of the announcement, on the share basis of now',
+    width: 124,
+    priority: 4,
+    of: (row) => row.price_announced,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
+    id: 'price',
+    title: 'Price now',
+    width: 124,
+    priority: 3,
+    of: ({ price }) => price,
+    write: formatDecimal,
+  }),
+];
 
 /** Request at first: a new portfolio buys the whole index. */
 const INITIAL_TERMS: JsonObject = { aum: 1_000_000, accounts: [] };

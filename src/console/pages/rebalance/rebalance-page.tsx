@@ -1,30 +1,128 @@
 import type { Finding, RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { Banner } from '../../components/banner.js';
-import { LinkButton } from '../../components/button.js';
-import { Choice } from '../../components/choice.js';
-import { Findings } from '../../components/findings.js';
-import { Funnel } from '../../components/funnel.js';
-import { Page, Section } from '../../components/page.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { Choice } from '../../components/controls/choice.js';
+import { Answered, Badge, Banner, Findings } from '../../components/feedback.js';
+import { Funnel } from '../../components/layout/bars.js';
+import { addPoints, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { awaitNames } from '../../components/securities.js';
+import { addCurrency, type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import { awaitNames } from '../../components/name-column.js';
-import type { PageProps } from '../../state/page-props.js';
-import { NamesStore, useNames } from '../../state/names.js';
-import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
+import { NamesStore, useNames } from '../../state/market.js';
+import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
+import { service, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
-import { addPoints } from '../../components/signed.js';
+import {
+  countValues,
+  formatCost,
+  formatCount,
+  formatDecimal,
+  formatMoney,
+  formatPercent,
+  getSignClass,
+} from '../../words/numbers.js';
 import { getValueAt, isObject } from '../../words/paths.js';
-import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
-import { useDefinitionRun } from '../index/definition-run.js';
+import { formatCompact, formatFirstNames } from '../../words/quantities.js';
 import { Explanation, RunNote } from '../index/explanation.js';
+import { useDefinitionRun } from '../index/run-settings.js';
 import { formatBindingBounds } from '../optimise/bounds.js';
 import { Orders } from './orders.js';
-import { formatTraded, isAdded, isRemoved, RebalanceFigures, sortChangedFirst } from './rebalance-figures.js';
+
+const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
+  schedule: 'by the schedule',
+  breach: 'after a breach',
+  replacement: 'a constituent was replaced',
+  fast_entry: 'a new security entered',
+  fast_exit: 'a constituent was ranked too low',
+};
+
+/** Renders the dates, the constituents, the trading and the cap of a rebalance. */
+function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
+  const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
+  const { turnover, cost_fraction: cost, previous, cause } = view;
+  return (
+    <Metrics
+      label="Figures of the rebalance"
+      metrics={[
+        {
+          term: 'Decided on',
+          value: decided ?? '–',
+          help: 'Session whose data decided the weights',
+          note: CAUSE_PHRASES[cause],
+        },
+        { term: 'Traded on', value: traded ?? 'before the run' },
+        { term: 'Constituents', value: formatCount(constituents) },
+        {
+          term: 'Added',
+          value: formatCount(added),
+          kind: added > 0 ? 'up' : '',
+          note: formatNames(view.names.filter(isAdded)),
+        },
+        {
+          term: 'Removed',
+          value: formatCount(removed),
+          kind: removed > 0 ? 'down' : '',
+          note: formatNames(view.names.filter(isRemoved)),
+        },
+        ...(previous === null
+          ? [{ term: 'One-way turnover', value: 'initial construction', help: 'Nothing was held before' }]
+          : [
+              {
+                term: 'One-way turnover',
+                value: formatPercent(turnover),
+                help: 'Half the sum of the absolute weight changes',
+              },
+              turnover !== 0 && cost === 0
+                ? { term: 'Cost', value: 'not modelled', note: NO_COST_NOTE }
+                : { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
+            ]),
+        {
+          term: 'At the cap',
+          value: formatCount(capped),
+          note: cap === null ? 'no cap' : `cap ${formatPercent(cap)} when decided`,
+        },
+      ]}
+    />
+  );
+}
+
+/** States why trades of a run cost nothing. */
+const NO_COST_NOTE = 'the run has no transaction cost';
+
+/** Maximum number of identifiers below a figure. */
+const NOTED_MAX = 3;
+
+const formatNames = (names: readonly RebalancedName[]) =>
+  formatFirstNames(
+    names.map(({ identifier }) => identifier),
+    NOTED_MAX,
+  ) || undefined;
+
+/** Returns true if a security enters the index at the rebalance. */
+const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
+/** Returns true if a security leaves the index at the rebalance. */
+const isRemoved = ({ before, target }: RebalancedName): boolean => target === 0 && before !== null && before !== 0;
+
+/** Sorts added securities first, then removed ones, then all others; within each by weight. */
+function sortChangedFirst(names: readonly RebalancedName[]): readonly RebalancedName[] {
+  const findPlace = (name: RebalancedName) => (isAdded(name) ? 0 : isRemoved(name) ? 1 : 2);
+  return names.toSorted(
+    (a, b) => findPlace(a) - findPlace(b) || b.after - a.after || (b.before ?? 0) - (a.before ?? 0),
+  );
+}
+
+/** Formats the totals of the trades, and the value of the portfolio that follows from them and the turnover. */
+function formatTraded({ names, turnover }: RebalanceView, currency: string): string | null {
+  const trades = names.map(({ trade }) => trade ?? 0);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const [bought, sold] = [sum(trades.filter((trade) => trade > 0)), -sum(trades.filter((trade) => trade < 0))];
+  if (bought + sold === 0) return null;
+  const write = (value: string) => formatMoney(value, currency === '' ? null : currency);
+  const totals = `Bought ${write(formatDecimal(bought, 0))}, sold ${write(formatDecimal(sold, 0))}`;
+  if (turnover === null || turnover === 0) return `${totals}.`;
+  return `${totals}, of a portfolio of about ${write(formatCompact((bought + sold) / 2 / turnover))}.`;
+}
 
 /** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { RowsSkeleton } from '../../components/skeleton.js';
-import { useIntersection } from '../../components/use-intersection.js';
-import { useWidth } from '../../components/use-width.js';
-import { Wait } from '../../components/wait.js';
+import { Button } from '../../components/controls/button.js';
+import { RowsSkeleton, Wait } from '../../components/feedback.js';
+import { useIntersection } from '../../components/layout/viewport.js';
+import { useWidth } from '../../components/layout/page.js';
 import { openPdf, type PdfDocument } from './pdf-document.js';
 
 /** Distance from the window within which pages are drawn, in per cent of its height. */

@@ -1,22 +1,30 @@
+import { useEffect, useState } from 'preact/hooks';
 import type { JobStatus, RenderResult } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
-import { Confirm } from '../../components/confirm.js';
-import { Download } from '../../components/download.js';
-import { JobState } from '../../components/job-state.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { Section } from '../../components/page.js';
-import { Answered } from '../../components/wait.js';
+import { Download } from '../../components/controls/action-button.js';
+import { Button } from '../../components/controls/button.js';
+import { Answered, createLazyComponent } from '../../components/feedback.js';
+import { JobState } from '../../components/jobs.js';
+import { Confirm } from '../../components/layout/dialog.js';
+import { Section } from '../../components/layout/page.js';
 import { attempt } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { notifyChange, useResource, type Resource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, notifyChange, type Resource, service, useResource } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatBytes, countValues } from '../../words/numbers.js';
-import { usePdfAddress } from './pdf-address.js';
-import { formatFileName, formatReportTitle } from './report-names.js';
+import { countValues, formatBytes } from '../../words/numbers.js';
+import { formatFileName, formatReportTitle } from './report-words.js';
+
+/** Returns an object URL of a PDF. It is revoked when the component is removed. */
+function usePdfAddress(pdf: Uint8Array | undefined): string | null {
+  const [address, setAddress] = useState<string | null>(null);
+  useEffect(() => {
+    if (pdf === undefined) return undefined;
+    const createdUrl = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // the client returns an ArrayBuffer that is not shared
+    setAddress(createdUrl);
+    return () => URL.revokeObjectURL(createdUrl);
+  }, [pdf]);
+  return address;
+}
 
 /** Pages as pictures, for browsers without a PDF viewer. */
 const PdfPages = createLazyComponent('the pages', async () => (await import('./pdf-pages.js')).PdfPages);

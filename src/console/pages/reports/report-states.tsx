@@ -1,22 +1,19 @@
 import { useMemo } from 'preact/hooks';
 import type { BacktestRecordCollection, JobStatus, RenderResult } from '#clients/typescript/divisor.js';
-import { ActionButton } from '../../components/action-button.js';
-import { Badge, type BadgeKind } from '../../components/badge.js';
-import { Banner } from '../../components/banner.js';
-import { Metrics } from '../../components/metrics.js';
-import { Section } from '../../components/page.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { Badge, type BadgeKind, Banner } from '../../components/feedback.js';
+import { Metrics } from '../../components/layout/facts.js';
+import { Section } from '../../components/layout/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, runIndex, start, type OnRefusal } from '../../state/actions.js';
+import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, service, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
 import { formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
-import { listReportIndices } from './report-names.js';
+import { listReportIndices } from './report-words.js';
 
 type Run = BacktestRecordCollection['backtests'][number];
 

@@ -1,31 +1,151 @@
+import './reports.css';
+import { useState } from 'preact/hooks';
 import type {
   JobStatus,
   RenderCollection,
   RenderResult,
   ReportTemplateCollection,
 } from '#clients/typescript/divisor.js';
-import { ActionButton } from '../../components/action-button.js';
-import { Button, LinkButton } from '../../components/button.js';
-import { Select } from '../../components/choice.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Icon } from '../../components/icon.js';
-import { JobTable } from '../../components/job-table.js';
-import { Page, Section } from '../../components/page.js';
-import { Answered } from '../../components/wait.js';
-import { start, type OnRefusal } from '../../state/actions.js';
-import { getParameter, setParameters, addQuery } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatTemplateAddress } from '../../words/addresses.js';
+import { ActionButton, Download } from '../../components/controls/action-button.js';
+import { Button, Icon, LinkButton } from '../../components/controls/button.js';
+import { Select } from '../../components/controls/choice.js';
+import { Answered, EmptyState } from '../../components/feedback.js';
+import { JobTable } from '../../components/jobs.js';
+import { keepWordsWhole } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { type OnRefusal, start } from '../../state/actions.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
+import { may, service, useResource } from '../../state/service.js';
+import { formatIndexAddress, formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
-import { BuiltInTemplate, formatContents, formatExtent, TemplatePicture } from './built-in-template.js';
-import { Covers } from './covers.js';
-import { OpenReport } from './open-report.js';
-import { listReportedIndices, ReportFigures, ReportStates, useRuns, type RunsByIndex } from './report-states.js';
-import './reports.css';
+import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
+import { BuiltInTemplate, FirstPage, formatContents, formatExtent, TemplatePicture } from './pictures.js';
+import { formatRendering, RenderProgress, ReportActions, ReportPages, usePdf, useReport } from './render.js';
+import {
+  listReportedIndices,
+  ReportBadge,
+  ReportFigures,
+  ReportStates,
+  ReportWarnings,
+  type RunsByIndex,
+  useRuns,
+} from './report-states.js';
+import { createCoverLines, formatFileName, formatReportTitle, listReportIndices } from './report-words.js';
+
+/** Number of reports that are shown at first. */
+const SHOWN = 12;
+
+interface CoversProps {
+  readonly renders: readonly RenderResult[];
+  /** Latest runs by index. */
+  readonly runs: RunsByIndex;
+}
+
+/** Renders finished reports, newest first, each with its first page and its state. */
+function Covers({ renders, runs }: CoversProps) {
+  const [areAllShown, showAll] = useState(false);
+  return (
+    <>
+      <ul class="templates-made" aria-label="Rendered reports">
+        {renders.slice(0, areAllShown ? renders.length : SHOWN).map((render) => (
+          <li key={render.render_id} class="report-made">
+            <Cover render={render} runs={runs} />
+          </li>
+        ))}
+      </ul>
+      {renders.length > SHOWN && !areAllShown && (
+        <div>
+          <Button onClick={() => showAll(true)}>Show all {formatCount(renders.length)} reports</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Cover({ render, runs }: { readonly render: RenderResult; readonly runs: RunsByIndex }) {
+  const { render_id: id, template_id: template, pages, bytes: size, rendered_at: renderedAt } = render;
+  const { title, lines } = createCoverLines(render);
+  return (
+    <>
+      <a href={addQuery({ render: id })}>
+        <FirstPage id={id} template={template} />
+        <span>
+          <strong>{title}</strong>
+          <ReportBadge report={render} runs={runs} />
+          {lines.map((line) => (
+            <span key={line} class="quiet">
+              {keepWordsWhole(line)}
+            </span>
+          ))}
+          <span class="quiet">Rendered {formatMoment(renderedAt)}</span>
+          <span class="quiet">
+            {countValues(pages, 'page')}, {formatBytes(size)}
+          </span>
+        </span>
+      </a>
+      <div class="report-acts">
+        <a
+          href={addQuery({ render: id })}
+          aria-label={`Open ${formatReportTitle(render)}, rendered ${formatMoment(renderedAt)}`}
+        >
+          Open
+        </a>
+        <Download
+          address={`/reports/renders/${id}`}
+          fileName={formatFileName(render)}
+          label={`Download ${formatReportTitle(render)}, rendered ${formatMoment(renderedAt)}`}
+          read={() => service.value.call('getRender', { params: { render_id: id } })}
+        >
+          Download
+        </Download>
+      </div>
+    </>
+  );
+}
+
+const PARENTS = [{ address: '/console/reports', text: 'Reports' }];
+
+/** Page of a report, whose title is that of the page. */
+function OpenReport({ ident }: { readonly ident: string }) {
+  const { job, report } = useReport(ident);
+  if (report === null)
+    return (
+      <Page title="Report" above={PARENTS}>
+        <RenderProgress job={job} />
+      </Page>
+    );
+  return <FinishedReport report={report} />;
+}
+
+function FinishedReport({ report }: { readonly report: RenderResult }) {
+  const pdf = usePdf(report);
+  return (
+    <Page
+      title={formatReportTitle(report)}
+      above={PARENTS}
+      subtitle={<Subtitle report={report} />}
+      actions={<ReportActions report={report} pdf={pdf} />}
+    >
+      <ReportWarnings report={report} />
+      <ReportPages report={report} pdf={pdf} />
+    </Page>
+  );
+}
+
+function Subtitle({ report }: { readonly report: RenderResult }) {
+  return (
+    <>
+      <span>Template {report.template_id}</span>
+      {listReportIndices(report).map((id) => (
+        <a key={id} href={formatIndexAddress(id)}>
+          {id}
+        </a>
+      ))}
+      <span>{formatRendering(report)}</span>
+    </>
+  );
+}
 
 /** Maximum number of listed reports. */
 const LISTED_MAX = 200;

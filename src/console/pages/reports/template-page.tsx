@@ -1,32 +1,196 @@
-import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
-import type { ComponentChildren } from 'preact';
-import { ActionButton } from '../../components/action-button.js';
-import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { ReadOnly } from '../../components/form/read-only.js';
-import { IdField } from '../../components/form/id-field.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { Section } from '../../components/page.js';
-import { listVersions } from '../../components/versions/families.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { start, type OnRefusal } from '../../state/actions.js';
-import { navigate, getParameter, setParameters, addQuery } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
-import { formatTemplateAddress } from '../../words/addresses.js';
-import { formatJobId } from '../../words/jobs.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { findFreeId } from '../templates/free-id.js';
-import { BlockList } from './block-list.js';
-import { BuiltInTemplate } from './built-in-template.js';
-import { PageOutline } from './page-outline.js';
-import { Render, ReportSection } from './render.js';
-import { ReportWarnings } from './report-states.js';
-import { ReportSchedules } from './report-schedules.js';
 import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
+import type { ComponentChildren } from 'preact';
+import type { Finding, ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { Answered } from '../../components/feedback.js';
+import { KindList } from '../../components/form/row-list.js';
+import { SchemaForm, type Schemas } from '../../components/form/schema-form.js';
+import { Section } from '../../components/layout/page.js';
+import { ReadOnly } from '../../components/permission.js';
+import { listVersions } from '../../components/versions/history.js';
+import { type OnRefusal, start } from '../../state/actions.js';
+import {
+  addQuery,
+  formatAddress,
+  getParameter,
+  navigate,
+  type PageProps,
+  setParameters,
+} from '../../state/location.js';
+import { may, service, useResource } from '../../state/service.js';
+import { formatScheduleAddress, formatTemplateAddress } from '../../words/addresses.js';
+import { findFreeId } from '../../words/form-fields.js';
+import { formatJobId } from '../../words/jobs.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { BuiltInTemplate, Shape } from './pictures.js';
+import { Render, ReportSection } from './render.js';
+import { ReportWarnings } from './report-states.js';
+import {
+  countFigureColumns,
+  formatBlockKind,
+  formatBlockSummary,
+  formatBlockTitle,
+  listFigures,
+} from './report-words.js';
+
+interface BlockListProps {
+  readonly blocks: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(blocks: readonly JsonObject[]): void;
+}
+
+/** Renders the blocks of a template in order. Each has the form of its kind. */
+function BlockList({ blocks, findings, onChange }: BlockListProps) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
+  return (
+    <KindList
+      what="block"
+      rows={blocks}
+      member="kind"
+      formatName={formatBlockKind}
+      formatSummary={(block) => formatBlockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
+      selectSchema={getBlockSchema}
+      path={['blocks']}
+      findings={findings}
+      hidden={listLiteralMembers}
+      rare={RARE_FIELDS}
+      listFieldChanges={({ index_id: blockIndex }) => {
+        const choices = typeof blockIndex === 'string' && !ids.includes(blockIndex) ? [blockIndex, ...ids] : ids;
+        return { index_id: { kind: 'choice', choices } };
+      }}
+      fresh={() => ({ index_id: blocks.at(-1)?.['index_id'] ?? ids[0] ?? null })}
+      onChange={onChange}
+    />
+  );
+}
+
+const getBlockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
+
+/** Members that only few reports need. */
+const RARE_FIELDS = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
+
+/** Members that contain the data of a block if the data is in the template itself. */
+const LITERAL_MEMBERS = ['values', 'frame'];
+
+/** Returns the members of a block that are hidden because its data is not in the template itself. */
+const listLiteralMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
+  source === 'literal' || !names.includes('source') ? [] : LITERAL_MEMBERS;
+
+/** Heights of some kinds of blocks in the outline. All other kinds are as high as a chart. */
+const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, table: 46 };
+const CHART_HEIGHT = 42;
+const WIDTH = 100;
+/** Height of a text line in the outline. */
+const LINE_HEIGHT = 7;
+
+interface PageOutlineProps {
+  readonly blocks: readonly JsonObject[];
+  readonly size: string;
+  readonly orientation: string;
+}
+
+/** Renders where the blocks of a template are on the page. Blocks of half width are side by side. */
+function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
+  return (
+    <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
+      <p class="quiet">
+        Outline, {size}, {orientation}. Preview renders the PDF with its values.
+      </p>
+      <ol class="template-sheet" data-paper={`${size} ${orientation}`}>
+        {blocks.length === 0 && <li class="is-full">An empty page. Each block appears here in its place.</li>}
+        {blocks.map((block, at) => (
+          <li key={at} class={block['width'] === 'half' ? '' : 'is-full'}>
+            <span>
+              {at + 1}. {formatBlockTitle(block) || formatBlockKind(String(block['kind']))}
+            </span>
+            {block['kind'] === 'stat_grid' ? (
+              <FigureOutline block={block} />
+            ) : (
+              <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+            )}
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+}
+
+/** Renders a box for each figure of a grid, with its label. */
+function FigureOutline({ block }: { readonly block: JsonObject }) {
+  return (
+    <div
+      class="outline-figures"
+      style={{ gridTemplateColumns: `repeat(${countFigureColumns(block)}, minmax(0, 1fr))` }}
+    >
+      {listFigures(block).map((label) => (
+        <span key={label} title={label}>
+          {label}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function BlockOutline({ kind, isHalf }: { readonly kind: string; readonly isHalf: boolean }) {
+  const h = HEIGHTS[kind] ?? CHART_HEIGHT;
+  const w = isHalf ? WIDTH : 2 * WIDTH;
+  return (
+    <svg class="template-page" viewBox={`0 0 ${w} ${h}`} preserveAspectRatio="none" height={h} aria-hidden="true">
+      {kind === 'table' || kind === 'text' ? (
+        <path
+          class="rule"
+          d={Array.from(
+            { length: Math.floor(h / LINE_HEIGHT) },
+            (_, k) => `M0 ${k * LINE_HEIGHT + LINE_HEIGHT / 2}h${w}`,
+          ).join('')}
+        />
+      ) : (
+        <Shape kind={kind} x={0} y={1} w={w} h={h - 2} />
+      )}
+    </svg>
+  );
+}
+
+interface ReportSchedulesProps {
+  readonly templateId: string;
+  /** Index of the template, for which a new schedule is proposed. */
+  readonly index: string | null;
+}
+
+/** Renders the schedules that render a report template, and a link to a new schedule. */
+function ReportSchedules({ templateId, index }: ReportSchedulesProps) {
+  const schedules = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
+  const address = formatAddress('/console/schedules/new', {
+    template: templateId,
+    ...(index === null ? {} : { index }),
+  });
+  return (
+    <Section title="Schedules" aside={may('write') && <a href={address}>Schedule this report</a>}>
+      <Answered resource={schedules} what="the schedules">
+        {({ schedules: all }) => {
+          const rendering = all.filter(({ steps }) =>
+            steps.some((step) => step.type === 'render' && step.template_id === templateId),
+          );
+          if (rendering.length === 0) return <p class="quiet">No schedule renders this report.</p>;
+          return (
+            <ul aria-label="Schedules of this report">
+              {rendering.map(({ schedule_id: id, name, at, calendar, enabled }) => (
+                <li key={id}>
+                  <a href={formatScheduleAddress(id)}>{name}</a>{' '}
+                  <span class="quiet">{enabled ? `after each session of ${calendar}, at ${at}` : 'disabled'}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Answered>
+    </Section>
+  );
+}
 
 /** Page of a report template: its page format and blocks, and a preview as PDF. */
 export function TemplatePage({ params }: PageProps) {

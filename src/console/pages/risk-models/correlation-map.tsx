@@ -1,12 +1,11 @@
-import type { RiskModelView } from '#clients/typescript/divisor.js';
+import './correlation-map.css';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Section } from '../../components/page.js';
+import type { RiskModelView } from '#clients/typescript/divisor.js';
+import { Section, useWidth } from '../../components/layout/page.js';
+import { shade } from '../../state/appearance.js';
 import { setParameters } from '../../state/location.js';
-import { useWidth } from '../../components/use-width.js';
-import { shade } from '../../state/theme.js';
 import { formatDecimal } from '../../words/numbers.js';
-import './correlation-map.css';
 
 interface CorrelationMapProps {
   readonly view: RiskModelView;
@@ -165,4 +164,17 @@ function computeOrder(matrix: readonly (readonly number[])[]): readonly number[]
     );
   }
   return order;
+}
+
+/** Returns the annual volatility of a portfolio with equal weights in all securities, by the covariance of a model. */
+export function computeEqualWeightVolatility(
+  { asset_ids: ids, covariance }: RiskModelView,
+  securities: readonly string[],
+) {
+  const places = securities.map((id) => ids.indexOf(id));
+  const variance = places.reduce(
+    (sum, row) => sum + places.reduce((part, column) => part + Number(covariance.data[row]?.[column] ?? 0), 0),
+    0,
+  );
+  return Math.sqrt(Math.max(0, variance)) / securities.length;
 }

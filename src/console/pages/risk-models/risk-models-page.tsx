@@ -1,23 +1,475 @@
-import type { RiskModelCollection } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { FormDialog } from '../../components/form-dialog.js';
-import { Icon } from '../../components/icon.js';
-import { Page } from '../../components/page.js';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import type {
+  JobStatus,
+  Operations,
+  RiskModelCollection,
+  RiskModelImportInput,
+  RiskModelRequest,
+  RiskModelSummary,
+  RiskModelView,
+} from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { Select } from '../../components/controls/choice.js';
+import { Answered, Badge, EmptyState, Findings, Problem, Wait } from '../../components/feedback.js';
+import { Field } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { FormDialog } from '../../components/layout/dialog.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { createNameColumns, labelWithName } from '../../components/securities.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { storeJob } from '../../state/live.js';
+import { getParameter, navigate, setParameters, useAddressedObject } from '../../state/location.js';
+import { NamesStore, useNames } from '../../state/market.js';
+import { resolveStore, useStoredModels } from '../../state/risk-models.js';
+import { createTrouble, may, service, type Trouble, useResource } from '../../state/service.js';
 import { formatRiskModelAddress } from '../../words/addresses.js';
-import { formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
-import { EstimateModel } from './estimate-model.js';
-import { ESTIMATORS } from './estimators.js';
-import { ImportModel } from './import-model.js';
-import { ComparedModels } from './compared-models.js';
+import { formatCount, formatDecimal, formatPercent, formatPoints, MISSING_TEXT } from '../../words/numbers.js';
+import { computeEqualWeightVolatility, CorrelationMap } from './correlation-map.js';
+
+type Source = RiskModelSummary['estimator'];
+
+/** Labels of the estimators. */
+const ESTIMATORS: Readonly<Record<Source, string>> = {
+  shrinkage: 'Shrinkage towards a target',
+  nonlinear: 'Nonlinear shrinkage (Ledoit and Wolf)',
+  gerber: 'Gerber statistic',
+  denoised: 'Denoised correlations',
+  newey_west: 'Newey and West',
+  statistical: 'Statistical factors',
+  industries: 'Market and industry factors',
+  styles: 'Market, industry and style factors',
+  imported: 'Imported',
+};
+
+/** Description of the method and purpose of each estimator. */
+const ESTIMATOR_HELP: Readonly<Record<Exclude<Source, 'imported'>, string>> = {
+  shrinkage: 'A sample covariance moved towards a simple target. A good first choice.',
+  nonlinear: 'Shrinks each eigenvalue separately. Suitable for many securities with few observations.',
+  gerber: 'Counts joint moves beyond a threshold. Robust against outliers.',
+  denoised: 'Replaces the eigenvalues that noise alone would produce by their mean.',
+  newey_west: 'Recent observations count more, and returns of neighbouring days may be correlated.',
+  statistical: 'Principal components as factors, with specific risk for each security.',
+  industries: 'The market and sectors as factors, with specific risk for each security.',
+  styles: 'The market, sectors, size, value, momentum, volatility, liquidity, quality and dividend as factors.',
+};
+
+/**
+ * Settings by name, with the estimators that use them. Settings for securities and dates are left out, because all
+ * estimators use them.
+ */
+const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
+  target: ['shrinkage'],
+  intensity_method: ['shrinkage'],
+  intensity: ['shrinkage'],
+  factors: ['statistical'],
+  threshold: ['gerber'],
+  lags: ['newey_west'],
+  half_life: ['shrinkage', 'newey_west', 'industries', 'styles'],
+  eigenvalue_simulations: ['newey_west', 'industries', 'styles'],
+};
+
+/** Returns the settings that an estimator uses. */
+const listSettings = (estimator: Source): readonly string[] =>
+  Object.entries(SETTINGS).flatMap(([name, users]) => (users.includes(estimator) ? name : []));
+
+/**
+ * Help texts of the settings. They name no estimators, because the form shows only the settings of the selected one.
+ */
+const SETTING_HELP: Readonly<Record<string, string>> = {
+  target: 'Simple covariance towards which the sample covariance is moved.',
+  intensity_method: 'How far it is moved, if no intensity is given.',
+  intensity: 'Weight of the target, from 0 to 1; 0 is the sample covariance. Empty: by the method.',
+  factors: 'Number of principal components.',
+  threshold: 'Size of a joint move, in standard deviations.',
+  lags: 'Number of earlier days whose correlation is considered.',
+  half_life: 'Sessions after which an observation counts half. Empty: all count the same.',
+  eigenvalue_simulations: 'Samples that correct the bias of small eigenvalues; 200 suffice. Empty: no correction.',
+};
+
+type ModelSummary = RiskModelCollection['risk_models'][number];
+
+/**
+ * Maximum number of models that are compared, and maximum number of securities of each. The responses contain the
+ * matrices.
+ */
+const MODELS_MAX = 4;
+const SECURITIES_MAX = 200;
+
+/** Renders the volatilities of the same securities in each model, and the correlations in one of the models. */
+function ComparedModels({ all }: { readonly all: readonly ModelSummary[] }) {
+  const comparedModels = all.filter(({ assets }) => assets <= SECURITIES_MAX).slice(0, MODELS_MAX);
+  const ids = comparedModels.map(({ model_id: id }) => id);
+  const views = useResource(ids.length === 0 ? null : `risk models ${ids.join(' ')}`, (signal) =>
+    Promise.all(ids.map((id) => service.value.call('getRiskModel', { params: { model_id: id }, signal }))),
+  );
+  if (ids.length === 0) return null;
+  const omittedIds = all.map(({ model_id: id }) => id).filter((id) => !ids.includes(id));
+  return (
+    <>
+      {omittedIds.length > 0 && (
+        <p class="quiet">
+          Not compared: {omittedIds.join(', ')}. At most {MODELS_MAX} models of at most {SECURITIES_MAX} securities are
+          compared.
+        </p>
+      )}
+      <Answered resource={views} what="the risk models">
+        {(known) => <ComparedByStore views={known} summaries={comparedModels} />}
+      </Answered>
+    </>
+  );
+}
+
+interface ComparisonProps {
+  readonly views: readonly RiskModelView[];
+  readonly summaries: readonly ModelSummary[];
+}
+
+/** Renders one comparison per data store. Equal tickers of different stores are different securities. */
+function ComparedByStore({ views, summaries }: ComparisonProps) {
+  const models = useStoredModels();
+  const findStoreOf = (id: string) => resolveStore(models.find(({ model }) => model.model_id === id)?.store ?? null);
+  const stores = [...new Set(views.map((view) => findStoreOf(view.model_id)))];
+  if (models.length === 0) return <Wait what="the data stores of the models" />;
+  return (
+    <>
+      {stores.map((store) => (
+        <NamesStore.Provider key={store} value={store}>
+          <Comparison
+            views={views.filter((view) => findStoreOf(view.model_id) === store)}
+            summaries={summaries}
+            store={stores.length > 1 ? store : null}
+          />
+        </NamesStore.Provider>
+      ))}
+    </>
+  );
+}
+
+interface StoreComparisonProps extends ComparisonProps {
+  /** Data store of the models; null if all models are of one store. */
+  readonly store: string | null;
+}
+
+function Comparison({ views, summaries, store }: StoreComparisonProps) {
+  const ofStore = store === null ? '' : ` on ${store}`;
+  const securities = useMemo(() => [...new Set(views.flatMap((view) => view.asset_ids))].toSorted(), [views]);
+  const commonIds = securities.filter((id) => views.every((view) => id in view.volatilities));
+  const rows = (commonIds.length === 0 ? securities : commonIds).map((identifier) => ({ identifier }));
+  const end = views
+    .map((view) => view.observed_end)
+    .toSorted()
+    .at(-1);
+  const facts = useNames(securities, end);
+  const columns = useMemo(
+    () => [...createNameColumns(facts), ...views.map((view) => createModelColumn(view, summaries))],
+    [facts, views, summaries],
+  );
+  const shownView = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model
+  return (
+    <div class="side-by-side">
+      <div class="notes">
+        {commonIds.length > 1 && (
+          <Section
+            title="Volatility of an equally weighted portfolio"
+            aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities${ofStore}`}
+          >
+            <EqualWeights
+              label={`Volatility of an equally weighted portfolio by model${ofStore}`}
+              name={store === null ? 'equal-weights' : `equal-weights-${store}`}
+              views={views}
+              ids={commonIds}
+            />
+          </Section>
+        )}
+        <Section title={`Volatilities by model${ofStore}`} aside="per year">
+          <Table
+            label={`volatilities by model${ofStore}`}
+            name={store === null ? 'compared-vols' : `compared-vols-${store}`}
+            columns={columns}
+            rows={rows}
+            getKey={({ identifier }) => identifier}
+            searchIn={({ identifier }) => labelWithName(identifier, facts)}
+            sort={{ column: views[0]!.model_id, direction: 'desc' }}
+            height={360}
+          />
+        </Section>
+      </div>
+      <CorrelationMap
+        view={shownView}
+        chosen={shownView.asset_ids.find((id) => id === getParameter('name'))}
+        choice={
+          <Select
+            label="Shown model"
+            options={views.map(({ model_id: id }) => ({ value: id, text: id }))}
+            value={shownView.model_id}
+            onChoose={(chosen) => setParameters({ model: chosen, name: null })}
+          />
+        }
+      />
+    </div>
+  );
+}
+
+interface EqualWeightsProps {
+  readonly label: string;
+  /** Name under which the arrangement of the table is kept. */
+  readonly name: string;
+  readonly views: readonly RiskModelView[];
+  /** Securities of the portfolio. */
+  readonly ids: readonly string[];
+}
+
+interface ModelVolatility {
+  readonly id: string;
+  readonly volatility: number;
+}
+
+/** Renders the volatility of an equally weighted portfolio in each model, with the difference to the first model. */
+function EqualWeights({ label, name, views, ids }: EqualWeightsProps) {
+  const rows = views.map((view): ModelVolatility => ({
+    id: view.model_id,
+    volatility: computeEqualWeightVolatility(view, ids),
+  }));
+  const first = rows[0]!; // at least one model
+  const columns: readonly Column<ModelVolatility>[] = [
+    { id: 'model', title: 'Model', width: 140, grow: 1, value: ({ id }) => id },
+    createNumericColumn({
+      id: 'volatility',
+      title: 'Volatility',
+      width: 90,
+      of: ({ volatility }) => volatility,
+      write: formatPercent,
+    }),
+    ...(rows.length === 1
+      ? []
+      : [
+          createNumericColumn<ModelVolatility>({
+            id: 'difference',
+            title: 'Difference',
+            help: `To ${first.id}, in percentage points`,
+            width: 100,
+            of: (row) => (row === first ? null : row.volatility - first.volatility),
+            write: formatPoints,
+          }),
+        ]),
+  ];
+  return <Table label={label} name={name} columns={columns} rows={rows} getKey={({ id }) => id} height={200} />;
+}
+
+interface ComparedSecurity {
+  readonly identifier: string;
+}
+
+const createModelColumn = (
+  { model_id: id, volatilities, observed_start: start, observed_end: end }: RiskModelView,
+  summaries: readonly ModelSummary[],
+): Column<ComparedSecurity> => {
+  const estimator = summaries.find((summary) => summary.model_id === id)?.estimator;
+  return createNumericColumn({
+    id,
+    title: id,
+    help: `${estimator === undefined ? '' : `${ESTIMATORS[estimator]}, `}${start} to ${end}`,
+    width: 96,
+    of: ({ identifier }) => volatilities[identifier] ?? null,
+    write: formatPercent,
+  });
+};
+
+const CHOICE_PHRASES = {
+  target: { constant_correlation: 'equal correlations', scaled_identity: 'no correlations' },
+  intensity_method: { shape: 'by securities and observations', ledoit_wolf: 'Ledoit and Wolf' },
+};
+
+/** Settings that are folded. Few models need them. */
+const OTHER_FIELDS = ['returns', 'repair', 'identifiers'];
+
+/** Renders the form of a new risk model. It contains only the settings of the selected estimator. */
+function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
+  const id = getParameter('id') ?? '';
+  const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
+  const [asked, setAsked] = useAddressedObject('estimate', {});
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const { estimator = 'shrinkage' } = asked as unknown as RiskModelRequest; // the service validates the value
+  const estimate = async () => {
+    setTrouble(null);
+    try {
+      const body = asked as unknown as RiskModelRequest; // the service validates the request
+      const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
+      storeJob(job as unknown as JobStatus); // the response is a job status
+      navigate(formatRiskModelAddress(id));
+    } catch (thrown) {
+      setTrouble(createTrouble(thrown));
+    }
+  };
+  const settings = Object.fromEntries(Object.entries(SETTING_HELP).map(([name, help]) => [name, { help }]));
+  const renderForm = (names: readonly string[]) => (
+    <SchemaForm
+      schema="RiskModelRequest"
+      names={names}
+      changes={{
+        ...settings,
+        index_id: {
+          label: 'Constituents of index',
+          suggestions: ids,
+          help: 'Securities held at the end of the latest run of this index.',
+        },
+        identifiers: { label: 'Securities', help: 'Instead of the constituents of an index.' },
+        estimator: { words: ESTIMATORS, help: ESTIMATOR_HELP[estimator] },
+        intensity_method: { ...settings['intensity_method'], words: CHOICE_PHRASES.intensity_method },
+        target: { ...settings['target'], words: CHOICE_PHRASES.target },
+        returns: { words: { total: 'total returns, with dividends', price: 'price returns' }, help: null },
+      }}
+      value={asked}
+      findings={trouble?.findings ?? []}
+      onChange={(next) => setAsked(removeUnusedSettings(next))}
+    />
+  );
+  return (
+    <form
+      aria-label="Estimate a model"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void estimate();
+      }}
+    >
+      <div class="field-grid is-joined">
+        <Field
+          spec={{
+            name: 'model_id',
+            label: 'Id',
+            kind: 'text',
+            isRequired: true,
+            help: 'Replaces an existing model with this id.',
+          }}
+          value={id}
+          findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
+          onChange={(value) => setId(typeof value === 'string' ? value : '')}
+        />
+        {renderForm(['index_id', 'estimator', ...listSettings(estimator), 'start', 'end'])}
+      </div>
+      <details>
+        <summary>More settings</summary>
+        {renderForm(OTHER_FIELDS)}
+      </details>
+      {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+      <div class="dialog-actions">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="main" type="submit" disabled={id.trim() === ''}>
+          Estimate
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Removes settings from a request that its estimator ignores. */
+function removeUnusedSettings<R extends Readonly<Record<string, unknown>>>(request: R): R {
+  const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
+  const usedSettings = listSettings(estimator);
+  return Object.fromEntries(
+    Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || usedSettings.includes(name)),
+  ) as R; // only optional members are removed
+}
+
+type ImportQuery = Operations['importRiskModel']['request']['query'];
+
+/** Media types by file extension. A JSON file contains all terms of the import. */
+const MEDIA: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  arrow: 'application/vnd.apache.arrow.stream',
+};
+
+const FIELD_CHANGES = {
+  units: { words: { annual: 'per year', daily: 'per session' }, help: 'Period of the variances in the file.' },
+  annualisation: { label: 'Sessions of a year', help: 'Factor from values per session to values per year.' },
+};
+
+/** Renders the form that imports a risk model from a file. */
+function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const id = getParameter('import') ?? '';
+  const [terms, setTerms] = useAddressedObject('terms', { units: 'annual' });
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const send = async (file: File) => {
+    setTrouble(null);
+    try {
+      await sendModel(id, file, terms as ImportQuery); // the service validates the terms
+      navigate(formatRiskModelAddress(id));
+    } catch (thrown) {
+      setTrouble(createTrouble(thrown));
+    }
+  };
+  return (
+    <form aria-label="Import a model" onSubmit={(event) => event.preventDefault()}>
+      <p class="quiet">
+        Covariances or a factor model, as JSON, CSV or Arrow. Units, sessions and repair apply to CSV and Arrow; a JSON
+        file contains them.
+      </p>
+      <div class="field-grid is-joined">
+        <Field
+          spec={{
+            name: 'imported_id',
+            label: 'Id of the import',
+            kind: 'text',
+            isRequired: true,
+            help: 'Replaces an existing model with this id.',
+          }}
+          value={id}
+          findings={[]}
+          onChange={(value) => setParameters({ import: typeof value === 'string' && value !== '' ? value : null })}
+        />
+        <Field
+          spec={{ name: 'date', label: 'Date', kind: 'date', help: 'Of a file without a column date.' }}
+          value={terms['date']}
+          findings={[]}
+          onChange={(value) => {
+            const { date: _, ...others } = terms;
+            setTerms(value === undefined ? others : { ...terms, date: value });
+          }}
+        />
+        <SchemaForm
+          schema="RiskModelImport"
+          names={['units', 'annualisation', 'repair']}
+          changes={FIELD_CHANGES}
+          value={terms}
+          findings={trouble?.findings ?? []}
+          onChange={setTerms}
+        />
+      </div>
+      {trouble !== null &&
+        (trouble.findings.length === 0 ? <Problem trouble={trouble} /> : <Findings findings={trouble.findings} />)}
+      <input
+        ref={input}
+        hidden
+        type="file"
+        accept=".json,.csv,.arrow"
+        onChange={(event) => {
+          const [file] = event.currentTarget.files ?? [];
+          event.currentTarget.value = '';
+          if (file !== undefined) void send(file);
+        }}
+      />
+      <div class="dialog-actions">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="main" disabled={id === ''} onClick={() => input.current?.click()}>
+          Choose a file
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+async function sendModel(modelId: string, file: File, query: ImportQuery): Promise<void> {
+  const params = { model_id: modelId };
+  const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // `split` returns at least one part
+  if (media === undefined) {
+    const body = JSON.parse(await file.text()) as RiskModelImportInput; // the service validates the file
+    await service.value.call('importRiskModel', { params, body });
+  } else await service.value.upload('importRiskModel', media, file, { params, query });
+}
 
 /** Page of risk models. A risk model is a covariance that is estimated once; other documents refer to it by its id. */
 export function RiskModelsPage() {

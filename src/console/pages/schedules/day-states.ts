@@ -1,5 +1,38 @@
-import type { Approval, HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { countValues } from '../../words/numbers.js';
+import type {
+  Approval,
+  HeldIndex,
+  PublicationEntry,
+  ScheduleDay,
+  ScheduleDaySummary,
+} from '#clients/typescript/divisor.js';
+import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
+import { findLatestClose } from '../../words/publication.js';
+
+/** Published level of a return variant. */
+interface PublishedLevel {
+  readonly variant: string;
+  readonly level: number;
+  /** Return since the previous published close; null for the first one. */
+  readonly change: number | null;
+}
+
+/** Names of the shown return variants. The net return is in the published log of the index. */
+const VARIANTS = { price: 'Price return', total: 'Total return' } as const;
+
+/** Returns the valid levels of a session in a published log. */
+export function listLevels(
+  entries: readonly Pick<PublicationEntry, 'date' | 'price' | 'total'>[],
+  date: string,
+): readonly PublishedLevel[] {
+  const close = findLatestClose(entries.filter((entry) => entry.date === date));
+  const previous = findLatestClose(entries.filter((entry) => entry.date < date));
+  return (['price', 'total'] as const).flatMap((variant): PublishedLevel[] => {
+    const level = close?.[variant] ?? null;
+    const previousLevel = previous?.[variant] ?? null;
+    if (level === null) return [];
+    return [{ variant: VARIANTS[variant], level, change: previousLevel === null ? null : level / previousLevel - 1 }];
+  });
+}
 
 /** Pending request to accept the findings of a check on a day. */
 export interface WaiverRequest extends Pick<WaiverFacts, 'schedule_id' | 'date' | 'check' | 'index_id'> {
@@ -222,3 +255,39 @@ export const findIndexRequest = (requests: readonly WaiverRequest[], index: stri
 /** Returns the indices whose findings are in no request. */
 export const listOpenIndices = (indices: readonly string[], requests: readonly WaiverRequest[]): readonly string[] =>
   indices.filter((index) => findIndexRequest(requests, index) === undefined);
+
+type Step = ScheduleDay['steps'][number];
+
+/** File that a step has written. */
+export type WrittenFile = NonNullable<Step['items'][number]['file']>;
+
+/** Returns the files that a step has written. */
+export const listFiles = ({ items }: Pick<Step, 'items'>): readonly WrittenFile[] =>
+  items.flatMap(({ file }) => file ?? []);
+
+/**
+ * Describes the results of a completed step by their number, for example `2 closes published, 1 index published
+ * before.` The message of the service describes any other step.
+ */
+export function describeResults(step: Pick<Step, 'type' | 'state' | 'items' | 'indices' | 'message'>): string {
+  const { type, state, items, indices: total, message } = step;
+  const results = items.filter((item) => item.index_id !== null && item.key === item.index_id && item.state === 'done');
+  if (state !== 'done' || results.length === 0) return message;
+  const indices = `${formatCount(results.length)} of ${countValues(total, 'index', 'indices')}`;
+  if (type === 'run') {
+    const ends = results.map(({ detail }) => detail?.['end']).filter((end) => typeof end === 'string');
+    return `${indices} with a current run${ends.length === 0 ? '' : `, through ${ends.toSorted()[0]}`}.`;
+  }
+  if (type === 'publish') {
+    const closes = results.reduce((sum, { detail }) => sum + Number(detail?.['published'] ?? 0), 0);
+    const earlier = results.filter(({ detail }) => detail?.['published'] === 0).length;
+    const earlierText = earlier === 0 ? '' : `, ${countValues(earlier, 'index', 'indices')} published before`;
+    return `${countValues(closes, 'close')} published${earlierText}.`;
+  }
+  if (type === 'export') {
+    const files = listFiles(step);
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    return `${countValues(files.length, 'file')} of ${indices}, ${formatBytes(bytes)}.`;
+  }
+  return message;
+}

@@ -1,20 +1,136 @@
-import type { Operations } from '#clients/typescript/divisor.js';
-import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { IdField } from '../../components/form/id-field.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { Section } from '../../components/page.js';
-import { ReadOnly } from '../../components/form/read-only.js';
-import { listRows } from '../../components/form/row-list.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { navigate, getParameter } from '../../state/location.js';
-import { useCalendars } from '../../state/exchanges.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import type { Finding, Operations } from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { Answered } from '../../components/feedback.js';
+import { KindList, listRows } from '../../components/form/row-list.js';
+import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import { Section } from '../../components/layout/page.js';
+import { ReadOnly } from '../../components/permission.js';
+import { getParameter, navigate, type PageProps } from '../../state/location.js';
+import { useCalendars } from '../../state/market.js';
+import { service, useResource } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
+import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { ScheduleSentence } from './schedule-sentence.js';
-import { StepList } from './step-list.js';
+import { CHECK_WORDS, stepWords } from './steps.js';
+
+interface ScheduleSentenceProps {
+  readonly document: JsonObject;
+  /** Time zone of the schedule; undefined until it is known. */
+  readonly zone: string | undefined;
+}
+
+/** Renders the steps of a schedule, the begin of its days, and the effect of enabling it. */
+function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps) {
+  const schemas = useSchemas();
+  const { indices, calendar, at, enabled } = document;
+  const caughtUp = document['catch_up'] ?? schemas.data?.['ScheduleBody']?.properties?.['catch_up']?.default;
+  if (caughtUp === undefined) return null;
+  const count = Array.isArray(indices) ? indices.length : 0;
+  const steps = listRows(document['steps']).map(({ type }) => stepWords(String(type)));
+  const sessions = `up to ${countValues(Number(caughtUp), 'missed session')}`;
+  return (
+    <p>
+      {count === 0 ? 'No index yet' : countValues(count, 'index', 'indices')}, at {String(at)} {zone} after each session
+      of {String(calendar)}: {steps.join(' → ')}.{' '}
+      {enabled === true
+        ? `Days begin by themselves; after an outage, ${sessions} run.`
+        : `Does not run until it is enabled. Once enabled, ${sessions} since its first session run first.`}
+    </p>
+  );
+}
+
+interface StepListProps {
+  readonly steps: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(steps: readonly JsonObject[]): void;
+}
+
+/** Renders the steps of a schedule in order. Each has the form of its type. */
+function StepList({ steps, findings, onChange }: StepListProps) {
+  return (
+    <KindList
+      what="step"
+      rows={steps}
+      member="type"
+      formatName={stepWords}
+      selectSchema={stepSchema}
+      path={['steps']}
+      findings={findings}
+      hidden={() => ['files']}
+      rare={RARE_FIELDS}
+      listFieldChanges={() => FIELD_CHANGES}
+      more={(step, at, put) =>
+        step['type'] === 'export' && (
+          <Files
+            at={at}
+            files={listRows(step['files'])}
+            findings={findings}
+            onChange={(files) => put({ ...step, files })}
+          />
+        )
+      }
+      fresh={(type) => (type === 'export' ? { files: [{ table: 'closing' }] } : {})}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Members that only few schedules need. */
+const RARE_FIELDS = ['fail_on', 'allow_partial', 'indices', 'clients'];
+
+const FIELD_CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
+
+const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
+
+interface FilesProps {
+  /** Position of the step in the schedule. */
+  readonly at: number;
+  readonly files: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(files: readonly JsonObject[]): void;
+}
+
+/** Renders the form of the files that a step writes for each index. */
+function Files({ at, files, findings, onChange }: FilesProps) {
+  const renderFileForm = (names: readonly string[], file: JsonObject, k: number) => (
+    <SchemaForm
+      schema="ExportedFileInput"
+      names={names}
+      value={file}
+      findings={findings}
+      path={['steps', at, 'files', k]}
+      onChange={(next) => onChange(files.map((own, i) => (i === k ? next : own)))}
+    />
+  );
+  return (
+    <>
+      {files.map((file, k) => (
+        <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
+          <div>
+            {renderFileForm(['table', 'format', 'name'], file, k)}
+            <details class="row-more">
+              <summary>More settings</summary>
+              {renderFileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
+            </details>
+          </div>
+          <Button
+            kind="bare"
+            aria-label={`Remove file ${k + 1} of step ${at + 1}`}
+            onClick={() => onChange(files.filter((_, i) => i !== k))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <div>
+        <Button onClick={() => onChange([...files, { table: 'closing' }])}>
+          <Icon name="plus" /> Add a file
+        </Button>
+      </div>
+    </>
+  );
+}
 
 /** Page of a schedule's plan: its indices, time and steps. */
 export function SchedulePage({ params }: PageProps) {

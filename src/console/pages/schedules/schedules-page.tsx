@@ -1,26 +1,18 @@
 import type { ListedSchedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Metrics } from '../../components/metrics.js';
-import { Page } from '../../components/page.js';
+import { Answered, Badge, EmptyState } from '../../components/feedback.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { GuideLink, Page } from '../../components/layout/page.js';
+import { Metrics } from '../../components/layout/facts.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
 import { formatAddress } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, service, useResource } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment, createMomentFigure, formatWeekday } from '../../words/dates.js';
 import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
-import { DayHistory } from './day-history.js';
-import { isBlocked, describeDay, describeDecisions, type StateLabel } from './day-states.js';
-import { isOpenDay, OpenDays } from './open-days.js';
-import { stepWords } from './step-words.js';
-import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
-import type { WaiverRequest } from './day-states.js';
+import { DayHistory, isOpenDay, listDayRequests, OpenDays, useWaiverRequests } from './open-days.js';
+import { describeDay, describeDecisions, isBlocked, type StateLabel, type WaiverRequest } from './day-states.js';
+import { stepWords } from './steps.js';
 import './schedules.css';
 
 /** A schedule with its latest day and its next day. */

@@ -1,24 +1,182 @@
-import type { SqlResult } from '#clients/typescript/divisor.js';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { AddSelect } from '../../components/add-select.js';
-import { Button } from '../../components/button.js';
-import type { SqlTables } from '../../components/code/sql-editor.js';
-import { createLazyComponent } from '../../components/lazy.js';
-import { GuideLink } from '../../components/guide-link.js';
-import { Page, Section } from '../../components/page.js';
-import { Problem } from '../../components/problem.js';
-import { StoreSelect } from '../../components/store-select.js';
-import { Wait } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/location.js';
-import { useResource, type Resource } from '../../state/resource.js';
-import { service, createTrouble, type Trouble } from '../../state/service.js';
-import { getChosenStore } from '../../state/stores.js';
-import { Answer } from './answer.js';
-import { EXAMPLES } from './examples.js';
-import { addQuery } from './history.js';
-import { PastQueries } from './past-queries.js';
-import { readTables, Views } from './views.js';
 import './sql.css';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { SqlResult } from '#clients/typescript/divisor.js';
+import { Chart } from '../../components/chart/chart.js';
+import type { Line } from '../../components/chart/series.js';
+import type { SqlTableColumn, SqlTables } from '../../components/code/sql-editor.js';
+import { Button } from '../../components/controls/button.js';
+import { AddSelect } from '../../components/controls/choice.js';
+import { Menu } from '../../components/controls/menu.js';
+import { Answered, createLazyComponent, Problem, Wait } from '../../components/feedback.js';
+import { Bars } from '../../components/layout/bars.js';
+import { SidePanel } from '../../components/layout/dialog.js';
+import { Facts } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { StoreSelect } from '../../components/stores.js';
+import { Table } from '../../components/table/table.js';
+import { attempt } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
+import { getParameter, setParameters } from '../../state/location.js';
+import { createTrouble, type Resource, service, type Trouble, useResource } from '../../state/service.js';
+import { createStoredList } from '../../state/stored-list.js';
+import { getChosenStore } from '../../state/stores.js';
+import { formatDuration, formatMoment } from '../../words/dates.js';
+import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { createNumberWriter, createResultColumns, type Row } from './columns.js';
+
+interface Example {
+  readonly title: string;
+  /** Rows of the result. */
+  readonly help: string;
+  readonly query: string;
+}
+
+/** Example queries. They return rows on every service that has a stored run. */
+const EXAMPLES: readonly Example[] = [
+  {
+    title: 'Return by index',
+    help: 'Each index, before costs and as the portfolio after costs',
+    query:
+      'SELECT index_id,\n  round(100 * (arg_max(index_points, date) / arg_min(index_points, date) - 1), 2) AS return_in_percent,\n  round(100 * (arg_max(level, date) / arg_min(level, date) - 1), 2) AS portfolio_after_costs_in_percent,\n  min(date) AS first, max(date) AS last\nFROM levels\nGROUP BY index_id\nORDER BY return_in_percent DESC',
+  },
+  {
+    title: 'Indices and their runs',
+    help: 'Period, time of the run and data store',
+    query: 'SELECT index_id, name, start, "end", run_at, store_id\nFROM runs\nORDER BY index_id',
+  },
+  {
+    title: 'Latest levels',
+    help: 'Level of the index and of its portfolio on the last date',
+    query:
+      'SELECT index_id, max(date) AS date, arg_max(index_points, date) AS index_points, arg_max(level, date) AS portfolio_after_costs\nFROM levels\nGROUP BY index_id',
+  },
+  {
+    title: 'Largest weights',
+    help: 'The ten largest constituents of each index',
+    query:
+      'SELECT index_id, identifier, weight\nFROM weights\nQUALIFY row_number() OVER (PARTITION BY index_id ORDER BY date DESC, weight DESC) <= 10',
+  },
+  {
+    title: 'Turnover by year',
+    help: 'One-way turnover of each index',
+    query:
+      'SELECT index_id, year(date) AS year, sum(abs(weight_after - weight_before)) / 2 AS turnover\nFROM trades\nGROUP BY ALL\nORDER BY ALL',
+  },
+  {
+    title: 'Closes of one session',
+    help: 'The 50 highest closes of the last session',
+    query:
+      'SELECT identifier, CLOSE\nFROM prices\nWHERE date = (SELECT max(date) FROM prices)\nORDER BY CLOSE DESC\nLIMIT 50',
+  },
+];
+
+/** A successfully answered query. */
+export interface PastQuery {
+  readonly query: string;
+  readonly at: string;
+  readonly rows: number;
+  readonly seconds: number;
+}
+
+const QUERIES_MAX = 50;
+
+const { items, set } = createStoredList<PastQuery>('divisor.sql', QUERIES_MAX);
+
+/** Answered queries of this browser, newest last. */
+const pastQueries = items;
+
+/** Adds a query to the history. If the history already has the same text, the earlier entry is removed. */
+const addQuery = (past: PastQuery): void => set([...items.peek().filter(({ query }) => query !== past.query), past]);
+
+const forgetQueries = (): void => set([]);
+
+/** Renders a menu of the queries run in this browser, newest first. */
+function PastQueries({ onChoose }: { readonly onChoose: (query: string) => void }) {
+  const queries = pastQueries.value.toReversed();
+  if (queries.length === 0) return null;
+  return (
+    <div class="sql-history">
+      <Menu label="History of queries" title="History">
+        {queries.map(({ query, at, rows, seconds }) => (
+          <li key={at}>
+            <button type="button" title={query} onClick={() => onChoose(query)}>
+              <code>{query.replaceAll(/\s+/g, ' ')}</code>
+              <span class="quiet">
+                {formatMoment(at)} · {countValues(rows, 'row')} in {formatDuration(seconds)}
+              </span>
+            </button>
+          </li>
+        ))}
+        <li>
+          <button type="button" onClick={forgetQueries}>
+            Clear the history
+          </button>
+        </li>
+      </Menu>
+    </div>
+  );
+}
+
+const COLUMNS =
+  "SELECT table_name, column_name, data_type, column_comment FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
+
+/** Labels of the DuckDB types. */
+const TYPES: Readonly<Record<string, string>> = {
+  VARCHAR: 'text',
+  DOUBLE: 'number',
+  DATE: 'date',
+  INTEGER: 'whole number',
+  BOOLEAN: 'true or false',
+};
+
+/** Reads the views and their columns. @param store data store; undefined for the served store */
+async function readTables(signal: AbortSignal, store: string | undefined): Promise<SqlTables> {
+  const { data } = await service.value.call('runSql', { query: { store_id: store }, body: { query: COLUMNS }, signal });
+  const tables: Record<string, SqlTableColumn[]> = {};
+  for (const [table, column, type, meaning] of data)
+    (tables[String(table)] ??= []).push({
+      name: String(column),
+      type: TYPES[String(type)] ?? String(type),
+      meaning: String(meaning ?? ''),
+    });
+  return tables;
+}
+
+interface ViewsProps {
+  readonly views: Resource<SqlTables>;
+  readonly onChoose: (view: string) => void;
+}
+
+/** Renders the views that queries can read. A view opens to its columns with their types and meanings. */
+function Views({ views, onChoose }: ViewsProps) {
+  return (
+    <Answered resource={views} what="the views">
+      {(tables) => (
+        <ul class="sql-views">
+          {Object.entries(tables).map(([name, columns]) => (
+            <li key={name}>
+              <details>
+                <summary>
+                  <code>{name}</code> <span class="quiet">{countValues(columns.length, 'column')}</span>
+                </summary>
+                <dl class="sql-columns">
+                  {columns.map((column) => (
+                    <div key={column.name}>
+                      <dt>{column.name}</dt>
+                      <dd>{column.type}</dd>
+                      {column.meaning !== '' && <dd class="sql-meaning">{column.meaning}</dd>}
+                    </div>
+                  ))}
+                </dl>
+                <Button onClick={() => onChoose(name)}>Query {name}</Button>
+              </details>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Answered>
+  );
+}
 
 const SqlEditor = createLazyComponent(
   'the editor',
@@ -217,4 +375,133 @@ function useQuery() {
     setRunning(false);
   };
   return { result, trouble, isRunning, run, stop };
+}
+
+/** Renders the rows of a query result and a chart of its numbers by date. A row opens to its full values. */
+function Answer({ query, store, result, seconds }: AnsweredQuery) {
+  const { columns, data, rows, truncated } = result;
+  const resultRows = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
+  const shownColumns = useMemo(() => createResultColumns(result), [result]);
+  const [open, setOpen] = useState<Row | null>(null);
+  const row = open !== null && resultRows.includes(open) ? open : null;
+  return (
+    <Section
+      title="Result"
+      aside={
+        <>
+          <span>
+            {countValues(rows, 'row')} of {countValues(columns.length, 'column')} in {formatDuration(seconds)}
+            {truncated && `; only the first ${formatCount(data.length)} are shown`}
+          </span>
+          <Save query={query} store={store} />
+        </>
+      }
+    >
+      <ResultChart result={result} />
+      <Table
+        label="result"
+        columns={shownColumns}
+        rows={resultRows}
+        getKey={({ no }) => String(no)}
+        searchIn={({ values }) => values.join(' ')}
+        onOpen={(one) => setOpen(one)}
+        openKey={row && String(row.no)}
+        height={560}
+        empty="The query returns no rows."
+      />
+      {row !== null && (
+        <SidePanel title={`Row ${formatCount(row.no + 1)}`} onClose={() => setOpen(null)}>
+          <Facts facts={columns.map(({ name }, k) => [name, formatWholeText(row.values[k] ?? null)])} />
+        </SidePanel>
+      )}
+    </Section>
+  );
+}
+
+/** Returns the text of a value without rounding. */
+const formatWholeText = (value: string | number | null): string => (value === null ? MISSING_TEXT : String(value));
+
+/** File formats for the download of all rows. */
+const FILES = [
+  { name: 'CSV', ending: 'csv', media: 'text/csv' },
+  { name: 'Parquet', ending: 'parquet', media: 'application/vnd.apache.parquet' },
+  { name: 'Arrow', ending: 'arrow', media: 'application/vnd.apache.arrow.stream' },
+] as const;
+
+/** Renders a menu that runs the query again and saves all its rows. */
+function Save({ query, store }: Pick<AnsweredQuery, 'query' | 'store'>) {
+  const request = { query: { store_id: store }, body: { query } };
+  return (
+    <Menu label="Export the result" title="Export">
+      {FILES.map(({ name, ending, media }) => (
+        <li key={ending}>
+          <button
+            type="button"
+            onClick={() =>
+              void attempt(async () =>
+                saveFile(`result.${ending}`, await service.value.download('runSql', media, request)),
+              )
+            }
+          >
+            {name}
+          </button>
+        </li>
+      ))}
+    </Menu>
+  );
+}
+
+/** Maximum number of numeric columns in the chart. */
+const LINES_MAX = 6;
+const POINTS_MIN = 3;
+
+/**
+ * Renders the columns of numbers by date. If a date occurs more than once, renders bars of the first of these columns.
+ */
+function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
+  const datePosition = columns.findIndex(({ type }) => type === 'date');
+  const drawn = useMemo(() => {
+    const sortedRows = data.toSorted((a, b) => (String(a[datePosition]) < String(b[datePosition]) ? -1 : 1));
+    const lines = columns.flatMap(({ name, type }, k): readonly Line[] =>
+      type === 'number'
+        ? [{ id: `c${k}`, label: name, values: sortedRows.map((row) => row[k] as number | null), colour: 1 }]
+        : [],
+    );
+    return {
+      dates: sortedRows.map((row) => String(row[datePosition])),
+      lines: lines.slice(0, LINES_MAX).map((line, k) => ({ ...line, colour: k + 1 })),
+    };
+  }, [data]);
+  const areOnce = new Set(drawn.dates).size === drawn.dates.length;
+  if (drawn.dates.length === 0) return null;
+  if (datePosition < 0 || !areOnce || drawn.dates.length < POINTS_MIN || drawn.lines.length === 0)
+    return <ResultBars columns={columns} data={data} />;
+  return <Chart label="Numbers of the result by date" dates={drawn.dates} lines={drawn.lines} height={220} />;
+}
+
+/** Maximum number of bars. */
+const BARS_MAX = 24;
+
+/** Renders one bar per row for its first number. The texts of the first column must differ. */
+function ResultBars({ columns, data }: Pick<SqlResult, 'columns' | 'data'>) {
+  const position = columns.findIndex(({ type }) => type === 'number');
+  const labels = data.map(([label]) => String(label));
+  const isNamed = columns[0]?.type === 'text' && new Set(labels).size === labels.length;
+  if (position < 0 || !isNamed || labels.length < 2 || labels.length > BARS_MAX) return null;
+  const bars = data.flatMap((row, k) =>
+    typeof row[position] === 'number' ? [{ label: labels[k]!, value: row[position] }] : [],
+  );
+  const { name } = columns[position]!; // the column was found
+  const write = createNumberWriter(
+    name,
+    bars.map(({ value }) => value),
+  );
+  return (
+    <figure class="sql-bars">
+      <figcaption class="quiet">
+        {name} by {columns[0]?.name}
+      </figcaption>
+      <Bars label={`${name} by ${columns[0]?.name}`} bars={bars} isPlain format={write} />
+    </figure>
+  );
 }

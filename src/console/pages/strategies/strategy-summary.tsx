@@ -2,9 +2,8 @@ import type { IndexSummary, PerformanceView, RebalanceRow } from '#clients/types
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { isWide, type Line } from '../../components/chart/series.js';
-import { Metrics, type Metric } from '../../components/metrics.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { type Metric, Metrics } from '../../components/layout/facts.js';
+import { service, useResource } from '../../state/service.js';
 import { findStore, useStores } from '../../state/stores.js';
 import {
   formatAtMost,
@@ -15,7 +14,7 @@ import {
   formatPercent,
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { computeYearlySum } from '../../words/turnover.js';
+import { computeYearlySum } from '../../words/statistics.js';
 
 interface StrategyFiguresProps {
   readonly document: JsonObject;

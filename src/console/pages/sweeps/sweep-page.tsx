@@ -1,36 +1,385 @@
-import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
-import { LinkButton } from '../../components/button.js';
-import { JobState } from '../../components/job-state.js';
-import { Page, Section } from '../../components/page.js';
-import { FiguresSkeleton } from '../../components/skeleton.js';
+import './sweeps.css';
+import { useState } from 'preact/hooks';
+import type {
+  IndexDocumentBody,
+  SeriesPayload,
+  StoredRun,
+  SweepFoldsView,
+  SweepRequest,
+  SweepRow,
+  SweepView,
+} from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/controls/action-button.js';
+import { LinkButton } from '../../components/controls/button.js';
+import { Answered, Banner, FiguresSkeleton } from '../../components/feedback.js';
+import { useSchemas } from '../../components/form/schema-form.js';
+import { JobState } from '../../components/jobs.js';
+import { SidePanel } from '../../components/layout/dialog.js';
+import { Facts, Metrics } from '../../components/layout/facts.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
-import type { PageProps } from '../../state/page-props.js';
-import { start, type OnRefusal } from '../../state/actions.js';
+import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
-import { formatAddress, navigate, getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { notifyChange, useResource } from '../../state/resource.js';
-import { useSchemas } from '../../state/schemas.js';
-import { service } from '../../state/service.js';
+import { formatAddress, getParameter, navigate, type PageProps, setParameters } from '../../state/location.js';
+import { may, notifyChange, service, useResource } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatJobAddress } from '../../words/jobs.js';
-import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
-import type { Json, JsonObject } from '../../words/paths.js';
-import { formatTerms } from '../index/run-terms.js';
-import { Fan } from './fan.js';
+import { formatLabel } from '../../words/labels.js';
+import {
+  countValues,
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatPercent,
+  getSignClass,
+} from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { formatTerms, getTerms, readNewestRun } from '../index/run-settings.js';
 import { NewSweepPage } from './new-sweep-page.js';
-import { useParameterLabels } from './parameter-labels.js';
-import { useReference } from './reference.js';
-import { Figures } from './sweep-figures.js';
-import { FoldsShortage, SweepFolds } from './sweep-folds.js';
-import { SweepMap } from './sweep-map.js';
-import { getGrid, getSweepTerms } from './sweep-requests.js';
-import { findDates, formatMetric, formatPatch, formatWithUnit, nameVariant, type ParameterLabels } from './values.js';
-import { VariantPanel } from './variant-panel.js';
-import { Verdict } from './verdict.js';
-import './sweeps.css';
+import { useParameterLabels } from './parameters.js';
+import { type Reference, selectDifferentTerms } from './results.js';
+import { Fan, SweepMap } from './sweep-map.js';
+import {
+  createCostFigure,
+  describeVariant,
+  findBest,
+  findDates,
+  formatMetric,
+  formatPatch,
+  formatWithUnit,
+  getGrid,
+  getSweepTerms,
+  nameVariant,
+  type ParameterLabels,
+} from './variants.js';
+import { formatChance, Verdict } from './verdict.js';
+
+/** A definition and the terms of its backtests. */
+interface Base {
+  readonly document: JsonObject;
+  readonly request: JsonObject;
+}
+
+/**
+ * Returns the definition and terms of a variant.
+ * @param patch values by JSON pointer (RFC 6901), as in the sweep
+ */
+export function getPatchBase(base: Base, patch: JsonObject): Base {
+  let target: Json = { document: base.document, request: base.request };
+  for (const [pointer, value] of Object.entries(patch))
+    target = setAtPointer(target, splitPointer(pointer), value ?? null);
+  return target as unknown as Base; // only existing members are replaced
+}
+
+const splitPointer = (pointer: string): readonly string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+function setAtPointer(whole: Json | undefined, [step, ...rest]: readonly string[], value: Json): Json {
+  if (step === undefined) return value;
+  if (Array.isArray(whole)) {
+    const items = whole as readonly Json[];
+    return items.map((item, k) => (String(k) === step ? setAtPointer(item, rest, value) : item));
+  }
+  const object = isObject(whole) ? whole : {};
+  return { ...object, [step]: setAtPointer(object[step], rest, value) };
+}
+
+/** Reads the newest run of an index. Returns null if there is none, or until it is loaded. */
+function useReference(indexId: string, terms: JsonObject): Reference | null {
+  const schemas = useSchemas({ isLater: true });
+  const newest = useResource(`newest run with levels ${indexId}`, (signal) => readRunWithLevel(indexId, signal), {
+    isLater: true,
+  });
+  if (newest.data == null) return null;
+  const { run, level } = newest.data;
+  const difference = selectDifferentTerms(getTerms(run), terms);
+  const text = Object.keys(difference).length === 0 ? '' : formatTerms(difference, 'SweepTerms', schemas.data);
+  return { label: text === '' ? `${indexId}, same terms` : `${indexId}, other terms: ${lowerFirst(text)}`, level };
+}
+
+const lowerFirst = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1);
+
+/** Returns the newest run with the level of its portfolio; null if there is none or it cannot be read. */
+async function readRunWithLevel(
+  id: string,
+  signal: AbortSignal,
+): Promise<{ readonly run: StoredRun; readonly level: SeriesPayload } | null> {
+  const run = await readNewestRun(id, signal);
+  if (run === null) return null;
+  return service.value.call('getPerformance', { params: { index_id: id }, signal }).then(
+    ({ level }) => ({ run, level }),
+    () => null,
+  );
+}
+
+/** Describes the probability of overfitting, with its colour. */
+function rateOverfitting(overfitting: SweepView['overfitting']) {
+  if (overfitting === null) return { note: 'needs two variants and enough dates' };
+  const kind = { better_than_chance: '', near_chance: 'warning', overfit: 'down' }[
+    overfitting.rating ?? 'better_than_chance'
+  ];
+  return { note: formatChance(overfitting), kind };
+}
+
+/** Renders the figures that show how reliable the ranking of a sweep is. Sharpe ratios are annualised. */
+function Figures({ view }: { readonly view: SweepView }) {
+  const { selection, overfitting, variants, refused } = view;
+  const best = findBest(view)?.metrics?.sharpe_ratio ?? null;
+  return (
+    <Metrics
+      label="Figures of the sweep"
+      metrics={[
+        {
+          term: 'Variants',
+          value: formatCount(variants),
+          note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} different`,
+        },
+        {
+          term: 'Sharpe ratio, first by rank',
+          value: formatDecimal(best, 3),
+          note: `best by chance ${formatDecimal(annualiseChance(selection, best), 3)}`,
+          help: 'Annualised. The best of as many variants is expected to show the second value if every true Sharpe ratio is zero.',
+        },
+        {
+          term: 'Probability of overfitting',
+          value: formatPercent(overfitting?.probability, 1),
+          ...rateOverfitting(overfitting),
+          help: 'Share of the splits of the history in which the best variant of one half ranks no better than the median in the other, and the share of a random choice',
+        },
+        {
+          term: 'Splits with a loss',
+          value: formatPercent(overfitting?.probability_of_loss, 1),
+          note: 'Sharpe ratio below 0 in the other half',
+          help: 'Share of the splits in which the chosen variant has a negative Sharpe ratio in the other half',
+        },
+        {
+          term: 'Deflated Sharpe ratio',
+          value: formatPercent(selection?.deflated_sharpe_ratio, 1),
+          note: 'tests the return, not the ranking',
+          help: 'Probability that the true Sharpe ratio exceeds the best by chance. It does not test whether the first variant is better than the others.',
+        },
+      ]}
+    />
+  );
+}
+
+/**
+ * Returns the annualised Sharpe ratio that the best of all trials should have by chance. The factor between sessions
+ * and years comes from the ratio of the first variant; without it, returns null.
+ */
+function annualiseChance(selection: SweepView['selection'], best: number | null): number | null {
+  if (selection === null || best === null || selection.sharpe_ratio === 0) return null;
+  return (selection.expected_maximum_sharpe_ratio * best) / selection.sharpe_ratio;
+}
+
+type Choice = SweepFoldsView['choices'][number];
+
+interface SweepFoldsProps {
+  readonly folds: SweepFoldsView;
+  /** Names a variant by the values that it sets. */
+  nameOf(variant: number): string;
+}
+
+/** Renders how the best variant of a sweep performs out of sample after it was selected. */
+function SweepFolds({ folds, nameOf }: SweepFoldsProps) {
+  const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
+  const outside = folds.over_paths[folds.select_by];
+  const metricLabel = formatLabel(folds.select_by);
+  return (
+    <Section
+      title="Out of sample"
+      aside={`chosen by ${formatMetric(folds.select_by)}, ${folds.method.replaceAll('_', ' ')}`}
+    >
+      <Metrics
+        label="The choice out of sample"
+        metrics={[
+          {
+            term: `${metricLabel} in sample`,
+            value: write(folds.in_sample.mean),
+            note: `mean of ${formatCount(folds.choices.length)} splits`,
+          },
+          {
+            term: `${metricLabel} out of sample`,
+            value: write(folds.out_of_sample.mean),
+            note: `mean of the same ${formatCount(folds.choices.length)} splits`,
+          },
+          {
+            term: `${metricLabel} of the joined ${folds.paths.length === 1 ? 'path' : 'paths'}`,
+            value: write(outside.percentiles['0.5'] ?? null),
+            note: folds.paths.length === 1 ? 'one path over all tests' : formatRange(folds, write),
+            help: 'A path joins the tests of several splits, so that it contains each group once',
+          },
+          {
+            term: 'Paths with a loss',
+            value: formatPercent(folds.probability_of_loss, 1),
+            note: `of ${countValues(folds.paths.length, 'path')}, by total return`,
+          },
+          { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds, nameOf) },
+          {
+            term: 'Sessions left out',
+            value: `${formatCount(folds.left_before)} before, ${formatCount(folds.left_after)} after`,
+            note: 'each test',
+          },
+        ]}
+      />
+      <Table
+        label="choices by split"
+        name="folds"
+        columns={createColumns(folds, nameOf, write)}
+        rows={folds.choices}
+        getKey={({ test }) => test.join('-')}
+      />
+    </Section>
+  );
+}
+
+function formatRange(
+  { over_paths: over, paths, select_by: metric }: SweepFoldsView,
+  write: (value: number | null) => string,
+) {
+  const { percentiles } = over[metric];
+  return `median; ${write(percentiles['0.05'] ?? null)} to ${write(percentiles['0.95'] ?? null)} in 90% of ${formatCount(paths.length)}`;
+}
+
+/** Describes the variant that was selected in most folds. */
+function formatChosen({ chosen, choices }: SweepFoldsView, nameOf: SweepFoldsProps['nameOf']): string {
+  const [first] = chosen;
+  return first === undefined
+    ? ''
+    : `${nameOf(first.variant)} in ${formatCount(first.splits)} of ${formatCount(choices.length)}`;
+}
+
+function createColumns(
+  { groups }: SweepFoldsView,
+  nameOf: SweepFoldsProps['nameOf'],
+  write: (value: number | null) => string,
+): readonly Column<Choice>[] {
+  const listSpans = (positions: readonly number[]): readonly string[] =>
+    positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`);
+  return [
+    {
+      id: 'test',
+      title: 'Tested on',
+      width: 190,
+      ideal: 390,
+      grow: 1,
+      lines: 2,
+      value: ({ test }) => listSpans(test).join(', '),
+      show: ({ test }) => listSpans(test).map((span, k) => [k > 0 && ', ', <span class="whole-date">{span}</span>]),
+    },
+    { id: 'chosen', title: 'Chosen variant', width: 140, grow: 1, value: ({ variant }) => nameOf(variant) },
+    createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
+    createNumericColumn({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
+    {
+      id: 'place',
+      title: 'Rank',
+      help: 'Of the variant among all trials on the test, 1 for the best',
+      width: 56,
+      align: 'right',
+      value: ({ rank }) => rank,
+    },
+  ];
+}
+
+type Shortage = NonNullable<SweepView['folds_shortage']>;
+
+/** Renders the reason why the choice was not tested out of sample. */
+const FoldsShortage = ({ observations, needed }: Shortage) => (
+  <Section title="Out of sample">
+    <p>
+      The choice was not tested: the variants have {formatCount(observations)} common returns, but the test needs{' '}
+      {formatCount(needed)}.
+    </p>
+  </Section>
+);
+
+interface VariantPanelProps {
+  readonly row: SweepRow;
+  readonly indexId: string;
+  /** Terms of the backtests. */
+  readonly request: JsonObject;
+  readonly told: ParameterLabels;
+  onClose(): void;
+}
+
+/** Renders a variant with its changes and figures. A button creates an index from it. */
+function VariantPanel({ row, indexId, request, told, onClose }: VariantPanelProps) {
+  const { patch, metrics, error, start, end, total_costs: costs } = row;
+  return (
+    <SidePanel title={nameVariant(patch, told)} onClose={onClose}>
+      {error !== null && (
+        <Banner kind="bad" title={error.message}>
+          <details>
+            <summary>Details</summary>
+            <code>{error.code}</code>
+          </details>
+        </Banner>
+      )}
+      {metrics !== null && (
+        <Metrics
+          label="Figures of the variant"
+          metrics={[
+            { term: 'Annualised return', value: formatChange(metrics.annualised_return) },
+            { term: 'Volatility', value: formatPercent(metrics.volatility) },
+            { term: 'Sharpe ratio', value: formatDecimal(metrics.sharpe_ratio) },
+            { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown) },
+            { term: 'Total return', value: formatChange(metrics.total_return) },
+            createCostFigure(costs, request),
+          ]}
+        />
+      )}
+      <Facts
+        facts={[
+          ...Object.entries(patch).map(([pointer, value]): [string, string] => {
+            const { label, unit } = told(pointer);
+            return [label, formatWithUnit(value as Json, unit)]; // patch values are plain JSON
+          }),
+          ['Rank', row.rank === null ? 'refused' : String(row.rank)],
+          ['Dates', start === null ? null : `${start} to ${end}`],
+        ]}
+      />
+      {error === null && may('write') && <SaveAs {...{ row, indexId, request, told }} />}
+    </SidePanel>
+  );
+}
+
+function SaveAs({ row: { variant, patch }, indexId, request, told }: Omit<VariantPanelProps, 'onClose'>) {
+  const [id, setId] = useState(`${indexId}-V${variant}`);
+  const save = (onRefusal: OnRefusal) =>
+    attempt(async () => {
+      const document = await service.value.call('getIndex', { params: { index_id: indexId } });
+      const base = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
+      const name = `${document.name}, variant ${variant}`;
+      const body = { ...base.document, id, name, description: describeVariant(indexId, patch, told) };
+      await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // the service created the document
+      notifyChange();
+      showToast('good', `The index ${id} was saved.`);
+      if (may('run')) await runIndex(id, base.request as Parameters<typeof runIndex>[1], onRefusal);
+      navigate(formatIndexAddress(id));
+    }, onRefusal);
+  return (
+    <section class="variant-save" aria-label="Save as an index">
+      <label class="select">
+        <span class="quiet">Id</span>
+        <input
+          class="control"
+          aria-label="Id of the index"
+          value={id}
+          maxLength={64}
+          onInput={(event) => setId(event.currentTarget.value)}
+        />
+      </label>
+      <ActionButton kind="main" disabled={id.trim() === ''} act={save}>
+        Save as an index
+      </ActionButton>
+    </section>
+  );
+}
 
 /** Page of one sweep, or with the id `new` the form of a new sweep. */
 export const SweepPage = ({ params: { id = '' } }: PageProps) =>
@@ -150,7 +499,7 @@ function Result({ view, terms }: ResultProps) {
         <Table
           label="variants"
           name="variants"
-          columns={createColumns(pointers, labels).filter(({ id }) => id !== 'error' || view.refused > 0)}
+          columns={createSweepColumns(pointers, labels).filter(({ id }) => id !== 'error' || view.refused > 0)}
           rows={rows}
           getKey={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}
@@ -174,7 +523,7 @@ function Result({ view, terms }: ResultProps) {
   );
 }
 
-function createColumns(pointers: readonly string[], labels: ParameterLabels): readonly Column<SweepRow>[] {
+function createSweepColumns(pointers: readonly string[], labels: ParameterLabels): readonly Column<SweepRow>[] {
   const variedColumns = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
     title: labels(pointer).label,

@@ -1,5 +1,5 @@
 import type { SweepOverfitting, SweepView } from '#clients/typescript/divisor.js';
-import { Banner } from '../../components/banner.js';
+import { Banner } from '../../components/feedback.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';
 
 type Rating = NonNullable<SweepOverfitting['rating']>;

@@ -1,22 +1,67 @@
-import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js';
+import './templates.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { Select, type Option } from '../../components/choice.js';
-import { Page, Section } from '../../components/page.js';
-import { Sparkline } from '../../components/sparkline.js';
-import { StoreSelect } from '../../components/store-select.js';
-import { Answered } from '../../components/wait.js';
+import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js';
+import { LinkButton, Popover } from '../../components/controls/button.js';
+import { type Option, Select } from '../../components/controls/choice.js';
+import { Answered, Badge } from '../../components/feedback.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { Sparkline } from '../../components/layout/sparkline.js';
+import { StoreSelect } from '../../components/stores.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, service, useResource } from '../../state/service.js';
 import { findStore, getChosenStore, useStores } from '../../state/stores.js';
+import { findFreeId } from '../../words/form-fields.js';
 import { countValues, formatChange, formatCount } from '../../words/numbers.js';
-import { findFreeId } from './free-id.js';
-import { Details, Missing } from './lacking-data.js';
-import './templates.css';
+
+interface LackingProps {
+  readonly template: MethodologyTemplateSummary;
+}
+
+/** Renders which data the store lacks. */
+function Missing({ template, id }: LackingProps & { readonly id: string }) {
+  const meanings = [
+    ...listMissing(template).map(({ meaning }) => meaning.replace(/\.$/, '')),
+    ...template.missing_rates.map((pair) => `Exchange rate ${pair}`),
+  ];
+  return (
+    <div class="template-reason" id={id}>
+      {meanings.length === 0 ? 'The store lacks data of the template.' : 'Data that the store lacks:'}
+      <ul>
+        {meanings.map((meaning) => (
+          <li key={meaning}>{meaning}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** Renders a button that lists the names of the columns, series, universes and exchange rates that the store lacks. */
+function Details({ template }: LackingProps) {
+  const missing = listMissing(template);
+  const rates = template.missing_rates;
+  if (missing.length + rates.length === 0) return null;
+  return (
+    <Popover label={`Details of the data that the store lacks for ${template.title}`} title="Details" kind="bare">
+      {() => (
+        <ul>
+          {missing.map(({ name, kind, meaning }) => (
+            <li key={name}>
+              {kind} <code>{name}</code>: {meaning}
+            </li>
+          ))}
+          {rates.map((pair) => (
+            <li key={pair}>
+              series <code>{pair}</code>: Price of one {pair.slice(0, 3)} in {pair.slice(3)}.
+            </li>
+          ))}
+        </ul>
+      )}
+    </Popover>
+  );
+}
+
+const listMissing = ({ needs }: MethodologyTemplateSummary) => needs.filter(({ missing }) => missing);
 
 /** Page of templates from published methodologies, with their levels on a data store. */
 export function TemplatesPage() {

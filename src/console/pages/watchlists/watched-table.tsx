@@ -1,29 +1,415 @@
-import { useMemo } from 'preact/hooks';
-import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
-import { ValueSkeleton } from '../../components/skeleton.js';
-import type { Column } from '../../components/table/columns.js';
+import './watchlists.css';
+import { useMemo, useRef } from 'preact/hooks';
+import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { Button, Icon } from '../../components/controls/button.js';
+import { Answered, Badge, Banner, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
+import { addSign, type Metric, Metrics } from '../../components/layout/facts.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
 import { getParameter } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
+import { useResource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
-import { formatCount } from '../../words/numbers.js';
-import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
-import { findLastDate } from '../names/security-figures.js';
-import { formatNames } from './list-summary.js';
+import { subtractMonths } from '../../words/dates.js';
 import {
-  createColumns,
-  createRemoveColumn,
-  findCommonCurrency,
-  hasTraded,
-  YEAR_COLUMNS,
-  type Row,
-  type Security,
-} from './watched-columns.js';
-import { WatchedFigures } from './watched-figures.js';
-import { listSecurities, PRICED_MAX, usePricedRows } from './watched-rows.js';
+  countValues,
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatMoney,
+  getSignClass,
+  MISSING_TEXT,
+} from '../../words/numbers.js';
+import { formatCompact } from '../../words/quantities.js';
+import { computeMedian } from '../../words/statistics.js';
+import {
+  computeDayReturn,
+  computeReturnOver,
+  computeYearToDate,
+  readYears,
+  type YearPrices,
+} from '../names/last-year.js';
+import { findLastDate, formatSecuritiesKey, readAllSecurities, YearLine } from '../names/name-table.js';
+
+export type Security = IdentifierSearch['identifiers'][number];
+
+/** A security of a watchlist with its closes of the last year. */
+export interface Row extends Security {
+  /** True if the data store does not contain the security. All its values are then unknown. */
+  readonly isMissing: boolean;
+  readonly year: YearPrices | undefined;
+  /** True while the last year is loading. */
+  readonly isAwaited: boolean;
+}
+
+interface ColumnsTerms {
+  /** Last date of the data store; empty if it has no prices. */
+  readonly lastDate: string;
+  /** Currency of all securities; null if they differ. Each amount then has its currency. */
+  readonly currency: string | null;
+}
+
+/** Returns true if a security has a close on the last date of the data store. */
+const hasTraded = (rows: readonly Row[], lastDate: string): boolean => rows.some(({ end }) => end === lastDate);
+
+/** Returns the currency of all securities; null if they differ or are unknown. */
+function findCommonCurrency(rows: readonly Row[]): string | null {
+  const [currency = null, ...others] = new Set(rows.filter(({ isMissing }) => !isMissing).map((row) => row.currency));
+  return others.length === 0 ? currency : null;
+}
+
+/** Columns that depend on the last year. */
+const YEAR_COLUMNS: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
+
+/**
+ * Returns the columns. A security that ended or is missing has its reason next to the company. Its returns are not
+ * shown, because they would be read as current.
+ */
+const createColumns = (terms: ColumnsTerms): readonly Column<Row>[] => [
+  {
+    id: 'identifier',
+    title: 'Security',
+    width: 76,
+    ideal: 110,
+    value: ({ identifier }) => identifier,
+    show: ({ identifier }) => <strong>{identifier}</strong>,
+  },
+  createCompanyColumn(terms),
+  { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, below: 'nothing', value: ({ sector }) => sector },
+  createCloseColumn(terms),
+  createReturnColumn(terms, { id: 'day', title: '1 day', width: 72, of: ({ year }) => computeDayReturn(year) }),
+  createReturnColumn(terms, {
+    id: 'month',
+    title: '1 month',
+    priority: 6,
+    below: 'nothing',
+    of: ({ year }) => computeReturnOver(year, 1),
+  }),
+  createReturnColumn(terms, { id: 'ytd', title: 'YTD', width: 76, of: ({ year }) => computeYearToDate(year) }),
+  createReturnColumn(terms, {
+    id: 'year',
+    title: '1 year',
+    priority: 3,
+    below: 'nothing',
+    of: ({ year }) => computeReturnOver(year, 12),
+  }),
+  createLineColumn(terms),
+  createCapitalColumn(terms),
+  {
+    id: 'end',
+    title: 'Last session',
+    width: 100,
+    priority: 5,
+    below: 'nothing',
+    value: ({ end }) => end,
+    show: (row) => <span class={isPast(row, terms) ? 'quiet' : ''}>{row.end ?? MISSING_TEXT}</span>,
+  },
+];
+
+const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row> => ({
+  id: 'remove',
+  title: '',
+  width: 50,
+  value: () => null,
+  show: ({ identifier }) => (
+    <Button kind="bare" aria-label={`Remove ${identifier} from the list`} onClick={() => onRemove(identifier)}>
+      <Icon name="close" />
+    </Button>
+  ),
+});
+
+/** Returns true if a security has no current values. */
+const isPast = (row: Row, terms: ColumnsTerms): boolean => row.isMissing || isEnded(row, terms);
+
+/** Returns true if the prices of a security end before those of the data store. */
+const isEnded = ({ end }: Row, { lastDate }: ColumnsTerms): boolean => end !== null && end < lastDate;
+
+const createCompanyColumn = (terms: ColumnsTerms): Column<Row> => ({
+  id: 'company',
+  title: 'Company',
+  width: 230,
+  grow: 1,
+  priority: 2,
+  value: ({ name, isMissing }) => (isMissing ? 'not in the store' : name),
+  show: (row) => <Company row={row} terms={terms} />,
+});
+
+function Company({ row, terms }: { readonly row: Row; readonly terms: ColumnsTerms }) {
+  if (row.isMissing)
+    return (
+      <Badge kind="warning" title="Choose the data store that contains it, or correct the identifier">
+        not in the store
+      </Badge>
+    );
+  if (row.end !== null && !isEnded(row, terms)) return <>{row.name}</>;
+  return (
+    <>
+      {row.name}{' '}
+      <Badge kind="warning" title={`The data store has prices to ${terms.lastDate}`}>
+        {row.end === null ? 'no price' : `ended ${row.end}`}
+      </Badge>
+    </>
+  );
+}
+
+const createCloseColumn = ({ currency, ...terms }: ColumnsTerms): Column<Row> => ({
+  id: 'close',
+  title: 'Last close',
+  help: currency === null ? 'As traded, in the currency of the security' : `As traded, in ${currency}`,
+  width: currency === null ? 112 : 84,
+  align: 'right',
+  value: ({ close }) => close,
+  show: (row) => (
+    <span class={isPast(row, { currency, ...terms }) ? 'quiet' : ''}>
+      {formatMoney(
+        formatDecimal(row.close, row.close !== null && row.close < 1 ? 4 : 2),
+        currency === null ? row.currency : null,
+      )}
+    </span>
+  ),
+});
+
+const createCapitalColumn = ({ currency, lastDate }: ColumnsTerms): Column<Row> => ({
+  id: 'cap',
+  title: 'Market cap',
+  help: `On the date of the last close, in ${currency ?? 'the currency of the security'}`,
+  width: 104,
+  priority: 4,
+  below: 'nothing',
+  align: 'right',
+  value: (row) => row.market_cap,
+  show: (row) => (
+    <span class={isPast(row, { currency, lastDate }) ? 'quiet' : ''}>
+      {formatMoney(formatCompact(row.market_cap), currency === null ? row.currency : null)}
+    </span>
+  ),
+});
+
+interface ReturnColumn extends Pick<Column<Row>, 'id' | 'title' | 'priority' | 'below'> {
+  readonly width?: number;
+  of(row: Row): number | null;
+}
+
+function createReturnColumn(terms: ColumnsTerms, { of, width = 80, ...column }: ReturnColumn): Column<Row> {
+  return {
+    ...createNumericColumn<Row>({
+      ...column,
+      help: 'With dividends, in the currency of the security',
+      width,
+      of: (row) => (isPast(row, terms) ? null : of(row)),
+      write: addSign,
+    }),
+    show: (row) =>
+      isPast(row, terms) ? (
+        <span class="quiet" title={row.isMissing ? undefined : `${formatChange(of(row))} to ${row.end}`}>
+          {MISSING_TEXT}
+        </span>
+      ) : (
+        addSign(of(row))
+      ),
+  };
+}
+
+/** Returns the column of lines. Their time axis is the year to the last date of the data store. */
+const createLineColumn = ({ lastDate }: ColumnsTerms): Column<Row> => ({
+  id: 'line',
+  title: '1-year chart',
+  help: `Closes with dividends in the year to ${lastDate}`,
+  width: 120,
+  priority: 2,
+  below: 'nothing',
+  value: () => null,
+  show: ({ identifier, year }) =>
+    year === undefined || year.dates.at(-1)! <= subtractMonths(lastDate, 12) ? (
+      <></>
+    ) : (
+      <YearLine year={year} end={lastDate} label={`Last year of ${identifier}`} />
+    ),
+});
+
+interface SecurityReturn {
+  readonly identifier: string;
+  readonly value: number;
+}
+
+/** Summary of the securities of a list that have a close on the last date of the data store. */
+export interface ListSummary {
+  readonly traded: readonly Row[];
+  /** Securities of the data store without a close on its last date. */
+  readonly ended: readonly Row[];
+  /** Securities that the data store does not contain. */
+  readonly missing: readonly Row[];
+  /** Known returns in ascending order. */
+  readonly days: readonly SecurityReturn[];
+  readonly years: readonly SecurityReturn[];
+  readonly medianDay: number | null;
+  readonly medianYear: number | null;
+  /** Sum of the known market capitalisations; null if there is none or if they have different currencies. */
+  readonly capital: Capital | null;
+}
+
+interface Capital {
+  readonly sum: number;
+  readonly currency: string | null;
+  /** Number of securities in the sum. */
+  readonly count: number;
+}
+
+/** @param lastDate last date of the data store; empty if it has no prices */
+export function summariseList(rows: readonly Row[], lastDate: string): ListSummary {
+  const stored = rows.filter(({ isMissing }) => !isMissing);
+  const traded = stored.filter(({ end }) => end === lastDate);
+  const days = listReturns(traded, computeDayReturn);
+  const years = listReturns(traded, computeYearToDate);
+  return {
+    traded,
+    ended: stored.filter(({ end }) => end !== lastDate),
+    missing: rows.filter(({ isMissing }) => isMissing),
+    days,
+    years,
+    medianDay: findMedian(days),
+    medianYear: findMedian(years),
+    capital: sumCapital(traded),
+  };
+}
+
+/** Maximum number of securities that are named in a text. */
+const NAMED_MAX = 2;
+
+/** Names a few securities. If there are more, gives only their number. */
+const formatNames = (rows: readonly Row[]): string =>
+  rows.length > NAMED_MAX
+    ? countValues(rows.length, 'security', 'securities')
+    : rows.map(({ identifier }) => identifier).join(' and ');
+
+const listReturns = (
+  rows: readonly Row[],
+  over: (year: YearPrices | undefined) => number | null,
+): readonly SecurityReturn[] =>
+  rows
+    .flatMap(({ identifier, year }) => {
+      const value = over(year);
+      return value === null ? [] : [{ identifier, value }];
+    })
+    .toSorted((a, b) => a.value - b.value);
+
+const findMedian = (returns: readonly SecurityReturn[]): number | null =>
+  returns.length === 0 ? null : computeMedian(returns.map(({ value }) => value));
+
+function sumCapital(rows: readonly Row[]): Capital | null {
+  const knownRows = rows.filter(({ market_cap: cap }) => cap !== null);
+  const [currency = null, ...others] = new Set(knownRows.map((row) => row.currency));
+  if (knownRows.length === 0 || others.length > 0) return null;
+  return { sum: knownRows.reduce((total, { market_cap: cap }) => total + cap!, 0), currency, count: knownRows.length };
+}
+
+interface WatchedFiguresProps {
+  readonly rows: readonly Row[];
+  /** Last date of the data store; empty if it has no prices. */
+  readonly lastDate: string;
+}
+
+/** Minimum number of traded securities of which the highest and the lowest return are shown. */
+const EXTREMES_MIN = 3;
+
+/**
+ * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
+ * securities with a price on the last date of the data store count. If there are none, nothing is rendered.
+ */
+function WatchedFigures({ rows, lastDate }: WatchedFiguresProps) {
+  if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
+  const summary = summariseList(rows, lastDate);
+  const { traded, days, years, medianDay, medianYear, capital } = summary;
+  if (traded.length === 0) return null;
+  const [worst, best] = years.length < EXTREMES_MIN ? [] : [years[0], years.at(-1)];
+  const count: Metric = {
+    term: 'With a current price',
+    value: `${formatCount(traded.length)} of ${formatCount(rows.length)}`,
+    ...createNote(formatOthers(summary)),
+  };
+  const metrics = [
+    count,
+    ...createSignedMetric('Median 1-day return', medianDay, formatGains(days)),
+    ...createSignedMetric('Median YTD return', medianYear, formatGains(years)),
+    ...createSignedMetric('Highest YTD', best?.value ?? null, best?.identifier ?? null),
+    ...createSignedMetric('Lowest YTD', worst?.value ?? null, worst?.identifier ?? null),
+    ...(capital === null
+      ? []
+      : [
+          {
+            term: 'Market cap',
+            value: formatMoney(formatCompact(capital.sum), capital.currency),
+            note: `sum of ${formatCount(capital.count)}`,
+          },
+        ]),
+  ];
+  return <Metrics label="Figures of the list" metrics={metrics} />;
+}
+
+/** Formats the number of gains, for example `2 of 12 gained`. */
+const formatGains = (returns: ListSummary['days']): string =>
+  `${formatCount(returns.filter(({ value }) => value > 0).length)} of ${formatCount(returns.length)} gained`;
+
+/** Names the securities without a current price, for example `BADD ended, 3 not in the store`; null if there is none. */
+function formatOthers({ ended, missing }: ListSummary): string | null {
+  const parts = [formatPart(ended, 'ended'), formatPart(missing, 'not in the store')].filter((part) => part !== '');
+  return parts.length === 0 ? null : parts.join(', ');
+}
+
+const formatPart = (rows: readonly Row[], state: string): string =>
+  rows.length === 0 ? '' : `${formatNames(rows)} ${state}`;
+
+const createNote = (note: string | null) => (note === null ? {} : { note });
+
+const createSignedMetric = (term: string, value: number | null, note: string | null): readonly Metric[] =>
+  value === null ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
+
+/** Maximum number of securities whose prices are read. Each needs a request. */
+const PRICED_MAX = 100;
+
+/** A security of a watchlist without its prices. */
+export type ListedSecurity = Pick<Row, keyof Security | 'isMissing'>;
+
+/** Returns securities in the order of their identifiers. Securities that are not in the data store have no values. */
+export function listSecurities(all: readonly Security[], identifiers: readonly string[]): readonly ListedSecurity[] {
+  const rowById = new Map(all.map((row) => [row.identifier, row]));
+  return identifiers.map((identifier) => {
+    const row = rowById.get(identifier);
+    return { ...(row ?? { ...UNKNOWN, identifier }), isMissing: row === undefined };
+  });
+}
+
+const UNKNOWN = { name: null, start: null, end: null, sector: null, currency: null, close: null, market_cap: null };
+
+/** Reads the last year of the first securities. Years that were already read are not requested again. */
+export function usePricedRows(securities: readonly ListedSecurity[]): readonly Row[] {
+  const store = getChosenStore();
+  const pricedSecurities = securities.filter(({ isMissing }) => !isMissing).slice(0, PRICED_MAX);
+  const read = useRef(new Map<string, YearPrices>());
+  const formatKey = ({ identifier, end }: Security) => `${store} ${identifier} ${end}`;
+  const years = useResource(
+    `years ${pricedSecurities.map(formatKey).join(' ')}`,
+    async (signal) => {
+      const missing = pricedSecurities.filter((security) => !read.current.has(formatKey(security)));
+      const missingYears = await readYears(missing, signal, store);
+      for (const security of missing) {
+        const year = missingYears.get(security.identifier);
+        if (year !== undefined) read.current.set(formatKey(security), year);
+      }
+      return new Map(pricedSecurities.flatMap((one) => listEntries(one.identifier, read.current.get(formatKey(one)))));
+    },
+    { follows: false },
+  );
+  const isAwaited = years.data === undefined && years.trouble === null;
+  const pricedIds = new Set(pricedSecurities.map(({ identifier }) => identifier));
+  return securities.map((security): Row => {
+    const year = years.data?.get(security.identifier) ?? read.current.get(formatKey(security));
+    return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };
+  });
+}
+
+const listEntries = (identifier: string, year: YearPrices | undefined): readonly (readonly [string, YearPrices])[] =>
+  year === undefined ? [] : [[identifier, year]];
 
 /** Number of securities above which the table can be searched. A shorter list is read at a glance. */
 const SEARCHED_MIN = 8;

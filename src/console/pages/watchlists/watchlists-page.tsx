@@ -1,28 +1,27 @@
 import type { Watchlist } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
-import { Icon } from '../../components/icon.js';
-import { Page, Section } from '../../components/page.js';
-import { addSign } from '../../components/signed.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { Answered, Badge, EmptyState } from '../../components/feedback.js';
+import { Icon, LinkButton } from '../../components/controls/button.js';
+import { Page, Section } from '../../components/layout/page.js';
+import { addSign } from '../../components/layout/facts.js';
+import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { may, service, useResource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
-import { formatCompact } from '../../words/amounts.js';
+import { formatCompact } from '../../words/quantities.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount, formatMoney } from '../../words/numbers.js';
-import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
-import { findLastDate } from '../names/security-figures.js';
-import { summariseList, type ListSummary } from './list-summary.js';
-import type { Row, Security } from './watched-columns.js';
-import { listSecurities, usePricedRows } from './watched-rows.js';
-import { WatchedTable } from './watched-table.js';
+import { findLastDate, formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
+import {
+  listSecurities,
+  type ListSummary,
+  type Row,
+  type Security,
+  summariseList,
+  usePricedRows,
+  WatchedTable,
+} from './watched-table.js';
 
 /** Number of watchlists above which the table has a search. */
 const SEARCH_MIN = 8;

@@ -1,12 +1,67 @@
-import { formatDay } from '../../time/days.js';
-import { findRecordDifference } from '../record/read.js';
-import { REBALANCES } from '../record/schema.js';
+import type { Numbers } from '../../base/numbers.js';
+import { formatDay } from '../../base/time.js';
+import { findRecordDifference, REBALANCES } from '../record.js';
 import type { AnyBlock, Axis, BlockComparison } from './block.js';
-import { HEADER, HEADER_MEMBERS, formatMember, type RunHeader } from './header.js';
-import type { Numbers } from '../../numbers/number-types.js';
-import type { RunColumns } from './read.js';
-import { readRebalances, readRecord } from './record.js';
-import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
+import { BLOCK_NAMES, type BlockName, findBlock } from './blocks.js';
+import { formatMember, HEADER, HEADER_MEMBERS, type RunHeader } from './header.js';
+import { readRebalances, readRecord, type RunColumns } from './read.js';
+
+/** Number of low mantissa bits that are rounded away, so that sums of a few differences are exact. */
+const ROUNDED_BITS = 4;
+const MANTISSA_BITS = 53;
+
+/**
+ * Rounds numbers to a common grid. The step of the grid is 2^-48 of the largest power of two up to the largest
+ * magnitude, so differences, and sums of a few differences in any order, are exact.
+ */
+export function roundToCommonGrid(values: readonly number[]): number[] {
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  if (largest === 0) return [...values];
+  const step = 2 ** (Math.floor(Math.log2(largest)) + 1 - (MANTISSA_BITS - ROUNDED_BITS));
+  return values.map((value) => Math.round(value / step) * step);
+}
+
+/** Levels of a run: dates and values, [T]. */
+export interface DatedLevels {
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+}
+
+export interface LevelsDifference {
+  /** First date that only one of the runs has, or on which the levels differ. Null if the levels are equal. */
+  readonly firstDifference: string | null;
+  /**
+   * Common date with the largest relative difference, and both levels. Null if the levels of all common dates are
+   * equal.
+   */
+  readonly largest: { readonly date: string; readonly from: number; readonly to: number } | null;
+}
+
+/** Compares the levels of two runs bit for bit. */
+export function findLevelsDifference(from: DatedLevels, to: DatedLevels): LevelsDifference {
+  let first: number | null = null;
+  let largest: { readonly day: number; readonly from: number; readonly to: number; readonly by: number } | null = null;
+  const recordDifference = (day: number): void => {
+    first ??= day;
+  };
+  for (let i = 0, k = 0; i < from.days.length || k < to.days.length;) {
+    const day = Math.min(from.days[i] ?? Infinity, to.days[k] ?? Infinity);
+    const isCommon = from.days[i] === day && to.days[k] === day;
+    if (!isCommon) recordDifference(day);
+    else if (!Object.is(from.level[i], to.level[k])) {
+      recordDifference(day);
+      const relativeDifference = Math.abs(to.level[k]! / from.level[i]! - 1);
+      if (largest === null || relativeDifference > largest.by)
+        largest = { day, from: from.level[i]!, to: to.level[k]!, by: relativeDifference };
+    }
+    if (from.days[i] === day) i++;
+    if (to.days[k] === day) k++;
+  }
+  return {
+    firstDifference: first === null ? null : formatDay(first),
+    largest: largest === null ? null : { date: formatDay(largest.day), from: largest.from, to: largest.to },
+  };
+}
 
 /** First difference between two runs. */
 export interface RunDifference {

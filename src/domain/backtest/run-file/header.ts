@@ -1,18 +1,189 @@
-import { listClosures, type RecordedClosures } from '../../calendars/closures.js';
-import type { RoundingSpec } from '../../documents/rounding.js';
-import type { EventCause } from '../../schedule/rebalance-causes.js';
-import { findBreachRule } from '../../compliance/breach-watch.js';
-import { formatDay } from '../../time/days.js';
-import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
-import { resolveVariant } from '../../market/price-basis.js';
-import type { SessionMarket } from '../../market/session-market.js';
-import type { NumberType } from '../../numbers/number-types.js';
+import { callOnce } from '#base/once.js';
+import type { NumberType } from '../../base/numbers.js';
+import { type Day, formatDay, parseValidDay } from '../../base/time.js';
 import type { BookPart } from '../../books/book.js';
-import type { Composition } from '../../books/compositions.js';
+import type { Composition, Compositions } from '../../books/compositions.js';
 import { createIndexTerms } from '../../books/index-run.js';
+import { listClosures, type RecordedClosures } from '../../calendars/calendar.js';
+import { findTextInForce } from '../../definition/amendments.js';
+import { findBreachRule } from '../../definition/compliance.js';
+import { type RoundingSpec, TreatmentSpec } from '../../definition/index-document.js';
+import type { EventCause } from '../../definition/index-schedule.js';
+import {
+  createDatedRounding,
+  type DatedTreatment,
+  findRounding,
+  findTreatment,
+  STALE_SESSIONS,
+} from '../../definition/treatment.js';
+import type { ShareTerms } from '../../market/action-effects.js';
+import { createGrowthTerms, findTerms, type GrowthTerms, toChangingTerms } from '../../market/growth-terms.js';
+import { type MeasuredVariant, resolveVariant, type ReturnVariant } from '../../market/market-data.js';
+import type { SessionMarket } from '../../market/session-market.js';
 import type { AppendedSessions, WholeRun } from './block.js';
-import type { BlockName } from './schema.js';
-import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
+import type { BlockName } from './blocks.js';
+
+/** Maximum number of added and of removed securities that a row of rebalances names. A table has room for a few. */
+export const LARGEST_CHANGES_MAX = 5;
+
+/** Stored form of a treatment; default values are omitted. */
+type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
+  readonly stale_targets?: 'defer';
+} & Partial<
+    Pick<
+      TreatmentSpec,
+      | 'delisting'
+      | 'max_stale_sessions'
+      | 'entry_stale_sessions'
+      | 'suspension'
+      | 'withholding_tax'
+      | 'reinvestment'
+      | 'rights'
+      | 'spin_offs'
+    >
+  > & {
+    readonly split_shares?: 'keep';
+  };
+
+/** Settings of runs whose header omits them, as in versions up to 0.2.0. */
+const OLDER_SETTINGS = { reinvestment: 'constituent', rights: 'constituent' } as const;
+
+/** Settings that apply after the close of a day, from an amendment of the index. */
+interface StoredAmendment {
+  /** YYYY-MM-DD */
+  readonly after: string;
+  readonly treatment: StoredTreatment;
+  readonly rounding: RoundingSpec;
+}
+
+/** Header members that state the terms of the simulation. */
+export interface RunSettings {
+  readonly treatment: StoredTreatment;
+  readonly rounding: RoundingSpec | undefined;
+  readonly amended: readonly StoredAmendment[] | undefined;
+}
+
+/** Header members with the currencies of the run and of its securities. */
+interface RunCurrencies {
+  readonly currency: string;
+  readonly securities_in: string | undefined;
+}
+
+/** Returns treatment and rounding of a run in force on a day. */
+export function findRunSettings(
+  { treatment, rounding = {}, amended = [] }: RunSettings,
+  day: Day,
+): Pick<StoredAmendment, 'treatment' | 'rounding'> {
+  return amended.findLast(({ after }) => parseValidDay(after) < day) ?? { treatment, rounding };
+}
+
+/** Returns the treatment of a run by date. */
+export function toDatedRunTreatment({
+  treatment,
+  amended,
+}: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
+  if (amended === undefined) return restoreTreatment(treatment);
+  return {
+    ...restoreTreatment(treatment),
+    amended: amended.map((storedAmendment) => ({
+      after: parseValidDay(storedAmendment.after),
+      treatment: restoreTreatment(storedAmendment.treatment),
+      weighting: undefined,
+    })),
+  };
+}
+
+/** Returns the growth terms of a run by date. */
+export function readRunGrowthTerms(header: RunSettings & RunCurrencies, variant: ReturnVariant): GrowthTerms {
+  const createTerms = (treatment: StoredTreatment): GrowthTerms => ({
+    ...createGrowthTerms(restoreTreatment(treatment), readSecurityCurrency(header), variant),
+    ...readRunShareTerms(treatment),
+  });
+  const terms = createTerms(header.treatment);
+  if (header.amended === undefined) return terms;
+  const amendedTerms = header.amended.map(({ after, treatment }) =>
+    toChangingTerms(createTerms(treatment), parseValidDay(after)),
+  );
+  return { ...terms, amended: amendedTerms };
+}
+
+/** Restores the treatment of a run from its stored form. */
+export function restoreTreatment({ split_shares: _shares, ...treatment }: StoredTreatment): TreatmentSpec {
+  const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
+  const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions ?? STALE_SESSIONS };
+  return TreatmentSpec.parse({ ...OLDER_SETTINGS, ...gaps, ...treatment });
+}
+
+/** Returns the terms on which corporate actions change the index shares of a run. */
+export function readRunShareTerms({
+  rights = OLDER_SETTINGS.rights,
+  split_shares: splitShares,
+}: StoredTreatment): ShareTerms {
+  return { rights, splitShares: splitShares ?? 'multiply' };
+}
+
+const getDefaultTreatment = callOnce(() => TreatmentSpec.parse({}));
+
+type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
+  readonly rule: StoredTreatment['breach_rule'] | null;
+};
+
+/** Returns the stored form of a treatment. */
+function toStoredTreatment(treatment: TreatmentSpec, { rule, rights, splitShares }: TreatmentTerms): StoredTreatment {
+  const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } = treatment;
+  const { reinvestment, spin_offs, suspension, entry_stale_sessions } = treatment;
+  return {
+    special_dividends,
+    splits,
+    ...(stale_targets === 'defer' ? { stale_targets } : {}),
+    ...(rule ? { breach_rule: rule } : {}),
+    ...(delisting === getDefaultTreatment().delisting ? {} : { delisting }),
+    ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
+    ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
+      ? {}
+      : { entry_stale_sessions }),
+    ...(suspension === 'zero' ? { suspension } : {}),
+    ...(withholding_tax === getDefaultTreatment().withholding_tax ? {} : { withholding_tax }),
+    ...(reinvestment === OLDER_SETTINGS.reinvestment ? {} : { reinvestment }),
+    ...(rights === OLDER_SETTINGS.rights ? {} : { rights }),
+    ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
+    ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),
+  };
+}
+
+interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm'> {
+  /** Last day of the run. */
+  readonly last: Day;
+}
+
+/**
+ * Returns the changes that amendments made to an index up to the last day of a run. Returns undefined if there are
+ * none.
+ */
+function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
+  const { document, treatment, sm, last } = index;
+  const rounding = createDatedRounding(document, sm.calendar);
+  const terms = createIndexTerms(index);
+  const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
+  const amendments = [...days]
+    .filter((after) => after < last)
+    .toSorted((a, b) => a - b)
+    .map((after): StoredAmendment => {
+      const { document: text } = findTextInForce(document, sm.calendar, after + 1);
+      const rule = findBreachRule(text.pipeline?.treatment);
+      return {
+        after: formatDay(after),
+        treatment: toStoredTreatment(findTreatment(treatment, after + 1), { rule, ...findTerms(terms, after + 1) }),
+        rounding: findRounding(rounding, after + 1),
+      };
+    });
+  return amendments.length === 0 ? undefined : amendments;
+}
+
+/** Returns the valuation currency of the securities of a run. */
+export function readSecurityCurrency({ currency, securities_in: securityCurrency }: RunCurrencies): string {
+  return securityCurrency ?? currency;
+}
 
 /**
  * Versions of the header. Version 1 is a whole file, unchanged since release 0.1.0. A file of version 2 refers to one

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { StoredRuns } from '#contract/analytics/runs.js';
-import type { RerunView } from '#contract/reruns.js';
+import type { RerunView, StoredRuns } from '#contract/runs.js';
 import { IS_SOAK } from '../../../soak.js';
-import { createS3Client } from '#store/s3/s3-client.js';
+import { createS3Client } from '#store/s3/client.js';
 import { MARKET } from '../../even-index.js';
 import type { ListeningProcess } from '../../process.js';
 import { startHeldParts } from '../paused-parts.js';

@@ -1,8 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { formatDay } from '#domain/time/days.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { formatDay } from '#domain/base/time.js';
 import { CALENDARS, listWeekdays } from '../../index-mathematics/index-case.js';
 import { buildMarket } from '../market-builder.js';
 import { randomMarket } from '../random-market.js';

@@ -1,8 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest, run } from '../random-run.js';
 import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';

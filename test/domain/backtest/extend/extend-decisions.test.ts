@@ -1,8 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RunRequest } from '../random-run.js';
 import { randomMarket, addVolume, randomDefinition, randomNewcomers } from './random-definitions.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import type { RunRequest } from '../random-run.js';
 import { createTally, expectResumes } from './growing-run.js';
 import { createLongMarket } from './long-market.js';

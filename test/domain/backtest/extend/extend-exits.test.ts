@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { CALENDARS, listWeekdays } from '../../index-mathematics/index-case.js';
 import { buildMarket, type MarketSketch } from '../market-builder.js';
 import { createTally, expectResumes } from './growing-run.js';

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
+import { FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
+import { Refusal } from '#domain/base/refusals.js';
+import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
+import { type ContentDigests, openMarketSince, shareMarket } from '#domain/market/market-handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, createPrefix, findSettledDay } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix, digestContent, findSettledDay } from '#market/content/content-hash.js';
 import {
   cut,
   expectSameReads,

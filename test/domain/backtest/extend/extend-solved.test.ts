@@ -1,10 +1,10 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { indexDecider } from '#domain/backtest/index-decider.js';
-import { formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { formatDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createLongMarket } from './long-market.js';
 import { randomMarket, addVolume, randomDerivation, randomConstraints } from './random-definitions.js';
 import {

@@ -1,26 +1,28 @@
-import { DETACHMENT_WIDTH, DISTRIBUTION_WIDTH } from '#domain/backtest/run-file/distributions.js';
-import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
-import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
-import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import {
+  type BlockName,
+  DETACHMENT_WIDTH,
+  DISTRIBUTION_WIDTH,
+  isPanel,
+  TRANSFER_WIDTH,
+} from '#domain/backtest/run-file/blocks.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/panels.js';
+import type { RunCheckpoint } from '#domain/backtest/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
-import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
-import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
-import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { readRecord } from '#domain/backtest/run-file/record.js';
+import { type ExtendedRun, extendRun } from '#domain/backtest/extension.js';
+import { CannotResumeError, type FullRunReason } from '#domain/definition/runs.js';
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import { openColumns, readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockPosition } from '#domain/backtest/run-file/header.js';
-import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
+import { PRICES_NAME } from '#domain/backtest/run-file/placement.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { listActions, openMarketSince, shareMarket } from '#domain/market/handle.js';
+import { listActions, openMarketSince, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { findSettledDay } from '#market/content/prefix.js';
-import { joinBytes } from '#base/memory/produced-bytes.js';
-import { encodeRecord } from '#views/record-json.js';
-import { decodeState, encodeState } from '#workers/runs/state-bytes.js';
+import { findSettledDay } from '#market/content/content-hash.js';
+import { joinBytes } from '#base/bytes.js';
+import { encodeRecord } from '#views/json/record.js';
+import { decodeState, encodeState } from '#workers/runs/resume-run.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';

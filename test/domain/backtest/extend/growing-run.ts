@@ -1,13 +1,13 @@
 import { fc } from '../../../fast-check.js';
 import { expect } from 'vitest';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/base/refusals.js';
 import {
   type StoredRun,
   cut,

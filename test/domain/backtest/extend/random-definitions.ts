@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import { RebalanceSpec } from '#domain/definition/schedule.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
 import { createRandomMarketOver } from '../random-market.js';

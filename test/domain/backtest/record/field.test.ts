@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/definition/runs.js';
 import {
-  createFields,
-  createFieldGroup,
-  type RecordExtension,
-  type Packing,
   type ArraySource,
-} from '#domain/backtest/record/field.js';
-import type { Numbers } from '#domain/numbers/number-types.js';
+  createFieldGroup,
+  createFields,
+  type Packing,
+  type RecordExtension,
+} from '#domain/backtest/record-fields.js';
+import type { Numbers } from '#domain/base/numbers.js';
 
 interface Source {
   readonly name: string;

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readRecord } from '#domain/backtest/run-file/record.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns, readRecord } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { encodeRecord } from '#views/record-json.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { encodeRecord } from '#views/json/record.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';

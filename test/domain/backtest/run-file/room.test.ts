@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
+import { allocateRetainedMemory } from '#base/memory.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
-import { formatDay } from '#domain/time/days.js';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { formatDay } from '#domain/base/time.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import { createSeededMarket } from '../../../../bench/domain/seeded-market.js';
 import { runOn } from '../random-run.js';
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { AnyBlock } from '#domain/backtest/run-file/block.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { BLOCK_NAMES, findBlock, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
+import { BLOCK_NAMES, type BlockName, BLOCKS, findBlock } from '#domain/backtest/run-file/blocks.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 

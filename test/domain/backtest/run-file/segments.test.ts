@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
 import { cut, expectSameReads, extend, listFilesAfter, openExtended, readContent } from '../extend/extended.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';

@@ -1,8 +1,13 @@
 import { expect, test } from 'vitest';
-import { Check, CHECK_NAMES, findCheckKind, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
-import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
+import {
+  Check,
+  CHECK_NAMES,
+  type CheckInput,
+  findCheckKind,
+  listStandardChecks,
+} from '#domain/definition/daily-plan-checks.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { formatDay, parseValidDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 
 /** Day of the check. It is a Tuesday, and the previous session is a Monday. */
 const DAY = parseValidDay('2026-11-24');

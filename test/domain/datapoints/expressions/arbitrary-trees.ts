@@ -1,4 +1,4 @@
-import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import type { ExpressionNode } from '#domain/datapoints/expression-tree.js';
 import { fc } from '../../../fast-check.js';
 
 /** Numeric columns of the markets in these tests. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { printExpression } from '#domain/datapoints/expressions/print.js';
-import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { parseExpression, printExpression } from '#domain/datapoints/expression-text.js';
+import type { ExpressionNode } from '#domain/datapoints/expression-tree.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { alignDays, createTableMarket } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
 import { createCondition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';

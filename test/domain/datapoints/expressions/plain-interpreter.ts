@@ -1,4 +1,4 @@
-import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import type { ExpressionNode } from '#domain/datapoints/expression-tree.js';
 
 /**
  * Market as tables. Numbers have one row per session, NaN where missing. Strings do not change over time and are null

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { LIMITS } from '#domain/refusals/limits.js';
-import { readExpression } from '#domain/datapoints/expressions/read-text.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { readExpression } from '#domain/datapoints/expression-checks.js';
 
 /** Returns the code of the first problem in a text, and the characters that cause it. */
 function findProblem(text: string, expected: 'number' | 'condition' = 'number'): [string, string] | undefined {

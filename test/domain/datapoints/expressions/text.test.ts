@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { toCanonical } from '#domain/datapoints/expressions/canonical.js';
-import { checkTree } from '#domain/datapoints/expressions/check.js';
-import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { printExpression } from '#domain/datapoints/expressions/print.js';
-import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
+import { toCanonical } from '#domain/datapoints/expression-tree.js';
+import { checkTree } from '#domain/datapoints/expression-checks.js';
+import { parseExpression, printExpression } from '#domain/datapoints/expression-text.js';
+import { FUNCTIONS } from '#domain/datapoints/functions.js';
 import { fc } from '../../../fast-check.js';
 import { createCondition, createExpressions } from './arbitrary-trees.js';
 

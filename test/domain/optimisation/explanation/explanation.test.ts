@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { listNextSecurities } from '#domain/optimisation/explanation/next-securities.js';
-import { computeOneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
-import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
-import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
+import {
+  computeOneSidedPrices,
+  computeRowCosts,
+  computeSensitivities,
+  listNextSecurities,
+} from '#domain/optimisation/sensitivities.js';
 import { listRowSides } from '#domain/optimisation/report.js';
-import { solveProblem, type Solution } from '#domain/optimisation/search.js';
+import { type Solution, solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { buildProblem, solvers, type SmallMarket } from '../small-problems.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { toMonthNumber } from '#domain/time/days.js';
-import { attributeToFactors, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import { toMonthNumber } from '#domain/base/time.js';
+import { attributeToFactors, type AttributionModel } from '#domain/risk/factor-attribution.js';
 import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
 
 const market = createStyleMarket();

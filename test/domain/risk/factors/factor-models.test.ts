@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { RiskEstimator } from '#domain/risk/risk-estimator.js';
-import { estimateRisk } from '#domain/optimisation/covariance.js';
-import { applyMetric } from '#domain/optimisation/apply-metric.js';
-import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { computeFactorRisk } from '#domain/risk/factor-risk.js';
-import { computeStyleExposures } from '#domain/risk/factors/styles.js';
+import { RiskEstimator, RiskModelRequest } from '#domain/risk/risk-models.js';
+import { estimateRisk } from '#domain/optimisation/risk-estimate.js';
+import { applyMetric } from '#domain/optimisation/problem.js';
+import { estimateRiskModel } from '#domain/risk/estimation.js';
+import { computeFactorRisk } from '#domain/risk/contributions.js';
+import { computeStyleExposures } from '#domain/risk/factors.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { TreatmentSpec } from '#domain/definition/index-document.js';
+import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { createIndexCrossSections } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { alignDays, createTableMarket } from '../../rules/rule-market.js';
 
 interface GoldenFigures {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { Refusal } from '#domain/refusals/refusal.js';
-import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
+import { RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { validateRiskModel, type ValidationInput } from '#domain/risk/validation.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createRandomReturns, createWindow } from '../window.js';
 

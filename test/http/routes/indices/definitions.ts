@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { Methodology } from '#contract/indices/methodology.js';
-import type { IndexCollection, IndexDeletion, RuleTypes, SavedIndex } from '#contract/indices/definition.js';
+import type {
+  IndexCollection,
+  IndexDeletion,
+  Methodology,
+  RuleTypes,
+  SavedIndex,
+} from '#contract/indices/definitions.js';
 import { service, createDocument, createChild, requestRefusal, listFindings, ask } from './set-up.js';
 
 export function describeDefinitions(): void {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { StoredRuns } from '#contract/analytics/runs.js';
-import type { IndexExplanation } from '#contract/indices/explanation.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { StoredRuns } from '#contract/runs.js';
+import type { IndexExplanation, PreviewResponse } from '#contract/indices/previews.js';
 import { service, CLOSES, SHARES, createDocument, requestRefusal } from './set-up.js';
 
 export function describeExplanations(): void {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { DatapointEvaluation } from '#contract/indices/datapoints.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { SavedIndex } from '#contract/indices/definition.js';
-import type { RuleTypes } from '#contract/indices/definition.js';
+import type { DatapointEvaluation, RuleTypes, SavedIndex } from '#contract/indices/definitions.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
 import { CLOSES, createDocument, listFindings, requestRefusal, service, SHARES } from './set-up.js';
 
 export function describeExpressions(): void {

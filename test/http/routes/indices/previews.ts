@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { SavedIndex } from '#contract/indices/definition.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
+import type { SavedIndex } from '#contract/indices/definitions.js';
 import { service, golden, createDocument, requestRefusal, listFindings } from './set-up.js';
 
 export function describePreviews(): void {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type LiveService, openLiveService } from '../../../real/live.js';
 
 export let service: LiveService;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Methodology } from '#contract/indices/methodology.js';
-import type { WhatIfResponse } from '#contract/indices/what-if.js';
+import type { Methodology } from '#contract/indices/definitions.js';
+import type { WhatIfResponse } from '#contract/indices/previews.js';
 import { service, createDocument, requestRefusal, listFindings } from './set-up.js';
 
 /** Index definition with every parameter that a methodology describes. */

@@ -3,15 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
-import { denoise } from '#kernels/moments/estimators/denoise.js';
-import { shrinkEigenvalues } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
 import {
-  STRUCTURED_ESTIMATORS,
+  denoise,
   estimateStructuredCovariance,
+  shrinkEigenvalues,
+  STRUCTURED_ESTIMATORS,
   type StructuredRequest,
-} from '#kernels/moments/estimators/structured-covariance.js';
-import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
+} from '#kernels/moments/structured-covariance.js';
+import { computeSampleCovariance, fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
 import { createRandomPanel } from '../../engines/random-matrices.js';
 
 type GoldenCovariances = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { certify } from '#kernels/optimisation/certified/certify.js';
-import { ExactSum } from '#kernels/optimisation/certified/exact-sum.js';
-import { computeExactResiduals } from '#kernels/optimisation/certified/residuals.js';
+import { computeExactResiduals, ExactSum } from '#kernels/optimisation/certified/residuals.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAcceleration } from '#kernels/optimisation/choices/acceleration.js';
+import { createAcceleration } from '#kernels/optimisation/choices/split-covariance.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 
 const RATES = [0.99, 0.9, -0.5, 0.3, 0.97];

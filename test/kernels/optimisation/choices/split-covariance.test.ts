@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
-import { UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
-import { createCardinalityCone } from '#kernels/optimisation/choices/counted-cone.js';
-import { splitCovariance } from '#kernels/optimisation/choices/split-covariance.js';
+import {
+  createCardinalityCone,
+  EXCLUDED,
+  splitCovariance,
+  UNDECIDED,
+} from '#kernels/optimisation/choices/split-covariance.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { searchSwaps } from '#kernels/optimisation/choices/swap-search.js';
-import { createSwapMoves, type ChosenQuadratic } from '#kernels/optimisation/choices/swap-moves.js';
+import { type ChosenQuadratic, createSwapMoves, searchSwaps } from '#kernels/optimisation/choices/swap-search.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 

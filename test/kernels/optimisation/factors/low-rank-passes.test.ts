@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addLoaded, subtractLoaded } from '#kernels/optimisation/factors/low-rank-passes.js';
+import { addLoaded, subtractLoaded } from '#kernels/optimisation/factors/curvature.js';
 import { seeded } from '../../../seeded.js';
 
 const createPanel = (length: number, seed: number): Float64Array => {

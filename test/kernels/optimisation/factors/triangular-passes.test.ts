@@ -4,7 +4,7 @@ import {
   solveForward,
   solveForwardFour,
   solveForwardOfFour,
-} from '#kernels/optimisation/factors/triangular-passes.js';
+} from '#kernels/optimisation/factors/algebra.js';
 import { seeded } from '../../../seeded.js';
 
 /** Matrix orders around the blocks of four rows. */

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
-import { startEmpty } from '#kernels/optimisation/path/empty-start.js';
-import { followPath } from '#kernels/optimisation/path/follow-path.js';
-import { checkKkt } from '#kernels/optimisation/program/kkt.js';
-import { createMetricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { createColdState } from '#kernels/optimisation/program/active-state.js';
+import { followPath, startEmpty } from '#kernels/optimisation/path/follow-path.js';
+import { checkKkt } from '#kernels/optimisation/program/optimality.js';
+import { computeMetricSquare, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { createPathFactors } from '#kernels/optimisation/path/factor.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';

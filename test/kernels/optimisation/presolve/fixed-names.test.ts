@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { removeFixedVariables } from '#kernels/optimisation/presolve/fixed-variables.js';
-import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
-import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
+import { removeFixedVariables } from '#kernels/optimisation/presolve.js';
+import { createColdState } from '#kernels/optimisation/program/active-state.js';
+import { type Point, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../../seeded.js';
 import { computeObjective, projectOnSimplex, createRandomProgram } from '../random-programs.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
-import { isRuledOut } from '#kernels/optimisation/presolve/ruled-out.js';
+import { isRuledOut } from '#kernels/optimisation/presolve.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { projectOnSimplex, createRandomProgram } from '../random-programs.js';
 import { seeded } from '../../../seeded.js';

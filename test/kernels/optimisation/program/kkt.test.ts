@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import {
+  computeMetricDiagonal,
+  computeMetricSquare,
   createDenseMetric,
   createFactorMetric,
-  computeMetricDiagonal,
   createMetricMatrix,
-  computeMetricSquare,
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addRows, computeRowValues } from '#kernels/optimisation/program/row-passes.js';
+import { addRows, computeRowValues } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../../seeded.js';
 
 const WIDTH = 7;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
-import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { type Point, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/optimality.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { computeObjective, createRandomProgram } from '../random-programs.js';
 

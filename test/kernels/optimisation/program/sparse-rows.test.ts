@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
-import { createSparseRows } from '#kernels/optimisation/program/sparse-rows.js';
+import { computeSymmetricRankK } from '#kernels/algebra/products.js';
+import { createSparseRows } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../../seeded.js';
 
 const ROWS = 60;

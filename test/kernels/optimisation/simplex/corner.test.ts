@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
-import { solveCorner } from '#kernels/optimisation/simplex/corner.js';
+import { computeCornerSlope, solveCorner } from '#kernels/optimisation/simplex.js';
 import { seeded } from '../../../seeded.js';
 import { createRandomProgram } from '../random-programs.js';
 import { createBaseProgram, solver } from '../sample-programs.js';

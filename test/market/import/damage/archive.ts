@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync } from 'node:zlib';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { writeZip } from '#market/read/import-template.js';
 import { type Damage, importBytes, changeBytes, HEAD, MARKET } from './damage.js';
 
 const importDamagedArchive = (

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { Finding } from '#domain/base/findings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readImport } from '#market/import/read-import.js';
+import { readImport } from '#market/read/import.js';
 import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 

@@ -6,7 +6,7 @@ import { type Damage, type Outcome, createFolder, changeBytes, fillBytes } from 
 import { VALID_COLUMNS } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
-import { readDatabase } from '#market/sources/databases/read-database.js';
+import { readDatabase } from '#market/read/databases.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeFiles } from '../../store-folder.js';
 

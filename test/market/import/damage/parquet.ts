@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'vitest';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { readFolder } from '../../store-folder.js';
 import { type Outcome, type Damage, createFolder, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
 

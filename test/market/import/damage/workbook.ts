@@ -1,5 +1,4 @@
-import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { writeZip } from '#market/formats/zip-writer.js';
+import { writeWorkbook, writeZip } from '#market/read/import-template.js';
 import { type Damage, importBytes, MARKET } from './damage.js';
 
 const HEADER = ['identifier', 'date', 'CLOSE'];

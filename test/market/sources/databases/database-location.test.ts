@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createDatabaseLocations } from '#market/sources/databases/database-location.js';
-import { createLocations } from '#market/sources/locations.js';
+import { createDatabaseLocations } from '#market/read/database-location.js';
+import { createLocations } from '#market/read/folder.js';
 import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

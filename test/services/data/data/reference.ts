@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { CoverageHistoryResponse, CoverageResponse } from '#contract/coverage.js';
 import type {
   BatchReferenceResponse,
   CorporateActionsResponse,
+  CoverageHistoryResponse,
+  CoverageResponse,
   IdentifierSearch,
   ReferenceResponse,
 } from '#contract/data.js';

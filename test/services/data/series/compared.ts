@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CompareView } from '#contract/analytics/compare.js';
+import type { CompareView } from '#contract/analytics/analytics.js';
 
 /** The stores `apart` and `among` contain the same prices. Benchmarks are series in one and securities in the other. */
 export interface SeriesStores {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { service, formatMarketCsv, registerStore, findStore, readActiveStore, listFindings } from './set-up.js';
 
 export function describeActivating(): void {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
+import type { DataStore } from '#contract/stores.js';
 import { service, formatMarketCsv, createFolderWith, registerStore, listFindings } from './set-up.js';
 
 export function describeChanging(): void {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
+import type { DataStore } from '#contract/stores.js';
 import { service, writeTables, listFindings } from './set-up.js';
 
 export function describeDatabases(): void {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { ImportResult } from '#contract/stores/import.js';
+import type { ImportResult } from '#contract/stores.js';
 import { service, registerStore, createTables, findStore, listFindings } from './set-up.js';
 
 export function describeImporting(): void {

@@ -2,9 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { DataAudit } from '#contract/stores/audit.js';
-import type { ImportResult } from '#contract/stores/import.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { DataAudit, ImportResult } from '#contract/stores.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import {
   service,
   listDays,

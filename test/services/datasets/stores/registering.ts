@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { DataStore } from '#contract/stores/store.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { DataStore } from '#contract/stores.js';
+import type { Finding } from '#domain/base/findings.js';
 import {
   service,
   formatMarketCsv,

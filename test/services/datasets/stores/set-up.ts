@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
-import type { Finding } from '#domain/refusals/findings.js';
+import type { DataStore, DataStoreCollection } from '#contract/stores.js';
+import type { Finding } from '#domain/base/findings.js';
 import { type RunningService, runService } from '../../running-service.js';
 
 export let service: RunningService;

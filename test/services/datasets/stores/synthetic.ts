@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DataStoreCollection } from '#contract/stores/store.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { DataStoreCollection } from '#contract/stores.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { pauseReaders } from '../../../market/process/reading-processes.js';
 import { service, findStore, readActiveStore, listFindings } from './set-up.js';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
-import type { ConstraintTypes } from '#contract/optimise.js';
+import type { ConstraintSetCollection, ConstraintTypes } from '#contract/optimise.js';
 import { service } from './set-up.js';
 
 export function describeConstraintSets(): void {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { BacktestRunResult } from '#contract/analytics/run.js';
-import type { RebalanceList } from '#contract/analytics/rebalances.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { BacktestRunResult } from '#contract/analytics/record.js';
+import type { RebalanceList } from '#contract/analytics/run-views.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { parent, service } from './set-up.js';
 
 /** Index of the four securities that fell most in the quarter. They differ at nearly every rebalance. */

@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { BacktestRunResult } from '#contract/analytics/run.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
-import type { ObjectiveTypes } from '#contract/optimise.js';
-import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { BacktestRunResult } from '#contract/analytics/record.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
+import type { ObjectiveTypes, OptimisationRunResult } from '#contract/optimise.js';
+import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
+import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createMarketRows, parent, put, service } from './set-up.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;

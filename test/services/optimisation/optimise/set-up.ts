@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { BacktestRunResult } from '#contract/analytics/run.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { BacktestRunResult } from '#contract/analytics/record.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
 import type { SweepView } from '#contract/sweeps.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { CAPM, runToEnd, requireSolution } from './objectives.js';
 import { computePlainOrder, computePlainWeights, createPoints } from '../../../kernels/weighting/plain-hierarchy.js';
 import { NAMES, put, service } from './set-up.js';

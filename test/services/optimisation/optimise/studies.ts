@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
+import type { OptimisationRunResult } from '#contract/optimise.js';
 import type { StudyRow } from '#contract/studies.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runOptimisation, put, service } from './set-up.js';
 
 const STUDY_REQUEST = { index_id: 'BROAD', constraint_set_id: 'probe' };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { BacktestRunResult } from '#contract/analytics/run.js';
-import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { BacktestRunResult } from '#contract/analytics/record.js';
+import type { PreviewResponse } from '#contract/indices/previews.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { requireSolution } from './objectives.js';
 import { service } from './set-up.js';
 

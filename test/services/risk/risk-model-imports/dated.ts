@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { NAMES, service } from '../../optimisation/optimise/set-up.js';
 import {
   type Frame,

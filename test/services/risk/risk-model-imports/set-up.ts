@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import type { OptimisationRunResult } from '#contract/optimisation-result.js';
-import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { RiskModelImportResult } from '#contract/risk-models.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { NAMES, put, service } from '../../optimisation/optimise/set-up.js';
 
 /** Media type of an Arrow stream. Imports use the market of the optimisation tests: twelve securities from 2023 on. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { DAYS, service, estimateToEnd, readView } from './set-up.js';
 
 export function describeIndexModels(): void {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { RiskModelView } from '#contract/risk-models.js';
 import type { z } from 'zod';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 

@@ -1,7 +1,7 @@
 import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { DAYS, service, readView, fetchBytes, estimateToEnd } from './set-up.js';
 
 export function describeStored(): void {

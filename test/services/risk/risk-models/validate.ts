@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RiskValidationView } from '#contract/risk-validation.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { RiskValidationView } from '#contract/risk-models.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { listCodes, DAYS, estimateToEnd, prices, service, readView } from './set-up.js';
 
 const NAMES = ['1398', '700', 'AAA', 'BBB'];

@@ -1,10 +1,10 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { openCalendars } from '#market/serving/calendar-files.js';
+import { openCalendars } from '#market/serve/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { writeMarket } from '#market/content/write-market.js';
+import { writeMarket } from '#market/content/managed-folder.js';
 import { type RunningService, runService } from '../../running-service.js';
 
 /** Market of 24 securities over 440 sessions. It has splits, dividends, delistings and gaps, but no late listings. */

@@ -1,6 +1,5 @@
-import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
+import { EXPORT_NAMES, findExportTable, INDEX_FILE_TABLES } from '#domain/outputs/exports.js';
 import { describe, expect, test } from 'vitest';
-import { EXPORT_NAMES, findExportTable } from '#domain/exports/catalogue.js';
 import { runHere } from '../../../cli/process.js';
 import { parseCsvTable } from './csv-table.js';
 import { IDS, readJson, service, type Row } from './set-up.js';

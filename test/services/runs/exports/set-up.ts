@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { tableFromIPC } from 'apache-arrow';
 import { expect } from 'vitest';
-import type { ExportView } from '#contract/exports.js';
-import { listExportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
-import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
-import { formatDay } from '#domain/time/days.js';
+import type { ExportView } from '#contract/runs.js';
+import { type ExportTableName, listExportColumns } from '#domain/outputs/exports.js';
+import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.js';
+import { formatDay } from '#domain/base/time.js';
 import { openLiveService, type LiveService } from '../../../real/live.js';
 import { readWorkbook } from '../../../views/exports/read-workbook.js';
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { BacktestBatch } from '#contract/analytics/batch.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { BacktestBatch } from '#contract/analytics/analytics.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { LiveService } from '../../../real/live.js';
 
 /**

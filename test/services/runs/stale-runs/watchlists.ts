@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorDetail } from '#domain/refusals/refusal.js';
+import type { ErrorDetail } from '#domain/base/refusals.js';
 import type { LiveService } from '../../../real/live.js';
 import { createEqualIndex } from '../random-walks.js';
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import type { LevelsView } from '#contract/analytics/levels.js';
-import type { PerformanceView } from '#contract/analytics/performance.js';
-import type { RunSummaryCollection } from '#contract/analytics/summaries.js';
+import type { LevelsView } from '#contract/analytics/analytics.js';
+import type { PerformanceView, RunSummaryCollection } from '#contract/analytics/run-views.js';
 import { service } from './set-up.js';
 
 const WINDOW = 'start=2022-05-09&end=2023-08-18';

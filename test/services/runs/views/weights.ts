@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { WeightsView } from '#contract/analytics/weights.js';
+import type { WeightsView } from '#contract/analytics/analytics.js';
 import { service, sum } from './set-up.js';
 
 const estimate = async (id: string, request: object) => {

@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { toCivilDate, parseValidDay, toWeekday } from '#domain/time/days.js';
-import { createDateTicks, type DateTick } from '#views/report/chart/date-axis.js';
+import { parseValidDay, toCivilDate, toWeekday } from '#domain/base/time.js';
+import { createDateTicks, type DateTick } from '#views/report/charts.js';
 
 const createSpan = (first: string, last: string) => ({ first: parseValidDay(first), last: parseValidDay(last) });
 const limitTickCount = (count: number) => (ticks: readonly DateTick[]) => ticks.length <= count;

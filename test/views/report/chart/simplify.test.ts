@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { simplifyLine } from '#views/report/chart/simplify.js';
+import { simplifyLine } from '#views/report/charts.js';
 
 const line = fc
   .array(fc.double({ min: -100, max: 100, noNaN: true }), { minLength: 1, maxLength: 400 })

@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { createLinearAxis, createLogAxis } from '#views/report/chart/value-axis.js';
+import { createLinearAxis, createLogAxis } from '#views/report/charts.js';
 
 const extents = fc
   .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))

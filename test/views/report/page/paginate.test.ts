@@ -1,8 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { Refusal } from '#domain/refusals/refusal.js';
-import type { LaidBlock, Part, Placement } from '#views/report/page/layout.js';
-import { paginate } from '#views/report/page/paginate.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { type LaidBlock, paginate, type Part, type Placement } from '#views/report/page.js';
 
 const frame = { top: 40, height: 500 };
 const createPart = (height: number): Part => ({ height, draw() {} });

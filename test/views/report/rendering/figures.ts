@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { createBuiltInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/outputs/report-templates.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createAttributionView } from '#views/attribution-view.js';
-import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
-import { createRunFigures } from '#views/report/figures.js';
-import { formatCount, formatPercent, formatRatio } from '#views/report/numbers.js';
+import { createAttributionView } from '#views/attribution.js';
+import { createWeightsView, readPositiveWeights } from '#views/weights.js';
+import { createRunFigures, formatCount, formatPercent, formatRatio } from '#views/report/figures.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 import { renderBuiltIn, parse, render, sample } from './set-up.js';

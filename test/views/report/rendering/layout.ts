@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBuiltInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/outputs/report-templates.js';
 import { renderReport } from '#views/report/render-report.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';

@@ -1,9 +1,8 @@
 import { expect } from 'vitest';
-import { createBuiltInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
-import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { type RunFigures } from '#views/report/figures.js';
+import { type BuiltInId, createBuiltInTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
+import type { RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
-import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
+import { type FontShelf, openFonts } from '#views/report/text.js';
 import { listTextsOutside, listOverlaps, readPdf, type Pdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 

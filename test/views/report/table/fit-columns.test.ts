@@ -1,9 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import type { Canvas } from '#views/report/page/canvas.js';
-import { fitColumns } from '#views/report/table/fit-columns.js';
-import { layTable } from '#views/report/table/lay-table.js';
-import type { Typesetter } from '#views/report/text/typesetter.js';
+import type { Canvas } from '#views/report/page.js';
+import { fitColumns, layTable } from '#views/report/tables.js';
+import type { Typesetter } from '#views/report/text.js';
 
 /** Typesetter in which every character is half as wide as it is high. */
 const typesetter = {

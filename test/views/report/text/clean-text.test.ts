@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { cleanLine, cleanText } from '#views/report/text/clean-text.js';
+import { cleanLine, cleanText } from '#views/report/text.js';
 
 test('control characters, direction marks and half surrogates are removed', () => {
   expect(cleanLine('A\u0000B\u0007C\u202ED\u200BE\uD800F\uFEFF')).toBe('ABCDEF');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMarkup } from '#views/report/text/markup.js';
+import { parseMarkup } from '#views/report/text.js';
 
 const createPlainText = (text: string) => [{ text, isBold: false }];
 

@@ -1,8 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createPdf, createFontSet } from '#views/report/page/pdf-document.js';
-import { openFonts } from '#views/report/text/fonts.js';
-import { createTypesetter, type Typesetter } from '#views/report/text/typesetter.js';
+import { createFontSet, createPdf } from '#views/report/render-report.js';
+import { createTypesetter, openFonts, type Typesetter } from '#views/report/text.js';
 
 let typesetter: Typesetter;
 beforeAll(() => {

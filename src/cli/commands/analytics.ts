@@ -1,0 +1,547 @@
+import type {
+  ActionsView,
+  RebalancePackRequest,
+  RiskDecomposition,
+  TotalRiskDecomposition,
+} from '#clients/typescript/divisor.js';
+import type { EventsQuery } from '#contract/calendars.js';
+import type { Route } from '#contract/route.js';
+import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
+import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
+import { UsageError } from '../usage.js';
+import { type FlagValues, readJsonFile } from './command-line.js';
+import { BENCHMARK_FLAG, createViewCommand } from './job-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
+const RANGE = {
+  start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
+  end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
+} as const;
+
+/** Flag that selects a run of an index. */
+export const RUN = {
+  'run-id': {
+    type: 'string',
+    value: 'RUN',
+    help: 'Id of an earlier run, as listed by divisor runs. Default: the newest run.',
+  },
+} as const;
+
+/** Data version that a run used. */
+interface DataVersion {
+  readonly as_known_on?: string | number;
+  readonly as_known?: string;
+}
+
+export const runs = createViewCommand({
+  summary: 'List the stored runs of an index or strategy, newest first.',
+  words: [INDEX],
+  flags: {},
+  examples: [
+    'divisor runs CORE-100',
+    'divisor levels CORE-100 --run-id $(divisor runs CORE-100 | jq -rs ".[1].run_id")',
+  ],
+  ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
+  records: (view) =>
+    view.runs.map((run) => {
+      const { as_known_on: version, as_known: knownTime } = run.request as DataVersion;
+      return { ...run, known: version ?? knownTime ?? null };
+    }),
+  columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
+});
+
+export const levels = createViewCommand({
+  summary: 'Print the levels of a stored run.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    ...RANGE,
+    variant: {
+      type: 'string',
+      value: 'price|total|net',
+      choices: ['price', 'total', 'net'],
+      help: 'Return variant. Default: the variant of the index.',
+    },
+  },
+  examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
+  async ask(client, [index_id = ''], flags) {
+    const variant = flags.text<'price' | 'total' | 'net'>('variant');
+    const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end'), variant };
+    return { ...(await client.call('getLevels', { params: { index_id }, query })), isOwn: variant === undefined };
+  },
+  notes:
+    'The column of the level is its variant (price, total or net). Levels are in points from the base value of the index.',
+  records: ({ levels: { index, data }, divisor, variant, isOwn }) =>
+    index.map((date, t) => ({
+      date,
+      [variant]: data[t] ?? null,
+      [isOwn ? 'divisor' : `divisor_${variant}`]: divisor.data[t] ?? null,
+    })),
+});
+
+export const weights = createViewCommand({
+  summary: 'Print the holdings of a stored run and their weights.',
+  words: [INDEX],
+  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' } },
+  examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getWeights', {
+      params: { index_id },
+      query: { run_id: flags.text('run-id'), as_of: flags.text('as-of') },
+    }),
+  records: (view) => view.weights,
+});
+
+export const compare = createViewCommand({
+  summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
+  words: [{ name: 'INDICES', help: 'Ids, separated by commas. For an earlier run, use ID@RUN.', isList: true }],
+  flags: {
+    ...RANGE,
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `In addition: ${BENCHMARK_FLAG.benchmark.help}` },
+  },
+  examples: [
+    'divisor compare CORE-100,EVEN-100',
+    'divisor compare CORE-100 --benchmark identifier:SPX --start 2024-01-02',
+  ],
+  ask: (client, [ids = ''], flags) =>
+    client.call('compareRuns', {
+      query: {
+        ids: ids.split(','),
+        benchmark: flags.text('benchmark'),
+        start: flags.text('start'),
+        end: flags.text('end'),
+      },
+    }),
+  records: ({ index_ids: names, entries, correlations }) =>
+    entries.map(({ stale, level: _through, ...figures }, k) => ({
+      ...figures,
+      is_stale: stale !== null,
+      ...Object.fromEntries(names.map((name, j) => [`correlation_${name}`, correlations[k]![j] ?? null])),
+    })),
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
+});
+
+export const attribution = createViewCommand({
+  summary: 'Print the contribution of each security, or of each group, to the return of a stored run.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    ...RANGE,
+    by: {
+      type: 'string',
+      value: 'COLUMN',
+      help: 'Group securities by a column of the reference data, for example SECTOR.',
+    },
+    benchmark: {
+      ...BENCHMARK_FLAG.benchmark,
+      help: `With --by, for allocation, selection and interaction: ${BENCHMARK_FLAG.benchmark.help}`,
+    },
+  },
+  examples: [
+    'divisor attribution CORE-100 --start 2024-01-01',
+    'divisor attribution CORE-100 --by SECTOR --benchmark EVEN-100',
+  ],
+  async ask(client, [index_id = ''], flags) {
+    const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end') };
+    const [by, benchmark] = [flags.text('by'), flags.text('benchmark')];
+    if (by === undefined && benchmark === undefined)
+      return (await client.call('getAttribution', { params: { index_id }, query })).contributions;
+    return (await client.call('getGroupAttribution', { params: { index_id }, query: { ...query, by, benchmark } }))
+      .groups;
+  },
+  records: (rows: readonly object[]): readonly object[] =>
+    rows.map((row) => {
+      if (!('asset_id' in row)) return row;
+      const { asset_id: identifier, ...figures } = row;
+      return { identifier, ...figures };
+    }),
+});
+
+export const rolling = createViewCommand({
+  summary: 'Print rolling volatility, tracking error, beta and correlation of a stored run.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    window: { type: 'number', value: 'N', help: 'Returns per window. Default: 63.' },
+    'half-life': { type: 'number', value: 'SESSIONS', help: 'Half-life of exponential weights, instead of a window.' },
+    against: {
+      type: 'string',
+      value: 'index|benchmark',
+      choices: ['index', 'benchmark'],
+      help: 'Series of the comparison: the tracked index, or the benchmark of the run. Default: index.',
+    },
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Instead of --against: ${BENCHMARK_FLAG.benchmark.help}` },
+  },
+  examples: [
+    'divisor rolling CORE-100 --against benchmark --csv',
+    'divisor rolling CORE-100 --benchmark identifier:SPX',
+  ],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getRollingRisk', {
+      params: { index_id },
+      query: {
+        run_id: flags.text('run-id'),
+        window: flags.number('window'),
+        half_life: flags.number('half-life'),
+        against: flags.text<'index' | 'benchmark'>('against'),
+        benchmark: flags.text('benchmark'),
+      },
+    }),
+  records: ({ risk: { index, columns, data } }) =>
+    index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
+});
+
+export const performance = createViewCommand({
+  summary: 'Print the figures of a stored run over a window, some relative to the tracked index or the benchmark.',
+  words: [INDEX],
+  flags: RANGE,
+  examples: ['divisor performance CORE-100', 'divisor performance CORE-100 --start 2020-01-02 --csv'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getPerformance', {
+      params: { index_id },
+      query: { start: flags.text('start'), end: flags.text('end') },
+    }),
+  records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: benchmarkStatistics }) {
+    const { tracking_difference, tracking_error, ...own } = metrics;
+    const listFigures = (figures: Readonly<Record<string, number | null>>, reference: string | null) =>
+      Object.entries(figures).map(([figure, value]) => ({ figure, value, against: reference }));
+    return [
+      ...listFigures({ ...own, ...statistics }, null),
+      ...listFigures({ tracking_difference, tracking_error }, index),
+      ...listFigures({ ...benchmarkStatistics }, benchmark),
+    ];
+  },
+});
+
+export const rebalances = createViewCommand({
+  summary: 'List the rebalances of a stored run.',
+  words: [INDEX],
+  flags: RUN,
+  examples: ['divisor rebalances CORE-100'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('listRebalances', { params: { index_id }, query: { run_id: flags.text('run-id') } }),
+  records: (view) => view.rebalances,
+});
+
+/** Returns the GET operations of the views of a stored run, by name. The routes are loaded when this is called. */
+async function listOperations(): Promise<ReadonlyMap<string, string>> {
+  const { API } = await import('#contract/api.js');
+  return new Map(
+    Object.entries<Route>(API).flatMap(([operation, { view, method }]) =>
+      view !== undefined && method === 'GET' ? [[view.name, operation] as const] : [],
+    ),
+  );
+}
+
+/** Shows any view of a stored run, with the parameters of its route. A new view therefore needs no separate command. */
+export const view = createViewCommand({
+  summary: 'Print any view of a stored run, by its name and the parameters of its route.',
+  words: [
+    {
+      name: 'VIEW',
+      help: 'Name of the view, such as levels or dividend-points. For a list of all views, enter an unknown name.',
+    },
+    { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' },
+  ],
+  flags: {
+    ...RUN,
+    with: {
+      type: 'string',
+      value: 'NAME=VALUE,...',
+      help: 'Parameters of the route, separated by commas, such as start=2024-01-02,by=SECTOR.',
+    },
+  },
+  examples: [
+    'divisor view dividend-points CORE-100 --with start=2024-01-02',
+    'divisor view exposures CORE-100 --with by=SECTOR,interval=monthly --out exposures.json',
+  ],
+  notes: 'The command shows the rows of the first table of the response. --out writes the whole response as JSON.',
+  async ask(client, [name = '', index_id = ''], flags) {
+    const operations = await listOperations();
+    const operation = operations.get(name);
+    if (operation === undefined)
+      throw new UsageError(`Unknown view ${name}; the views are ${[...operations.keys()].toSorted().join(', ')}.`);
+    const parameterValues = parseParameters(flags.text('with') ?? '');
+    const { date, identifier, ...query } = parameterValues;
+    const params = {
+      index_id,
+      ...(date === undefined ? {} : { date }),
+      ...(identifier === undefined ? {} : { identifier }),
+    };
+    const call = client.call as unknown as SendOperation; // The operation is unknown at compile time.
+    return call(operation, { params, query: { run_id: flags.text('run-id'), ...query } });
+  },
+  records: listRows,
+});
+
+type SendOperation = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
+
+function parseParameters(text: string): Readonly<Record<string, string>> {
+  const parts = text.split(',').filter((part) => part !== '');
+  return Object.fromEntries(
+    parts.map((part) => {
+      const separator = part.indexOf('=');
+      if (separator < 1)
+        throw new UsageError(`--with takes NAME=VALUE pairs, separated by commas; ${part} has no name.`);
+      return [part.slice(0, separator), part.slice(separator + 1)];
+    }),
+  );
+}
+
+interface Frame {
+  readonly index: readonly string[];
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly unknown[])[];
+}
+
+const isFrame = (value: unknown): value is Frame =>
+  typeof value === 'object' && value !== null && 'index' in value && 'columns' in value && 'data' in value;
+
+const isRows = (value: unknown): value is readonly object[] =>
+  Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === 'object' && row !== null);
+
+/**
+ * Returns the rows of the first table of a response: a table by date, or a list of objects. If there is no table,
+ * returns the members of the response.
+ */
+function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] {
+  const members = Object.values(answer);
+  const frame = members.find(isFrame);
+  if (frame !== undefined)
+    return frame.index.map((date, t) => ({
+      date,
+      ...Object.fromEntries(frame.columns.map((column, c) => [column, frame.data[t]?.[c] ?? null])),
+    }));
+  return members.find(isRows) ?? [answer];
+}
+
+const DESK_INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
+const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
+const splitList = (text: string | undefined) => text?.split(',');
+
+const readEventsQuery = (flags: FlagValues) => ({
+  from: flags.text('from'),
+  to: flags.text('to'),
+  index_ids: splitList(flags.text('index')),
+  kinds: splitList(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
+});
+
+export const events = createViewCommand({
+  summary:
+    'List dated events: announcements, effective dates, expiries, holidays, early closes and recorded closures. --out FILE.ics writes a calendar.',
+  words: [],
+  flags: {
+    from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },
+    to: { type: 'string', value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
+    index: { type: 'string', value: 'IDS', help: 'Ids of indices, separated by commas. Default: all.' },
+    kinds: { type: 'string', value: 'KINDS', help: `Any of ${KINDS.join(', ')}, separated by commas.` },
+  },
+  examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
+  ask: (client, _words, flags) => client.call('listEvents', { query: readEventsQuery(flags) }),
+  records: (view) => view.events,
+  notices: ({ from, to, covered_from: coveredFrom, covered_to: coveredTo }) => [
+    ...(coveredFrom !== null && coveredFrom > from
+      ? [`Calendars begin on ${coveredFrom}. Earlier events are missing.`]
+      : []),
+    ...(coveredTo !== null && coveredTo < to ? [`Calendars end on ${coveredTo}. Later events are missing.`] : []),
+  ],
+  file: (client, _view, { out, flags }) =>
+    out.toLowerCase().endsWith('.ics')
+      ? client.download('listEvents', 'text/calendar', { query: readEventsQuery(flags) })
+      : undefined,
+});
+
+export const actions = createViewCommand({
+  summary: 'List past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
+  words: [DESK_INDEX],
+  flags: {
+    ...RUN,
+    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first date of the run.' },
+    to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
+    choices: { type: 'boolean', help: 'Print a pro forma row for each choice of each action that awaits a decision.' },
+  },
+  examples: ['divisor actions CORE-100 --from 2024-12-01', 'divisor actions CORE-100 --choices'],
+  async ask(client, [index_id = ''], flags) {
+    const query = { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') };
+    const view = await client.call('getIndexActions', { params: { index_id }, query });
+    const rows: readonly object[] = flags.isSet('choices') === true ? listChoices(view) : view.actions;
+    return { ...view, actions: rows };
+  },
+  records: (view) => view.actions,
+});
+
+/** Lists the result of each choice for a security, one per row. */
+const listChoices = ({ actions: indexActions }: ActionsView) =>
+  indexActions
+    .filter(({ awaits_decision: awaits }) => awaits)
+    .flatMap((action) =>
+      action.choices.map(({ received, ...choice }) => ({
+        ex_date: action.ex_date,
+        identifier: action.identifier,
+        type: action.type,
+        election_date: action.election_date,
+        election_default: action.election_default,
+        weight_before: action.weight_before,
+        shares_before: action.shares_before,
+        ...choice,
+        received: received?.identifier ?? null,
+        received_ratio: received?.ratio ?? null,
+      })),
+    );
+
+export const rebalancePack = createViewCommand({
+  summary: 'List the orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
+  words: [DESK_INDEX],
+  flags: {
+    request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - reads standard input.' },
+    aum: {
+      type: 'number',
+      value: 'MONEY',
+      help: 'Amount of cash of an account that is added to the accounts of the file.',
+    },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' },
+  },
+  examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
+  async ask(client, [index_id = ''], flags) {
+    const [file, aum, asOf] = [flags.text('request'), flags.number('aum'), flags.text('as-of')];
+    const body: RebalancePackRequest = file === undefined ? {} : await readJsonFile<RebalancePackRequest>(file);
+    return client.call('packRebalance', {
+      params: { index_id },
+      body: { ...body, ...(aum === undefined ? {} : { aum }), ...(asOf === undefined ? {} : { as_of: asOf }) },
+    });
+  },
+  records: ({ accounts }) =>
+    accounts.flatMap(({ name, trades }) => trades.map((trade) => ({ account: name, ...trade }))),
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
+});
+
+const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
+const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
+
+export const limits = createViewCommand({
+  summary: 'Check a concentration rule on every session of a stored run, and print breaches and the smallest headroom.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    rule: {
+      type: 'string',
+      value: 'RULE',
+      choices: RULES,
+      help: `${RULES.join(', ')}; default: the rule of the index, or the first of these.`,
+    },
+    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
+  },
+  examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getLimits', {
+      params: { index_id },
+      query: {
+        run_id: flags.text('run-id'),
+        rule: flags.text<(typeof RULES)[number]>('rule'),
+        by: flags.text('by'),
+      },
+    }),
+  records: ({ rule, rows }) => rows.map(({ least, ...row }) => ({ rule, ...row, ...least })),
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
+});
+
+const FACTOR_FLAGS = {
+  model: {
+    type: 'string',
+    value: MODELS.join('|'),
+    choices: MODELS,
+    help: 'Model of the factors. Default: market_sector.',
+  },
+  'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
+  factors: {
+    type: 'number',
+    value: 'N',
+    help: 'Number of principal components for the model statistical. Default: 5.',
+  },
+  'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
+} as const;
+
+const readFactorQuery = (flags: FlagValues) => ({
+  run_id: flags.text('run-id'),
+  model: flags.text<(typeof MODELS)[number]>('model'),
+  risk_model: flags.text('risk-model'),
+  factors: flags.number('factors'),
+  as_of: flags.text('as-of'),
+});
+
+/** Members that both decompositions have. */
+type FactorSplit = Omit<TotalRiskDecomposition, 'volatility'>;
+
+/** Rows and notices of a variance that is split by factors. */
+const SPLIT_TABLE = {
+  records: ({ contributions, factor_share: factorShare, total_variance: total }: FactorSplit) => [
+    ...Object.entries(contributions).map(([factor, share]) => createRow(factor, share * factorShare, total)),
+    createRow('specific', 1 - factorShare, total),
+  ],
+  notices: ({ findings }: FactorSplit) => findings.map(({ code, message }) => `${code}: ${message}`),
+};
+
+const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
+
+export const factorRisk = createViewCommand({
+  summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
+    ...FACTOR_FLAGS,
+  },
+  examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
+  async ask(client, [index_id = ''], flags): Promise<RiskDecomposition> {
+    const benchmark = flags.text('benchmark');
+    if (benchmark === undefined) throw new UsageError('divisor factor-risk requires --benchmark');
+    return client.call('getFactorRisk', { params: { index_id }, query: { ...readFactorQuery(flags), benchmark } });
+  },
+  ...SPLIT_TABLE,
+});
+
+export const totalRisk = createViewCommand({
+  summary: 'Split the total variance of a stored run into factors and specific risk.',
+  words: [INDEX],
+  flags: { ...RUN, ...FACTOR_FLAGS },
+  examples: ['divisor total-risk CORE-100', 'divisor total-risk CORE-100 --model styles'],
+  ask: (client, [index_id = ''], flags): Promise<TotalRiskDecomposition> =>
+    client.call('getTotalRisk', { params: { index_id }, query: readFactorQuery(flags) }),
+  ...SPLIT_TABLE,
+});
+
+export const termStructure = createViewCommand({
+  summary: 'Print fair values of futures on an index by expiry.',
+  words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
+  flags: {
+    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot level. Default: the last date of the run.' },
+    rate: { type: 'number', value: 'R', help: 'Annual risk-free rate, as a fraction. Default: 0.' },
+    yield: { type: 'number', value: 'Y', help: 'Annual dividend yield, as a fraction. Default: 0.' },
+    borrow: { type: 'number', value: 'B', help: 'Annual borrow rate, as a fraction. Default: 0.' },
+    dividends: {
+      type: 'string',
+      value: 'LIST',
+      help: 'Dividends instead of a yield: announced, or EX_DATE:POINTS pairs, separated by commas.',
+    },
+  },
+  examples: ['divisor term-structure CORE-100 2025-03-21,2025-06-20 --rate 0.03'],
+  ask: (client, [index_id = '', expiries = ''], flags) =>
+    client.call('getTermStructure', {
+      params: { index_id },
+      query: {
+        expiries: expiries.split(','),
+        as_of: flags.text('as-of'),
+        risk_free_rate: flags.number('rate'),
+        dividend_yield: flags.number('yield'),
+        borrow_rate: flags.number('borrow'),
+        ...parseDividends(flags.text('dividends')),
+      },
+    }),
+  records: ({ points }) => points,
+  columns: ['expiry', 'days', 'year_fraction', 'fair_value', 'basis', 'annualised_carry', 'dividend_points'],
+});
+
+const parseDividends = (text: string | undefined) =>
+  text === undefined || text === 'announced'
+    ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
+    : { dividends: text.split(',') };

@@ -1,0 +1,123 @@
+import { parseArgs } from 'node:util';
+import { listNodes } from '#jobs/distributed/list-nodes.js';
+import type { NodeEntry } from '#jobs/distributed/nodes.js';
+import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { readSettings } from '../settings/settings.js';
+import { formatTable } from '../terminal.js';
+import { readFirstSentence, UsageError } from '../usage.js';
+
+export const MIGRATE_HELP = `divisor migrate [--database URL]
+
+Creates the tables of a database, or migrates them to this version. No data is lost or rewritten. Services of the
+previous version continue to run. A database of a newer version is refused.
+
+  --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
+
+Exit statuses: 0 done; 75 the database cannot be reached; 78 the database is older than PostgreSQL 15, is not UTF-8, or has the tables of a newer version.
+`;
+
+/** Runs `divisor migrate`: creates or migrates the tables of a database. */
+export async function migrate(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { settings } = readSettings(readFlags(argv), environment);
+  if (settings.database === undefined)
+    throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
+  const { from, to } = await migrateDatabase({ url: settings.database });
+  const sentence =
+    from === to ? `The tables are up to date: version ${to}.` : `The tables were migrated to version ${to}.`;
+  process.stdout.write(`${sentence}\n`);
+  return 0;
+}
+
+function readFlags(argv: readonly string[]): string[] {
+  const options = { database: { type: 'string' } } as const;
+  try {
+    const { values } = parseArgs({ args: [...argv], options, strict: true });
+    return values.database === undefined ? [] : ['--database', values.database];
+  } catch (failure) {
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${MIGRATE_HELP}`, { cause: failure });
+  }
+}
+
+export const NODES_HELP = `divisor nodes [--database URL] [--json]
+
+Lists the processes that use a database. For each process, it shows the role, the running jobs,
+the jobs of other nodes to which it contributes, the time since its last heartbeat, and the
+difference of its clock from the clock of the database. A difference of more than 2 s is a fault.
+With more than 30 s, a process cannot start. One process removes the orphaned results of the
+results storage; the column orphans shows which.
+
+  --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
+  --json      One JSON object per line.
+
+Exit statuses: 0 done; 75 the database cannot be reached; 78 the database has no tables of this version.
+`;
+
+const TITLES = [
+  'node',
+  'role',
+  'version',
+  'started',
+  'silent',
+  'heavy',
+  'light',
+  'memory',
+  'market',
+  'stale',
+  'schema',
+  'clock',
+  'orphans',
+  'lacks',
+  'jobs',
+  'helps',
+];
+
+/** Runs `divisor nodes`: lists the nodes of a database. */
+export async function runNodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { database, json } = readNodeFlags(argv);
+  const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
+  if (settings.database === undefined)
+    throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
+  const list = await listNodes({ url: settings.database });
+  const rows = list.map((entry) => [
+    entry.node,
+    entry.role,
+    entry.version,
+    entry.started_at.slice(0, 19),
+    `${entry.silent_seconds.toFixed(1)} s${entry.is_lost ? ' lost' : ''}`,
+    String(entry.places.heavy),
+    String(entry.places.light),
+    formatMemory(entry),
+    entry.market?.slice(0, 12) ?? '-',
+    String(entry.stale),
+    String(entry.protocol),
+    formatClockOffset(entry),
+    entry.removes_orphans === true ? 'removes' : '-',
+    entry.lacks.join(' ') || '-',
+    entry.jobs.join(' ') || '-',
+    entry.helps.join(' ') || '-',
+  ]);
+  process.stdout.write(
+    json ? list.map((entry) => `${JSON.stringify(entry)}\n`).join('') : formatTable([TITLES, ...rows], 0),
+  );
+  return 0;
+}
+
+/** Formats the memory that a node has reserved for its jobs, and the total memory. */
+function formatMemory({ reserved_bytes: reservedBytes, memory_bytes: memoryBytes }: NodeEntry): string {
+  const formatGibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
+  return memoryBytes === null ? '-' : `${formatGibibytes(reservedBytes)}/${formatGibibytes(memoryBytes)} GiB`;
+}
+
+/** Formats how far the clock of a node differs from the clock of the database, in seconds. */
+const formatClockOffset = ({ clock_offset_ms: ms }: NodeEntry): string =>
+  ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
+
+function readNodeFlags(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
+  const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
+  try {
+    const { values } = parseArgs({ args: [...argv], options, strict: true });
+    return { database: values.database, json: values.json };
+  } catch (failure) {
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${NODES_HELP}`, { cause: failure });
+  }
+}

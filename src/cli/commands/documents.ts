@@ -1,0 +1,263 @@
+import type {
+  DataDifference,
+  DataVersions,
+  DivisorClient,
+  DocumentVersion,
+  IndexDeletion,
+  RunsDifference,
+  VersionDifference,
+} from '#clients/typescript/divisor.js';
+import { formatCount } from '#domain/base/numbers.js';
+import { formatTable } from '../terminal.js';
+import { UsageError } from '../usage.js';
+import type { FlagValues } from './command-line.js';
+import { createViewCommand, type JobCommand } from './job-command.js';
+
+/** Flag of commands that write versioned documents. */
+export const NOTE = {
+  note: { type: 'string', value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
+} as const;
+
+/**
+ * Families of versioned documents: the noun in the names of their operations, and the parameter that contains the id.
+ */
+const FAMILIES = {
+  index: { noun: 'Index', param: 'index_id' },
+  strategy: { noun: 'Strategy', param: 'strategy_id' },
+  'constraint-set': { noun: 'ConstraintSet', param: 'constraint_set_id' },
+  template: { noun: 'Template', param: 'template_id' },
+  watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
+  plugin: { noun: 'Plugin', param: 'plugin_id' },
+  client: { noun: 'Client', param: 'client_id' },
+  schedule: { noun: 'Schedule', param: 'schedule_id' },
+  closures: { noun: 'Closures', param: 'calendar_code' },
+  procedure: { noun: 'Procedure', param: 'procedure_id' },
+  store: { noun: 'Store', param: 'store_id' },
+} as const;
+type Family = keyof typeof FAMILIES;
+type Noun = (typeof FAMILIES)[Family]['noun'];
+
+type Operation = `list${Noun}Versions` | `diff${Noun}Versions` | `restore${Noun}Version` | `delete${Noun}`;
+
+interface DocumentRequest {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: object;
+  readonly note?: string | undefined;
+}
+
+/**
+ * Calls an operation for a document. The operations of different families differ only in the parameter that contains
+ * the id.
+ */
+async function callOperation<A>(
+  client: DivisorClient,
+  operation: (noun: Noun) => Operation,
+  [family = '', id = '']: readonly string[],
+  { params, ...request }: DocumentRequest,
+): Promise<A> {
+  const { noun, param } = FAMILIES[parseFamily(family)];
+  const fullRequest = { ...request, params: { ...params, [param]: id } };
+  return (await client.call(operation(noun), fullRequest as never)) as A; // the operation determines the types of request and response
+}
+
+function parseFamily(word: string): Family {
+  if (Object.hasOwn(FAMILIES, word)) return word as Family; // the test above proves that the word is a family
+  throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
+}
+
+const POSITIONAL_ARGUMENTS = [
+  { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
+  { name: 'ID', help: 'Id of the document; overlays and derived indices belong to the family index.' },
+];
+const ALL_VERSIONS = { limit: 1000 };
+
+export const listVersionsCommand = createViewCommand({
+  summary: 'List the versions of a document: author, time and note.',
+  words: POSITIONAL_ARGUMENTS,
+  flags: {},
+  examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
+  ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
+    callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL_VERSIONS }),
+  records: (result) => result.versions,
+  columns: ['version', 'action', 'at', 'author', 'note'],
+});
+
+export const documentDifference = createViewCommand({
+  summary: 'Compare two versions of a document; for an index, also its methodology sentences.',
+  words: [
+    ...POSITIONAL_ARGUMENTS,
+    { name: 'FROM', help: 'Number of a version.' },
+    { name: 'TO', help: 'Number of another version.' },
+  ],
+  flags: {},
+  examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
+  ask: (client, words): Promise<VersionDifference> =>
+    callOperation(client, (noun) => `diff${noun}Versions`, words, {
+      query: { from: Number(words[2]), to: Number(words[3]) },
+    }),
+  records: ({ changes }) =>
+    changes.map(({ path, op, before, after }) => ({
+      path,
+      op,
+      before: op === 'add' ? null : JSON.stringify(before),
+      after: op === 'remove' ? null : JSON.stringify(after),
+    })),
+  columns: ['path', 'op', 'before', 'after'],
+  notices: ({ sentences: { removed, added } }) => [
+    ...removed.map((sentence) => `no longer applies: ${sentence}`),
+    ...added.map((sentence) => `new: ${sentence}`),
+  ],
+});
+
+/** Outcome for a document. */
+interface DocumentOutcome {
+  readonly family: string;
+  readonly id: string;
+  readonly done: string;
+}
+
+const formatOutcome = ({ family, id, done }: DocumentOutcome): string => formatTable([[family, id, done]]);
+
+export const restoreDocument: JobCommand<DocumentOutcome> = {
+  summary: 'Restore a version of a document, even after its deletion.',
+  words: [...POSITIONAL_ARGUMENTS, { name: 'VERSION', help: 'Number of the version.' }],
+  flags: NOTE,
+  examples: ['divisor document restore strategy CORE-HEDGED 2 --note "The cap was right"'],
+  async submit(client, words, flags) {
+    const [family = '', id = '', version = ''] = words;
+    await callOperation(client, (noun) => `restore${noun}Version`, words, {
+      params: { version },
+      ...createNote(flags),
+    });
+    return { result: { family, id, done: `restored from version ${version}` } };
+  },
+  show: formatOutcome,
+};
+
+export const deleteDocument: JobCommand<DocumentOutcome> = {
+  summary: 'Delete a document; its versions are kept and can be restored.',
+  words: POSITIONAL_ARGUMENTS,
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
+  },
+  examples: ['divisor document delete watchlist favourites', 'divisor document delete template OLD --purge'],
+  async submit(client, words, flags) {
+    const [family = '', id = ''] = words;
+    const isPurged = flags.isSet('purge') === true;
+    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...createNote(flags) });
+    return { result: { family, id, done: isPurged ? 'deleted with its versions' : 'deleted; its versions are kept' } };
+  },
+  show: formatOutcome,
+};
+
+const createNote = (flags: FlagValues): Pick<DocumentRequest, 'note'> => ({ note: flags.text('note') });
+
+const STORE = { name: 'STORE', help: 'Id of a data store.' };
+
+export const dataVersions = createViewCommand({
+  summary: 'List the versions of a data store: time, author and changed rows.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor data versions desk'],
+  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL_VERSIONS }),
+  records: (result) => result.versions,
+  columns: [
+    'version',
+    'known_at',
+    'source',
+    'rows_added',
+    'rows_changed',
+    'rows_removed',
+    'author',
+    'note',
+    'readable',
+  ],
+  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
+});
+
+const COPIES = {
+  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
+  missing: 'there is no copy of the latest data; only the source can restore it',
+} as const;
+
+export const dataDifference = createViewCommand({
+  summary: 'List the values that differ between two versions of the data.',
+  words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
+  flags: {
+    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
+  },
+  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
+  ask: (client, [store_id = '', from = '', to = ''], flags) =>
+    client.call('diffDataVersions', {
+      params: { store_id },
+      query: {
+        from: Number(from),
+        to: Number(to),
+        appended: flags.isSet('appended'),
+        limit: flags.number('limit') ?? 100,
+      },
+    }),
+  records: (result) => result.changes,
+  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
+  notices: ({ cells, appended }: DataDifference) => [
+    `${cells} values of earlier rows differ`,
+    ...(appended === null
+      ? []
+      : [
+          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
+        ]),
+  ],
+});
+
+export const runDifference: JobCommand<RunsDifference> = {
+  summary:
+    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
+  words: [
+    { name: 'INDEX', help: 'Id of an index or strategy.' },
+    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.' },
+    { name: 'TO', help: 'Id of the later run.' },
+  ],
+  flags: {},
+  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
+  submit: async (client, [index_id = '', from = '', to = '']) => ({
+    job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
+  }),
+  show: ({
+    same_levels: hasSameLevels,
+    first_difference: firstDifference,
+    data,
+    effects,
+    effects_reason: reason,
+    ...rest
+  }) =>
+    formatTable([
+      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
+      ['definition', `${rest.definition.length} fields`],
+      ['request', `${rest.request.length} fields`],
+      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
+      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
+      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
+      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
+      ['total return', String(rest.total_return)],
+    ]),
+};
+
+export const removeIndex: JobCommand<IndexDeletion> = {
+  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
+  },
+  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
+  submit: async (client, [index_id = ''], flags) => ({
+    result: await client.call('deleteIndex', {
+      params: { index_id },
+      query: { purge: flags.isSet('purge') },
+      note: flags.text('note'),
+    }),
+  }),
+  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
+};

@@ -1,0 +1,296 @@
+import type {
+  Approval,
+  ApprovalDecisionRequest,
+  DivisorClient,
+  Procedure,
+  ProcedureDocument,
+} from '#clients/typescript/divisor.js';
+import { formatCount } from '#domain/base/numbers.js';
+import { APPROVAL_STATES, type ApprovalState } from '#domain/definition/approvals.js';
+import { UsageError } from '../usage.js';
+import { readJsonFile } from './command-line.js';
+import { NOTE } from './documents.js';
+import { createViewCommand, type JobCommand } from './job-command.js';
+
+type Facts = NonNullable<Approval['facts']>;
+type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
+type Levels = FactsOf<'publish'>['close'];
+
+/** Returns the facts of a request as lines for the person who approves or rejects it. */
+function formatFacts(facts: Approval['facts']): string[] {
+  if (facts === null) return [];
+  switch (facts.kind) {
+    case 'publish':
+    case 'restate':
+      return formatCloseFacts(facts);
+    case 'amend':
+      return formatAmendFacts(facts);
+    case 'action':
+      return formatActionFacts(facts);
+    case 'override':
+      return [
+        `Price: ${formatText(facts.before)} to ${formatText(facts.price)}${facts.change === null ? '' : ` (${formatBps(1e4 * facts.change)})`}`,
+        `Reason: ${facts.reason}`,
+      ];
+    case 'waive':
+      return [
+        `${formatCount(facts.total, 'finding')}:`,
+        ...facts.findings.map(({ index_id: index, message, measure }) => {
+          const comparison =
+            measure && ` (${formatFigure(measure.value)}, limit ${formatFigure(measure.limit)} ${measure.unit})`;
+          return `  ${index}: ${message}${comparison ?? ''}`;
+        }),
+        `Reason: ${facts.reason}`,
+      ];
+  }
+}
+
+function formatCloseFacts(facts: FactsOf<'publish' | 'restate'>): string[] {
+  const { first, last, published, restated, close, previous } = facts;
+  const lines = [
+    `Dates: ${first} to ${last}; ${formatCount(published, 'new close')}, ${restated} published again`,
+    `Levels of ${last}: ${formatLevels(close)}`,
+    ...(previous === null ? [] : [`Levels of ${previous.date}: ${formatLevels(previous)}`]),
+  ];
+  if (facts.kind === 'publish') return lines;
+  const { latest, largest, levels_changed: changedLevels, reason } = facts;
+  return [
+    ...lines,
+    `Dates with changed levels: ${changedLevels}`,
+    `Before on ${latest.date}: ${formatLevels(latest.before)}`,
+    `After on ${latest.date}: ${formatLevels(latest.after)}`,
+    ...(largest === null
+      ? ['No level changes. Only the divisor or the composition differ.']
+      : [
+          `Largest difference: ${largest.variant} on ${largest.date} from ${largest.published} to ${largest.run} (${formatBps(largest.change_bps)})`,
+        ]),
+    `Reason: ${reason ?? '-'}`,
+  ];
+}
+
+function formatAmendFacts({ deletes, index_id: id, changes }: FactsOf<'amend'>): string[] {
+  if (deletes) return [`${id} is deleted.`];
+  return changes.flatMap(({ effective_from: from, announced, reason, fields, removed, added }) => [
+    from === null
+      ? 'The whole history changes:'
+      : `From ${from} on${announced === null ? '' : `, announced on ${announced}`}:`,
+    ...fields.map(({ field, before, after }) => `  ${field}: ${formatText(before)} to ${formatText(after)}`),
+    ...removed.map((sentence) => `  No longer applies: ${sentence}`),
+    ...added.map((sentence) => `  New: ${sentence}`),
+    ...(reason === null ? [] : [`  Reason: ${reason}`]),
+  ]);
+}
+
+function formatActionFacts({ decision, terms, differences, effects }: FactsOf<'action'>): string[] {
+  const presentTerms = Object.entries(terms).filter(([, value]) => value !== null);
+  return [
+    `Decision: ${decision}`,
+    `Terms: ${presentTerms.map(([name, value]) => `${name} ${value}`).join(', ')}`,
+    ...differences,
+    ...effects.map(
+      ({ index_id: id, state, ...effect }) =>
+        `${id} (${state}): weight ${formatText(effect.weight_before)} to ${formatText(effect.weight_after)}, shares ${formatText(effect.shares_before)} to ${formatText(effect.shares_after)}, divisor ${formatText(effect.divisor_before)} to ${formatText(effect.divisor_after)}`,
+    ),
+  ];
+}
+
+const formatLevels = (approvedLevels: Levels): string =>
+  (['price', 'total', 'net'] as const)
+    .flatMap((name) => (approvedLevels[name] === null ? [] : [`${name} ${approvedLevels[name]}`]))
+    .join(', ');
+const formatFigure = (value: number): string => String(Number(value.toPrecision(6)));
+const formatBps = (value: number): string => `${formatFigure(value)} bp`;
+const formatText = (value: unknown): string =>
+  value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value);
+
+const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
+const APPROVALS = {
+  name: 'NUMBERS',
+  help: 'Numbers of approvals, separated by commas, or SCHEDULE/DATE for all pending approvals of a day.',
+  isList: true,
+} as const;
+const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
+
+const parseNumber = (word: string): number => {
+  if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
+  throw new UsageError(`${word} is not the number of an approval; divisor approval list shows them`);
+};
+
+const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
+/** Maximum number of requests that the service lists. A family has fewer. */
+const LISTED_MAX = 500;
+
+/** Returns the numbers in a list without duplicates, or the numbers of the pending requests of a day. */
+async function readNumbers(client: DivisorClient, word: string): Promise<number[]> {
+  const [, schedule_id, date] = DAY.exec(word) ?? [];
+  if (schedule_id === undefined) return [...new Set(word.split(',').map(parseNumber))];
+  const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY matched, so it captured a date
+  const { approvals: foundApprovals } = await client.call('listApprovals', { query });
+  if (foundApprovals.length > 0) return foundApprovals.map(({ approval_id: id }) => id).toReversed();
+  throw new UsageError(`no approval of ${word} is pending; divisor approval list shows them`);
+}
+
+const formatHistory = ({ history }: Approval): string[] =>
+  history.map(
+    ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
+  );
+
+export const approvals = createViewCommand({
+  summary: 'List changes that wait for the approval of other people.',
+  words: [],
+  flags: {
+    state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
+    subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
+    schedule: { type: 'string', value: 'ID', help: 'Only requests of days of this schedule.' },
+    date: { type: 'string', value: 'DATE', help: 'Only requests of the day of this session.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of approvals. Default: 100.' },
+  },
+  examples: [
+    'divisor approval list --schedule close --date 2024-12-31',
+    'divisor approval list --state all --subject CORE-100',
+  ],
+  ask(client, _words, flags) {
+    const state = flags.text('state') ?? 'pending';
+    const query = {
+      subject: flags.text('subject'),
+      schedule_id: flags.text('schedule'),
+      date: flags.text('date'),
+      limit: flags.number('limit'),
+    };
+    // The service refuses unknown states.
+    return client.call('listApprovals', {
+      query: state === 'all' ? query : { ...query, state: state as ApprovalState },
+    });
+  },
+  records: (answer) => answer.approvals,
+  columns: COLUMNS,
+});
+
+export const showApproval = createViewCommand({
+  summary: 'Show a change that waits for approval: its figures, comments and decisions.',
+  words: [APPROVAL],
+  flags: {},
+  examples: ['divisor approval show 12'],
+  ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: parseNumber(word) } }),
+  records: (approval) => [approval],
+  columns: COLUMNS,
+  notices: (approval) => [...formatHistory(approval), ...formatFacts(approval.facts)],
+});
+
+function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
+  return createViewCommand({
+    summary,
+    words: [APPROVALS],
+    flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
+    examples: [
+      `divisor approval ${decision} 12,13 --comment "Levels agree with ours"`,
+      `divisor approval ${decision} close/2024-12-31 --comment "Levels agree with ours"`,
+    ],
+    async ask(client: DivisorClient, [word = ''], flags) {
+      const comment = flags.text('comment');
+      if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
+      const body = { decision, comment: comment ?? null };
+      const decidedApprovals: Approval[] = [];
+      for (const id of await readNumbers(client, word))
+        decidedApprovals.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
+      return decidedApprovals;
+    },
+    records: (decidedApprovals) => decidedApprovals,
+    columns: COLUMNS,
+    notices: (decidedApprovals) =>
+      decidedApprovals.flatMap((approval) => formatHistory(approval).map((line) => `${approval.approval_id}: ${line}`)),
+  });
+}
+
+export const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
+export const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
+export const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
+export const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);
+
+const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
+
+export const statement = createViewCommand({
+  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index statement CORE-100 --out core-100.md'],
+  ask: (client, [index_id = '']) => client.call('getStatement', { params: { index_id } }),
+  records: ({ methodology, limitations, inputs }) => [
+    ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
+    ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
+    ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
+  ],
+  notices: ({ procedures, errors, discretion }) => [
+    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
+  ],
+  file: (client, { index_id }, { out }) =>
+    out.toLowerCase().endsWith('.md')
+      ? client.download('getStatement', 'text/markdown', { params: { index_id } })
+      : undefined,
+});
+
+export const methodologyChanges = createViewCommand({
+  summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
+  words: [INDEX],
+  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
+  examples: ['divisor index changes CORE-100'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('listMethodologyChanges', { params: { index_id }, query: { limit: flags.number('limit') } }),
+  records: ({ changes }) =>
+    changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
+  notices: ({ changes, amendments }) => [
+    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
+    ...changes.flatMap(({ version, removed, added }) => [
+      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
+      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
+    ]),
+  ],
+});
+
+export const publishedErrors = createViewCommand({
+  summary: 'List the register of errors in published closes of an index.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor publication errors CORE-100'],
+  ask: (client, [index_id = '']) =>
+    client.call('listPublishedErrors', { params: { index_id }, query: { limit: 1000 } }),
+  records: ({ errors }) => errors,
+  columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
+});
+
+export const procedures = createViewCommand({
+  summary: 'List the procedures of the administrator.',
+  words: [],
+  flags: {},
+  examples: ['divisor procedure list'],
+  ask: (client) => client.call('listProcedures', {}),
+  records: (answer) => answer.procedures,
+  columns: ['procedure_id', 'kind', 'name', 'version', 'review_by', 'updated_at'],
+});
+
+export const showProcedure: JobCommand<Procedure> = {
+  summary: 'Print a procedure of the administrator as JSON.',
+  words: [{ name: 'ID', help: 'Id of a procedure.' }],
+  flags: {},
+  examples: ['divisor procedure show cessation --out cessation.json'],
+  submit: async (client, [procedure_id = '']) => ({
+    result: await client.call('getProcedure', { params: { procedure_id } }),
+  }),
+  show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
+};
+
+export const putProcedure = createViewCommand({
+  summary: 'Store a procedure of the administrator.',
+  words: [
+    { name: 'ID', help: 'Id of the procedure.' },
+    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.' },
+  ],
+  flags: NOTE,
+  examples: ['divisor procedure put cessation cessation.json --note "Approved by the oversight committee"'],
+  async ask(client, [procedure_id = '', file = ''], flags) {
+    const body = await readJsonFile<ProcedureDocument>(file);
+    return client.call('putProcedure', { params: { procedure_id }, body, note: flags.text('note') });
+  },
+  records: (procedure) => [procedure],
+  columns: ['procedure_id', 'kind', 'name', 'version', 'review_by'],
+});

@@ -1,0 +1,354 @@
+import { readFile } from 'node:fs/promises';
+import type {
+  IndexDocument,
+  IndexDocumentBody,
+  IndexExplanation,
+  MethodologyTemplateDetail,
+  PluginUpsert,
+  SavedIndex,
+  StrategyDocumentInput,
+} from '#clients/typescript/divisor.js';
+import type { DocumentChange } from '#domain/base/json.js';
+import { formatTable } from '../terminal.js';
+import { UsageError } from '../usage.js';
+import { readJsonFile } from './command-line.js';
+import { NOTE } from './documents.js';
+import { AS_KNOWN_FLAGS, createViewCommand, type JobCommand, readAsKnownOn } from './job-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
+const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
+
+export const list = createViewCommand({
+  summary: 'List the stored indices.',
+  words: [],
+  flags: {},
+  examples: ['divisor index list'],
+  ask: (client) => client.call('listIndices', {}),
+  records: (result) => result.indices,
+});
+
+export const show: JobCommand<IndexDocument> = {
+  summary: 'Print the definition of an index as JSON.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index show CORE-100 --out core.json'],
+  submit: async (client, [index_id = '']) => ({ result: await client.call('getIndex', { params: { index_id } }) }),
+  show: (document) => `${JSON.stringify(document, null, 2)}\n`,
+};
+
+export const put: JobCommand<SavedIndex> = {
+  summary: 'Store the definition of an index under its id.',
+  words: [{ name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
+  flags: NOTE,
+  examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5%"'],
+  async submit(client, [file = ''], flags) {
+    const body = await readJsonFile<IndexDocumentBody>(file);
+    const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };
+    return { result: await client.call('putIndex', request) };
+  },
+  show: formatSavedText,
+};
+
+function formatSavedText({ index, findings }: SavedIndex): string {
+  return formatTable([
+    ['stored', index.id],
+    ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
+  ]);
+}
+
+export const diff = createViewCommand({
+  summary: 'Compare the stored definition of an index with a definition in a file.',
+  words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
+  flags: {},
+  examples: ['divisor index diff CORE-100 core.json'],
+  async ask(client, [index_id = '', file = '']) {
+    const [stored, written, { parseAcceptedIndex: parseIndex }, { listChanges: listDocumentChanges }] =
+      await Promise.all([
+        client.call('getIndex', { params: { index_id } }),
+        readJsonFile<unknown>(file),
+        // This module imports every class of rules. No other command needs it.
+        import('#domain/definition/index-validation.js'),
+        import('#domain/base/json.js'),
+      ]);
+    const document = parseIndex(written);
+    if (document === undefined)
+      throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);
+    return listDocumentChanges(stored, document).map(formatChange);
+  },
+  records: (changes) => changes,
+  columns: ['path', 'stored', 'file'],
+});
+
+/** Formats both sides of a change as JSON. A side that lacks the member is null. */
+const formatChange = ({ path, op, before, after }: DocumentChange) => ({
+  path,
+  stored: op === 'add' ? null : JSON.stringify(before),
+  file: op === 'remove' ? null : JSON.stringify(after),
+});
+
+export const preview = createViewCommand({
+  summary: 'Print the constituents and weights of an index on a date.',
+  words: [INDEX],
+  flags: { ...AS_OF, 'as-known-on': AS_KNOWN_FLAGS['as-known-on'] },
+  examples: [
+    'divisor index preview CORE-100 --as-of 2024-06-28',
+    'divisor index preview CORE-100 --as-of 2024-06-28 --as-known-on 2024-07-01',
+  ],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('previewIndex', {
+      params: { index_id },
+      body: { as_of: flags.text('as-of') ?? null, ...readAsKnownOn(flags) },
+    }),
+  records: ({ assets, weights }) =>
+    Object.entries(weights).map(([identifier, weight]) => ({
+      identifier,
+      weight,
+      ...selectScalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
+    })),
+  /** Returns only findings about a date that the data does not reach. A run reports all other findings. */
+  notices: ({ findings }) =>
+    findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
+});
+
+export const versions = createViewCommand({
+  summary: 'List the versions of an index definition: author, time and note.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index versions CORE-100'],
+  ask: (client, [index_id = '']) => client.call('listIndexVersions', { params: { index_id }, query: { limit: 1000 } }),
+  records: (result) => result.versions,
+  columns: ['version', 'action', 'at', 'author', 'note'],
+});
+
+export const restore: JobCommand<SavedIndex> = {
+  summary: 'Restore a version of the definition of an index.',
+  words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
+  flags: NOTE,
+  examples: ['divisor index restore CORE-100 3'],
+  submit: async (client, [index_id = '', version = ''], flags) => ({
+    result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
+  }),
+  show: formatSavedText,
+};
+
+/** Returns the members with scalar values. */
+const selectScalars = (record: object) =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
+
+export const explain: JobCommand<IndexExplanation> = {
+  summary: 'Explain why an index contains or excludes a security.',
+  words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
+  flags: AS_OF,
+  examples: ['divisor index explain CORE-100 AAPL'],
+  submit: async (client, [index_id = '', identifier = ''], flags) => ({
+    result: await client.call('explainName', {
+      params: { index_id, identifier },
+      query: { as_of: flags.text('as-of') },
+    }),
+  }),
+  show: ({ rules, datapoints, ...explained }) =>
+    formatTable([
+      ...Object.entries(selectScalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
+      ...datapoints.map(({ field, value, known_from: knownFrom }) => [
+        field,
+        `${value ?? '-'}${knownFrom === null ? '' : `, known since ${knownFrom}`}`,
+      ]),
+      ...rules.map((rule) => Object.values(selectScalars(rule)).map((value) => String(value ?? '-'))),
+    ]),
+};
+
+export const methodology = createViewCommand({
+  summary: 'Print the methodology of an index in numbered sentences.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index methodology CORE-100'],
+  ask: (client, [index_id = '']) => client.call('getMethodology', { params: { index_id } }),
+  records: ({ sentences }) => sentences,
+  columns: ['number', 'text'],
+});
+
+/** Appends an amendment to a stored definition. Fails if the definition was changed since it was read. */
+export const amend: JobCommand<SavedIndex> = {
+  summary: 'Change the methodology of an index from a date. The earlier history does not change.',
+  words: [
+    { name: 'INDEX', help: 'Id of a stored index.' },
+    { name: 'FILE', help: 'Changed members as a JSON merge patch of the definition; - reads standard input.' },
+  ],
+  flags: {
+    from: {
+      type: 'string',
+      value: 'DATE',
+      help: 'Date of the change (required). It applies from the first review on or after this date.',
+    },
+    announced: { type: 'string', value: 'DATE', help: 'Date on which clients were informed.' },
+    reason: {
+      type: 'string',
+      value: 'TEXT',
+      help: 'Reason, for the methodology. It is also the note if --note is omitted.',
+    },
+    rebalance: { type: 'boolean', help: 'Rebalance on the first session on or after the date.' },
+    ...NOTE,
+  },
+  examples: [
+    'divisor index amend CORE-100 changes.json --from 2026-03-20 --announced 2026-02-16 --reason "Cap lowered to 5%"',
+  ],
+  async submit(client, [index_id = '', file = ''], flags) {
+    const effectiveFrom = flags.text('from');
+    if (effectiveFrom === undefined) throw new UsageError('divisor index amend requires --from');
+    const reason = flags.text('reason');
+    const announcementDate = flags.text('announced');
+    const amendment = {
+      effective_from: effectiveFrom,
+      ...(announcementDate !== undefined && { announced: announcementDate }),
+      ...(reason !== undefined && { reason }),
+      ...(flags.isSet('rebalance') === true && { rebalance: true }),
+      changes: await readJsonFile<Record<string, unknown>>(file),
+    };
+    const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id } });
+    const { amendments = [], ...definition } = answer;
+    const body = {
+      ...definition,
+      amendments: [...amendments, amendment].toSorted((a, b) => (a.effective_from < b.effective_from ? -1 : 1)),
+    } as IndexDocumentBody; // The service validates the changes.
+    const note = flags.text('note') ?? reason;
+    const request = { params: { index_id }, body, note, ifMatch: etag ?? undefined };
+    return { result: await client.call('putIndex', request) };
+  },
+  show: formatSavedText,
+};
+
+export const plugins = createViewCommand({
+  summary: 'List the plug-ins.',
+  words: [],
+  flags: {},
+  examples: ['divisor plugin list'],
+  ask: (client) => client.call('listPlugins', {}),
+  records: (result) =>
+    result.plugins.map(({ plugin_id, name, kind, inputs, sha256, updated_at }) => ({
+      plugin_id,
+      name,
+      kind,
+      inputs: Object.keys(inputs).join(' '),
+      sha256,
+      updated_at,
+    })),
+  columns: ['plugin_id', 'name', 'kind', 'inputs', 'updated_at'],
+});
+
+export const putPlugin = createViewCommand({
+  summary: 'Store a plug-in: a datapoint, a selection rule or a weighting in JavaScript.',
+  words: [
+    { name: 'ID', help: 'Id of the plug-in.' },
+    { name: 'FILE', help: 'JSON with name, kind, inputs, parameters and source; - reads standard input.' },
+  ],
+  flags: {
+    source: {
+      type: 'string',
+      value: 'FILE',
+      help: 'JavaScript file with the source. Default: the source in the JSON.',
+    },
+    ...NOTE,
+  },
+  examples: ['divisor plugin put near-high near-high.json --source near-high.js'],
+  async ask(client, [plugin_id = '', file = ''], flags) {
+    const terms = await readJsonFile<PluginUpsert>(file);
+    const source = flags.text('source');
+    const body = source === undefined ? terms : { ...terms, source: await readText(source) };
+    return client.call('putPlugin', { params: { plugin_id }, body, note: flags.text('note') });
+  },
+  records: ({ plugin_id, kind, sha256 }) => [{ plugin_id, kind, sha256 }],
+});
+
+const readText = (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch(() => Promise.reject(new UsageError(`there is no file ${path}`)));
+
+export const strategies = createViewCommand({
+  summary: 'List the strategies.',
+  words: [],
+  flags: {},
+  examples: ['divisor strategy list'],
+  ask: (client) => client.call('listStrategies', {}),
+  records: (answer) => answer.strategies.map(({ strategy, problems }) => ({ ...strategy, problems: problems.length })),
+  columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
+});
+
+export const putStrategy = createViewCommand({
+  summary: 'Store a strategy under its id; divisor backtest runs it.',
+  words: [{ name: 'FILE', help: 'Strategy as JSON; - reads standard input.' }],
+  flags: NOTE,
+  examples: ['divisor strategy put yearly.json'],
+  async ask(client, [file = ''], flags) {
+    const body = await readJsonFile<StrategyDocumentInput>(file);
+    return client.call('putStrategy', { params: { strategy_id: String(body.id) }, body, note: flags.text('note') });
+  },
+  records: ({ strategy: { id, name, index_id } }) => [{ id, name, index_id }],
+  notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
+});
+
+export const templates = createViewCommand({
+  summary: 'List the templates of published methodologies, and whether the served store can run them.',
+  words: [],
+  flags: {},
+  examples: ['divisor index templates'],
+  ask: (client) => client.call('listMethodologyTemplates', {}),
+  records: (result) =>
+    result.templates.map(({ id, title, can_run, needs }) => ({
+      id,
+      title,
+      can_run,
+      missing: needs
+        .filter(({ missing }) => missing)
+        .map(({ name }) => name)
+        .join(' '),
+    })),
+});
+
+export const create: JobCommand<{
+  readonly saved: readonly SavedIndex[];
+  /** Reasons why the template cannot run on the served store. */
+  readonly findings: MethodologyTemplateDetail['findings'];
+}> = {
+  summary: 'Create an index from a published methodology, with the indices that it needs.',
+  words: [],
+  flags: {
+    from: { type: 'string', value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      help: 'Id of the index, and prefix of the ids of its other documents. Default: the ids of the template.',
+    },
+    'base-date': {
+      type: 'string',
+      value: 'DATE',
+      help: 'Base date. Default: the first date, at least one year after the start of the served store, on which the rules have their data.',
+    },
+    ...NOTE,
+  },
+  examples: ['divisor index new --from low-volatility', 'divisor index new --from low-volatility --id CALM-100'],
+  async submit(client, _words, flags) {
+    const from = flags.text('from');
+    if (from === undefined) throw new UsageError('--from NAME is required; divisor index templates lists the names');
+    const { documents, findings } = await client.call('getMethodologyTemplate', {
+      params: { methodology_id: from },
+      query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
+    });
+    const usedIds = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
+    const usedTemplateIds = documents.map(({ id }) => String(id)).filter((id) => usedIds.has(id));
+    if (usedTemplateIds.length > 0)
+      throw new UsageError(`already stored: ${usedTemplateIds.join(', ')}; choose another id with --id`);
+    const savedIndices: SavedIndex[] = [];
+    for (const body of documents)
+      savedIndices.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.
+    return { result: { saved: savedIndices, findings } };
+  },
+  show: ({ saved, findings: templateFindings }) =>
+    formatTable([
+      ...saved.flatMap(({ index, findings }) => [['stored', index.id], ...findings.map(formatFinding)]),
+      ...templateFindings.map(formatFinding),
+    ]),
+};
+
+const formatFinding = ({ severity, code, path, message }: MethodologyTemplateDetail['findings'][number]): string[] => [
+  severity,
+  `${code} ${path}: ${message}`,
+];

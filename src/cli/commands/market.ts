@@ -1,0 +1,330 @@
+import type {
+  ChangedOverrides,
+  ClosuresBody,
+  DeskAction,
+  DeskDecisionRequest,
+  DivisorClient,
+  PriceOverrideRequest,
+} from '#clients/typescript/divisor.js';
+import { DESK_STATES, type DeskState } from '#domain/definition/action-desk.js';
+import { readJsonFile } from './command-line.js';
+import { NOTE } from './documents.js';
+import { createViewCommand } from './job-command.js';
+
+const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
+const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
+const createRow = ({ flags, ...action }: DeskAction) => ({ ...action, flags: flags.join(' ') });
+const formatHistory = ({ decisions }: DeskAction): string[] =>
+  decisions.map(
+    ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
+  );
+
+export const deskActions = createViewCommand({
+  summary: 'List coming and recent corporate actions with their state and flags.',
+  words: [],
+  flags: {
+    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
+    to: { type: 'string', value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
+    state: { type: 'string', value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
+    security: { type: 'string', value: 'ID', help: 'Security. Default: all.' },
+    flagged: { type: 'boolean', help: 'Only actions with flags.' },
+  },
+  examples: ['divisor action list --state new', 'divisor action list --flagged'],
+  ask: (client, _words, flags) =>
+    client.call('listActions', {
+      query: {
+        from: flags.text('from'),
+        to: flags.text('to'),
+        state: flags.text('state') as DeskState | undefined, // The service refuses unknown states.
+        identifier: flags.text('security'),
+        flagged: flags.isSet('flagged') === true,
+        limit: 1000,
+      },
+    }),
+  records: ({ actions }) => actions.map(createRow),
+  columns: COLUMNS,
+  notices: ({ actions, total }) =>
+    total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
+});
+
+export const deskAction = createViewCommand({
+  summary: 'Show the effect of a corporate action on each index, before and after.',
+  words: [ACTION],
+  flags: {},
+  examples: ['divisor action show 4be1c0ffee4be1c0ffee'],
+  ask: (client, [action_id = '']) => client.call('getAction', { params: { action_id } }),
+  records: ({ effects }) => effects,
+  notices: (action) => [
+    `${action.type} of ${action.identifier} on ${action.ex_date}, ${action.value}: ${action.state}`,
+    ...action.flags,
+    ...formatHistory(action),
+  ],
+});
+
+function createDecisionCommand(verb: string, decision: DeskDecisionRequest['decision'], summary: string) {
+  return createViewCommand({
+    summary,
+    words: [ACTION],
+    flags: {
+      comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' },
+      source: { type: 'string', value: 'NAME', help: 'Other source with which the action was compared.' },
+      value: { type: 'number', value: 'X', help: 'Value in the other source.' },
+    },
+    examples: [`divisor action ${verb} 4be1c0ffee4be1c0ffee --source "Notice of the issuer" --value 2`],
+    ask(client: DivisorClient, [action_id = ''], flags) {
+      const name = flags.text('source');
+      const sources = name === undefined ? [] : [{ name, value: flags.number('value') ?? null, ex_date: null }];
+      const body = { decision, sources, comment: flags.text('comment') ?? null };
+      return client.call('decideAction', { params: { action_id }, body });
+    },
+    records: (action) => [createRow(action)],
+    columns: COLUMNS,
+    notices: formatHistory,
+  });
+}
+
+export const confirmAction = createDecisionCommand(
+  'confirm',
+  'confirmed',
+  'Confirm a corporate action with its current terms.',
+);
+export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
+export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
+
+export const closures = createViewCommand({
+  summary: 'List calendars with recorded changes of their sessions.',
+  words: [],
+  flags: {},
+  examples: ['divisor closure list'],
+  ask: (client) => client.call('listClosures', {}),
+  records: ({ calendars }) =>
+    calendars.map((calendarClosures) => ({ ...calendarClosures, changes: calendarClosures.changes.length })),
+  columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
+});
+
+export const showClosures = createViewCommand({
+  summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
+  words: [{ name: 'CODE', help: 'Code of the calendar.' }],
+  flags: {},
+  examples: ['divisor closure show XNYS'],
+  ask: (client, [calendar_code = '']) => client.call('getClosures', { params: { calendar_code } }),
+  records: ({ changes }) => changes,
+  columns: ['date', 'session', 'opens', 'closes', 'reason'],
+});
+
+export const recordClosures = createViewCommand({
+  summary: 'Record the changes of a calendar, and show their effect. They replace all changes recorded before.',
+  words: [
+    { name: 'CODE', help: 'Code of the calendar.' },
+    { name: 'FILE', help: 'Changes as JSON; - reads standard input.' },
+  ],
+  flags: {
+    ...NOTE,
+    'dry-run': { type: 'boolean', help: 'Only show the effect of the changes.' },
+  },
+  examples: [
+    'divisor closure put XNYS changes.json --dry-run',
+    'divisor closure put XNYS changes.json --note "Notice of the exchange"',
+  ],
+  async ask(client, [calendar_code = '', file = ''], flags) {
+    const document = await readJsonFile<ClosuresBody>(file);
+    const body = { ...document, dry_run: flags.isSet('dry-run') ?? false };
+    return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
+  },
+  records: ({ effect }) =>
+    effect.indices.map(({ index_id, before, after, published, unpublished, stale }) => ({
+      index_id,
+      moved: before.map(({ date }) => date).join(' '),
+      to: after.map(({ date }) => date).join(' '),
+      published: published.join(' '),
+      unpublished: unpublished.join(' '),
+      stale: stale.join(' '),
+    })),
+  columns: ['index_id', 'moved', 'to', 'published', 'unpublished', 'stale'],
+  notices: ({ dry_run: isDry, version, effect }) => [
+    isDry ? 'Nothing was stored.' : `Stored as version ${version}.`,
+    ...formatDates('Sessions lost', effect.removed),
+    ...formatDates('Sessions added', effect.added),
+    ...formatDates('Other hours', effect.hours),
+    ...effect.schedules.flatMap(({ schedule_id: id, ended, missing }) => [
+      ...formatDates(`Days of ${id} that end`, ended),
+      ...formatDates(`Days of ${id} to backfill`, missing),
+    ]),
+  ],
+});
+
+const formatDates = (label: string, dates: readonly string[]): string[] =>
+  dates.length === 0 ? [] : [`${label}: ${dates.join(', ')}.`];
+
+const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
+const START = { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
+const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
+const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
+/** Maximum number of rows in one response of a listing. */
+const ROWS_MAX = 1000;
+
+const splitList = (text: string | undefined) => text?.split(',');
+
+export const prices = createViewCommand({
+  summary: 'Print market data of one security by date.',
+  words: [NAME],
+  flags: {
+    start: START,
+    end: END,
+    columns: { type: 'string', value: 'A,B', help: 'Columns, separated by commas. Default: all.' },
+    interval: {
+      type: 'string',
+      value: 'native|weekly|monthly',
+      choices: ['native', 'weekly', 'monthly'],
+      help: 'Frequency of the bars: daily, weekly or monthly.',
+    },
+    adjust: {
+      type: 'string',
+      value: 'none|splits|total',
+      choices: ['none', 'splits', 'total'],
+      help: 'Price adjustment: as stored, adjusted for later splits, or also adjusted for dividends.',
+    },
+  },
+  examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
+  ask: (client, [identifier = ''], flags) =>
+    client.call('getPrices', {
+      params: { identifier },
+      query: {
+        start: flags.text('start'),
+        end: flags.text('end'),
+        columns: splitList(flags.text('columns')),
+        interval: flags.text<'native' | 'weekly' | 'monthly'>('interval'),
+        adjust: flags.text<'none' | 'splits' | 'total'>('adjust'),
+      },
+    }),
+  records: ({ prices: { index, columns, data } }) =>
+    index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
+});
+
+export const reference = createViewCommand({
+  summary: 'Print reference data of securities on one date.',
+  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
+  flags: {
+    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints, separated by commas.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date of the store.' },
+  },
+  examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
+  ask: (client, [names = ''], flags) =>
+    client.call('getAssetReferences', {
+      query: {
+        identifiers: names.split(','),
+        fields: splitList(flags.text('fields')),
+        as_of: flags.text('as-of'),
+      },
+    }),
+  records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
+});
+
+export const actions = createViewCommand({
+  summary: 'List the corporate actions of one security.',
+  words: [NAME],
+  flags: { start: START, end: END },
+  examples: ['divisor data actions AAPL'],
+  ask: (client, [identifier = ''], flags) =>
+    client.call('getCorporateActions', {
+      params: { identifier },
+      query: { start: flags.text('start'), end: flags.text('end') },
+    }),
+  records: (answer) => answer.actions,
+});
+
+export const names = createViewCommand({
+  summary: 'List the securities of the served store, with their first and last dates.',
+  words: [],
+  flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
+  examples: ['divisor data names --find energy'],
+  ask: (client, _words, flags) =>
+    client.call('searchIdentifiers', { query: { q: flags.text('find'), limit: flags.number('limit') ?? ROWS_MAX } }),
+  records: ({ identifiers }) => identifiers,
+  notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
+});
+
+export const series = createViewCommand({
+  summary: 'List the series of the served store: benchmarks, rates and currencies, which are never constituents.',
+  words: [],
+  flags: {},
+  examples: ['divisor data series'],
+  ask: (client) => client.call('listSeries', {}),
+  records: (answer) => answer.series,
+  notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
+});
+
+export const fields = createViewCommand({
+  summary: 'List the datapoints that rules can use, and their sources.',
+  words: [],
+  flags: {},
+  examples: ['divisor data fields'],
+  ask: (client) => client.call('listFields', {}),
+  records: (answer) => answer.fields,
+});
+
+const STORE = { name: 'STORE', help: 'Id of the data store.' };
+const PRICE_ARGUMENTS = [
+  STORE,
+  { name: 'SECURITY', help: 'Security.' },
+  { name: 'DATE', help: 'Session of the price.' },
+];
+const OVERRIDES_COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
+const REASON = {
+  reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
+} as const;
+
+export const overrides = createViewCommand({
+  summary: 'List the prices of a data store that people have overridden.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor override list us'],
+  ask: (client, [store_id = '']) => client.call('listPriceOverrides', { params: { store_id } }),
+  records: ({ overrides: priceOverrides }) => priceOverrides,
+  columns: OVERRIDES_COLUMNS,
+});
+
+interface OverrideTerms {
+  readonly price: number | null | undefined;
+  readonly reason: string | undefined;
+}
+
+const change = (
+  client: DivisorClient,
+  [store_id = '', identifier = '', date = '']: readonly string[],
+  overrideTerms: OverrideTerms,
+) =>
+  client.call('overridePrice', {
+    params: { store_id },
+    // The service refuses a request that has no price or no reason.
+    body: { identifier, date, ...overrideTerms } as PriceOverrideRequest,
+  });
+
+const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
+  id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
+];
+
+export const overridePrice = createViewCommand({
+  summary: 'Override a price of a data store; the source is not changed.',
+  words: PRICE_ARGUMENTS,
+  flags: {
+    price: { type: 'number', value: 'X', help: 'CLOSE that replaces the price of the source (required).' },
+    ...REASON,
+  },
+  examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
+  ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
+  records: ({ overrides: priceOverrides }) => priceOverrides,
+  columns: OVERRIDES_COLUMNS,
+  notices: listNotices,
+});
+
+export const withdrawOverride = createViewCommand({
+  summary: 'Withdraw the override of a price. The price of the source then applies again.',
+  words: PRICE_ARGUMENTS,
+  flags: REASON,
+  examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
+  ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
+  records: ({ overrides: priceOverrides }) => priceOverrides,
+  columns: OVERRIDES_COLUMNS,
+  notices: listNotices,
+});

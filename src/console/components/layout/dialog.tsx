@@ -1,0 +1,99 @@
+import '../dialog.css';
+import '../side-panel.css';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Button, Icon } from '../controls/button.js';
+
+interface ConfirmProps {
+  readonly title: string;
+  /** Label of the button that confirms. */
+  readonly action: string;
+  readonly children?: ComponentChildren;
+  onConfirm(): void;
+  onClose(): void;
+}
+
+/** Renders a dialog that asks for confirmation of an action that cannot be undone. Escape closes the dialog. */
+export function Confirm({ title, action, children, onConfirm, onClose }: ConfirmProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="dialog" aria-label={title} onClose={onClose}>
+      <h2>{title}</h2>
+      {children}
+      <div class="dialog-actions">
+        <Button onClick={onClose}>Keep</Button>
+        <Button
+          kind="danger"
+          onClick={() => {
+            onClose();
+            onConfirm();
+          }}
+        >
+          {action}
+        </Button>
+      </div>
+    </dialog>
+  );
+}
+
+interface FormDialogProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  onClose(): void;
+}
+
+/** Renders a form in a dialog. Escape closes the dialog. */
+export function FormDialog({ title, children, onClose }: FormDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="dialog is-wide" aria-label={title} onClose={onClose}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface SidePanelProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  /** Content that stays visible below the scrolling content, such as the buttons of a decision. */
+  readonly footer?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/**
+ * Renders a panel next to the page, with details of one item. Escape closes the panel, and the focus goes back to where
+ * it was.
+ */
+export function SidePanel({ title, onClose, footer, children }: SidePanelProps) {
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    panel.current?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <aside
+      ref={panel}
+      class="side-panel"
+      aria-label={title}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onClose();
+      }}
+    >
+      <header>
+        <h2>{title}</h2>
+        <button type="button" class="panel-close" aria-label="Close" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div class="panel-body">{children}</div>
+      {footer !== undefined && <div class="panel-footer">{footer}</div>}
+    </aside>
+  );
+}

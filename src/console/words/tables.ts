@@ -1,0 +1,144 @@
+/** Column filters as users type them: words, or, for numbers, comparisons such as `> 5`, `2..4` or `<= 3%`. */
+
+type Value = number | string | null;
+
+/** Parses the filter of a column. Returns undefined if the text is not a filter. */
+export function parseFilter(
+  typed: string,
+  ofNumbers: boolean,
+  isPercent: boolean,
+): ((value: Value) => boolean) | undefined {
+  const text = typed.trim();
+  if (text === '') return undefined;
+  return ofNumbers ? parseComparison(text, isPercent) : parseWords(text);
+}
+
+/** Returns a filter for texts. A text must contain all words, and none of the words that have a minus in front. */
+function parseWords(text: string): (value: Value) => boolean {
+  const allWords = text.toLowerCase().split(/\s+/);
+  const unwantedWords = allWords.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
+  const wantedWords = allWords.filter((word) => !(word.length > 1 && word.startsWith('-')));
+  return (value) => {
+    const valueText = String(value ?? '').toLowerCase();
+    return (
+      wantedWords.every((word) => valueText.includes(word)) && !unwantedWords.some((word) => valueText.includes(word))
+    );
+  };
+}
+
+const COMPARISON = /^(>=|<=|>|<|=)(.+)$/;
+
+function parseComparison(text: string, isPercent: boolean): ((value: Value) => boolean) | undefined {
+  const [least, most, ...more] = text.split('..');
+  if (least !== undefined && most !== undefined && more.length === 0) {
+    const [low, high] = [parseNumber(least, isPercent), parseNumber(most, isPercent)];
+    return low === undefined || high === undefined
+      ? undefined
+      : (value) => typeof value === 'number' && value >= low && value <= high;
+  }
+  const match = COMPARISON.exec(text);
+  const limit = parseNumber(match === null ? text : match[2]!, isPercent);
+  if (limit === undefined) return undefined;
+  const test = COMPARISON_TESTS[match?.[1] ?? '='];
+  return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in COMPARISON_TESTS
+}
+
+/** Maximum relative difference between a number and its rounded value on the page. */
+const ROUNDING = 5e-5;
+
+const COMPARISON_TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
+  '>': (value, limit) => value > limit,
+  '>=': (value, limit) => value >= limit,
+  '<': (value, limit) => value < limit,
+  '<=': (value, limit) => value <= limit,
+  '=': (value, limit) => Math.abs(value - limit) <= ROUNDING * Math.max(1, Math.abs(limit)),
+};
+
+function parseNumber(text: string, isPercent: boolean): number | undefined {
+  const numberText = text.trim().replace('\u2212', '-').replaceAll(',', '');
+  const hasSign = numberText.endsWith('%');
+  const value = Number(hasSign ? numberText.slice(0, -1) : numberText);
+  if (numberText === '' || numberText === '%' || !Number.isFinite(value)) return undefined;
+  return hasSign || isPercent ? value / 100 : value;
+}
+
+/**
+ * Characters with which a formula starts in a spreadsheet. Full-width forms are included.
+ * @source OWASP ASVS 1.2.10
+ */
+const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b', '\uff0d', '\uff1d', '\uff20']);
+
+export type CellValue = number | string | null;
+
+/** Cells of a table with its header. */
+export interface Cells {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly CellValue[])[];
+}
+
+/**
+ * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all their digits. A text can never
+ * start a formula.
+ */
+export const formatTabSeparated = ({ header, rows }: Cells): string =>
+  [header, ...rows].map((row) => row.map(formatCell).join('\t')).join('\n');
+
+/** Formats rows with a header as a CSV file. Numbers have all their digits. A text can never start a formula. */
+export const formatCommaSeparated = ({ header, rows }: Cells): string =>
+  [header, ...rows].map((row) => `${row.map(formatQuotedCell).join(',')}\r\n`).join('');
+
+function formatQuotedCell(value: CellValue): string {
+  const text = formatCell(value);
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function formatCell(value: CellValue): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = value.replaceAll(/\s+/g, ' ').trim();
+  return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
+}
+
+/** Converts a CSV file of the service to tab-separated text for a spreadsheet. It reads each character only once. */
+export function convertCsvToTabs(csv: string): string {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let position = 0; position < csv.length;) {
+    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position);
+    row.push(cell.text.replaceAll(/\s+/g, ' '));
+    position = cell.end;
+    if (csv[position] === ',') {
+      position += 1;
+      if (position < csv.length) continue;
+      row.push(''); // the last line ends with a comma
+    }
+    rows.push(row);
+    row = [];
+    position += csv.startsWith('\r\n', position) ? 2 : 1;
+  }
+  return rows.map((cells) => cells.join('\t')).join('\n');
+}
+
+interface Cell {
+  readonly text: string;
+  /** Position after the cell. It is the position of a comma, of a line break or of the end of the file. */
+  readonly end: number;
+}
+
+function quoteCell(csv: string, start: number): Cell {
+  let text = '';
+  for (let from = start + 1; ;) {
+    const quote = csv.indexOf('"', from);
+    if (quote === -1) return { text: text + csv.slice(from), end: csv.length };
+    text += csv.slice(from, quote);
+    if (csv[quote + 1] !== '"') return { text, end: quote + 1 };
+    text += '"';
+    from = quote + 2;
+  }
+}
+
+function parsePlainCell(csv: string, start: number): Cell {
+  let end = start;
+  while (end < csv.length && csv[end] !== ',' && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
+  return { text: csv.slice(start, end), end };
+}

@@ -1,0 +1,398 @@
+import { z } from 'zod';
+import { maskUrlPasswords } from '#base/addresses.js';
+import { suggestName } from '#base/nearest-name.js';
+import { callOnce } from '#base/once.js';
+import { type Finding, type FindingCode, keepSmallValue } from './findings.js';
+import { parseDay } from './time.js';
+
+/**
+ * Returns the strict schema of an object, as `z.strictObject` does. Its fields are built at the first use of the
+ * schema, not at the import of its module. The contract has thousands of fields, of which a process uses few.
+ */
+export function defineObject<Shape extends z.core.$ZodLooseShape>(
+  fields: () => Shape,
+): z.ZodObject<Shape, z.core.$strict> {
+  const getShape = callOnce(fields);
+  return new z.ZodObject({
+    type: 'object',
+    get shape() {
+      return getShape();
+    },
+    catchall: NO_FIELDS,
+  }) as unknown as z.ZodObject<Shape, z.core.$strict>; // The constructor does not infer the type of its definition.
+}
+
+/** Schema of unknown fields. */
+const NO_FIELDS = z.never();
+
+/** Pattern of all ids of the service: letters, digits, dash and underscore, at most 64. */
+export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+// oxlint-disable-next-line no-control-regex -- control characters are what is refused here
+const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
+
+/** Schema of an id. */
+export const Id = z
+  .string()
+  .refine((text) => ID_PATTERN.test(text), {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 letters, digits, dashes and underscores, such as CORE-100',
+  })
+  .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
+
+/** Returns true for a valid asset identifier: 1 to 64 characters without control characters or `/`. */
+export function isAssetIdentifier(text: string): boolean {
+  return ASSET_PATTERN.test(text);
+}
+
+/** Asset identifier: 1 to 64 characters without control characters or `/`. */
+export const AssetIdentifier = z
+  .string()
+  .refine(isAssetIdentifier, {
+    params: { finding: 'BAD_IDENTIFIER' },
+    error: 'must be 1 to 64 characters without control characters or /',
+  })
+  .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
+
+/** Valid calendar day, `YYYY-MM-DD`. */
+export const IsoDate = z
+  .string()
+  .refine((text) => parseDay(text) !== undefined, {
+    params: { finding: 'BAD_DATE' },
+    error: 'must be a real day, YYYY-MM-DD, such as 2024-01-31',
+  })
+  .meta({ format: 'date', example: '2024-01-02' });
+
+/** Currency as an ISO 4217 code, or a minor unit such as GBX or GBp. */
+export const CurrencyCode = z.string().regex(/^[A-Z]{2}[A-Za-z]$/, {
+  error: 'must be an upper-case ISO 4217 code, such as EUR, or a minor unit, such as GBX',
+  abort: true, // a text of another form has one finding
+});
+
+export interface ShapeResult<T> {
+  /** Value with defaults and without unknown fields. Undefined if a finding is an error. */
+  readonly value: T | undefined;
+  readonly findings: Finding[];
+}
+
+export interface ShapeOptions {
+  /** Path of the value in the request; the paths of findings begin with it. */
+  readonly path?: string;
+  /** Severity of unknown fields. Documents drop them with a warning, requests refuse them. */
+  readonly unknownFields?: 'error' | 'warning';
+  /** Members of the value in which unknown fields are always errors. */
+  readonly strictMembers?: readonly string[];
+  /** Code of findings about unknown fields. Parameters of catalogue rows have a separate code. */
+  readonly unknownCode?: FindingCode;
+  readonly rowId?: string | null;
+}
+
+/**
+ * Parses a value by its schema and reports all problems of its shape. Objects in the schema are strict.
+ * `options.unknownFields` determines how unknown fields are treated.
+ */
+export function checkShape<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  options: ShapeOptions = {},
+): ShapeResult<z.output<S>> {
+  const { unknownFields = 'error' } = options;
+  const first = schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
+  if (first.success) return { value: first.data, findings: [] };
+  const issues = removeConsequences(flattenIssues(first.error.issues));
+  const outermostKeys = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost: outermostKeys }));
+  const unknownKeyIssues = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  if (unknownFields === 'error' || unknownKeyIssues.length === 0) return { value: undefined, findings };
+  const second = schema.safeParse(removeUnknown(value, unknownKeyIssues), { reportInput: true });
+  return { value: second.success ? second.data : undefined, findings };
+}
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * Returns the keys that an object accepts, as the message of an issue about unknown keys. The issue itself does not
+ * contain the schema.
+ */
+const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
+  if (code !== 'unrecognized_keys') return undefined;
+  return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
+};
+
+/** Removes issues about the relation of two values if one of the values has an issue itself. */
+function removeConsequences(issues: readonly Issue[]): Issue[] {
+  const sizeIssues = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
+  const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
+  return issues.filter(
+    (issue) => issue.code !== 'custom' || issue.path.length === 0 || !sizeIssues.some(isWithin(issue)),
+  );
+}
+
+/** Returns the issues of the best-matching branch of a union, by discriminator or shape. */
+function flattenIssues(issues: readonly Issue[]): Issue[] {
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
+    const branches = issue.errors.map((branch) => flattenIssues(branch as Issue[]));
+    const findDepth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
+    const hasWrongType = (branch: Issue[]) =>
+      branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
+    const fittingBranches = branches.filter((branch) => !hasWrongType(branch));
+    if (fittingBranches.length === 0) return [{ ...issue, errors: [] } as Issue];
+    const fixedValues = fittingBranches.map(([first, ...others]) =>
+      first?.code === 'invalid_value' && first.path.length === 0 && others.length === 0 ? first.values : null,
+    );
+    if (fixedValues.every((values) => values !== null)) {
+      const { path, message } = issue;
+      return [{ code: 'invalid_value', path, message, values: fixedValues.flat() }];
+    }
+    const compareBranches = (a: Issue[], b: Issue[]) => findDepth(b) - findDepth(a) || a.length - b.length;
+    const best = fittingBranches.toSorted(compareBranches)[0]!;
+    return listAnyOfMissing(fittingBranches.filter((branch) => compareBranches(branch, best) === 0)).map(
+      (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
+    );
+  });
+}
+
+/**
+ * Returns the issues of the first of equally close branches. If each branch lacks a single member, the issue states
+ * that any of these members suffices.
+ */
+function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
+  const missingKeys = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
+  const distinctKeys = missingKeys.map((keys) =>
+    keys.filter((key) => !missingKeys.every((others) => others.includes(key))),
+  );
+  const [first, ...others] = new Set(distinctKeys.flat());
+  if (others.length === 0 || distinctKeys.some((keys) => keys.length !== 1)) return branches[0]!;
+  const message = `${others.map((key) => `or ${String(key)}`).join(' ')} is required`;
+  return branches[0]!.map((issue) =>
+    isMissing(issue) && issue.path[0] === first
+      ? { code: 'custom', path: issue.path, params: { finding: 'REQUIRED' }, message }
+      : issue,
+  );
+}
+
+function isMissing({ code, path, input }: Issue): boolean {
+  return path.length === 1 && code !== 'custom' && input === undefined;
+}
+
+function removeUnknown(value: unknown, unknown: readonly Issue[]): unknown {
+  const copy = structuredClone(value);
+  for (const issue of unknown) {
+    const holder = readShapeMember(copy, issue.path) as Record<string, unknown>;
+    for (const key of (issue as z.core.$ZodIssueUnrecognizedKeys).keys) delete holder[key];
+  }
+  return copy;
+}
+
+function readShapeMember(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
+}
+
+/** Returns a path in the notation of clients, such as `pipeline.selection[0].params.count`. */
+export function formatPath(base: string, keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, base);
+}
+
+interface FindingTerms extends ShapeOptions {
+  /** Fields of the whole value. */
+  readonly outermost: readonly string[];
+}
+
+function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding[] {
+  const { path: base = '', unknownCode = 'UNKNOWN_FIELD', rowId, strictMembers = [] } = options;
+  const isStrict = strictMembers.includes(String(issue.path[0]));
+  const unknownFields = isStrict ? 'error' : (options.unknownFields ?? 'error');
+  const row = rowId === undefined ? {} : { row_id: rowId };
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      severity: unknownFields,
+      code: unknownCode,
+      message: isMisplaced(key, issue, root, options)
+        ? `The field ${key} belongs next to ${String(issue.path[0])}, not inside it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
+        : `Unknown field ${key}${unknownFields === 'warning' ? ', which was dropped' : ''}.${suggestName(key, issue.message.split(' '))}`,
+      path: formatPath(base, [...issue.path, key]),
+      ...row,
+    }));
+  }
+  const value = readShapeMember(root, issue.path);
+  const path = formatPath(base, issue.path);
+  const name = path === '' ? 'The value' : path;
+  const { code, message, accepted } = describeIssue(issue, value, name);
+  return [
+    { severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...keepSmallValue(value) },
+  ];
+}
+
+/** Returns true if an unknown field of a nested object belongs to the whole value and is absent there. */
+function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
+  return path.length > 0 && outermost.includes(key) && readShapeMember(root, [key]) === undefined;
+}
+
+interface Description {
+  readonly code: FindingCode;
+  readonly message: string;
+  readonly accepted?: readonly string[];
+}
+
+/** Parameters of a refinement: code of the finding, and `isWhole` if the message already contains the value. */
+interface RefinementParameters {
+  readonly finding?: FindingCode;
+  readonly isWhole?: boolean;
+}
+
+function describeIssue(issue: Issue, value: unknown, name: string): Description {
+  const printedValue = formatPrintable(value);
+  if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.expected === 'int')
+        return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${printedValue}.` };
+      return { code: 'WRONG_TYPE', message: `${name} must be ${addArticle(issue.expected)}, not ${printedValue}.` };
+    case 'invalid_union': {
+      const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator matches no branch
+      if (options !== undefined) {
+        const acceptedOptions = options.map(String);
+        return {
+          code: 'NOT_IN_CHOICES',
+          message: `${name} is ${printedValue}; the accepted set is ${acceptedOptions.join(', ')}.`,
+          accepted: acceptedOptions,
+        };
+      }
+      return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${printedValue}.` };
+    }
+    case 'invalid_value': {
+      const acceptedValues = issue.values.map(String);
+      return {
+        code: 'NOT_IN_CHOICES',
+        message: `${name} is ${printedValue}; the accepted set is ${acceptedValues.join(', ')}.`,
+        accepted: acceptedValues,
+      };
+    }
+    case 'too_small':
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${describeBound(issue.origin, issue.minimum)} needed.`,
+      };
+    case 'too_big':
+      return {
+        code: 'OUT_OF_RANGE',
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${describeBound(issue.origin, issue.maximum)} accepted.`,
+      };
+    case 'not_multiple_of':
+      return { code: 'WRONG_TYPE', message: `${name} is ${printedValue}; it must be a multiple of ${issue.divisor}.` };
+    default: {
+      const { finding, isWhole = false } = (issue as { params?: RefinementParameters }).params ?? {};
+      const valueText = isWhole || value === undefined || value === null ? '' : `; it is ${printedValue}`;
+      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${valueText}.` };
+    }
+  }
+}
+
+function formatPrintable(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  const text = maskUrlPasswords(JSON.stringify(value) ?? 'nothing');
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+}
+
+function measure(origin: string, value: unknown): string {
+  if (origin === 'string') return `has ${countValues((value as string).length, 'character')}`;
+  if (origin === 'array') return `has ${countValues((value as unknown[]).length, 'entry')}`;
+  return `is ${formatPrintable(value)}`;
+}
+
+/** Describes a limit with its verb. Sizes are counts, all other limits are values. */
+function describeBound(origin: string, limit: number | bigint): string {
+  const isCount = origin === 'string' || origin === 'array';
+  return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;
+}
+
+function countValues(count: number, noun: 'character' | 'entry'): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${noun === 'entry' ? 'entries' : 'characters'}`;
+}
+
+function addArticle(expected: string): string {
+  const noun: Record<string, string> = {
+    record: 'an object',
+    object: 'an object',
+    array: 'an array',
+    string: 'a string',
+    number: 'a number',
+    boolean: 'true or false',
+  };
+  return noun[expected] ?? expected;
+}
+
+/**
+ * Returns one finding for each number in a JSON value that is not finite. For example, `1e999` parses as infinite.
+ * @cost one pass over the whole value
+ */
+export function checkFinite(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [createTooLarge(formatPath('', path))];
+  if (Array.isArray(value)) return value.flatMap((item, i) => checkFinite(item, [...path, i]));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => checkFinite(member, [...path, key]));
+}
+
+function createTooLarge(path: string): Finding {
+  const name = path === '' ? 'The value' : path;
+  return {
+    severity: 'error',
+    code: 'OUT_OF_RANGE',
+    message: `${name} is beyond the range of a double; its magnitude must be at most ${Number.MAX_VALUE}.`,
+    path,
+  };
+}
+
+type PresentMembers = Readonly<Record<string, unknown>>;
+
+/** Returns a refinement of an object: in each pair of members exactly one is given, and the other is null. */
+export const requireOneOfEach =
+  <Member extends string>(pairs: readonly (readonly [Member, Member])[]) =>
+  (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
+    for (const [one, other] of pairs) {
+      if ((value[one] === null) !== (value[other] === null)) continue;
+      const presencePhrase = value[one] === null ? 'neither is present' : 'both are present';
+      context.addIssue({
+        code: 'custom',
+        path: [one],
+        input: undefined,
+        params: { finding: 'REQUIRED', isWhole: true },
+        message: `or ${other} is required, but not both: ${presencePhrase}`,
+      });
+    }
+  };
+
+interface Choice {
+  /** Subject that requires one of the members, such as `a decrement`. */
+  readonly by: string;
+  /** Members, or paths of members, of which exactly one is required. */
+  readonly of: readonly [string, string];
+}
+
+/** Returns a refinement of an object: exactly one of two members is given, and the other is absent or null. */
+export const requireExactlyOne =
+  ({ by, of: [one, other] }: Choice) =>
+  (value: PresentMembers, context: z.RefinementCtx): void => {
+    const [first, second] = [readMember(value, one), readMember(value, other)];
+    const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
+    if (isGiven(first) !== isGiven(second)) return;
+    const presencePhrase = isGiven(first)
+      ? `both are present, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
+      : 'neither is present';
+    context.addIssue({
+      code: 'custom',
+      path: one.split('.'),
+      input: undefined,
+      params: { finding: 'REQUIRED', isWhole: true },
+      message: `or ${other} is required by ${by}, but not both: ${presencePhrase}`,
+    });
+  };
+
+function readMember(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, key) => (inner as PresentMembers | null | undefined)?.[key], value);
+}

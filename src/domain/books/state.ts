@@ -1,0 +1,932 @@
+import {
+  allocateRetainedFloats,
+  createGrowingFloats,
+  createGrowingIntegers,
+  type GrowingNumbers,
+} from '#base/memory.js';
+import { getValuePanel, SESSIONS_PER_CALL, type ValuePanel } from '#kernels/engines/value-panel.js';
+import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { Refusal } from '../base/refusals.js';
+import { type Day, formatDay } from '../base/time.js';
+import { createShareCounts } from '../datapoints/series.js';
+import { listTextSpans } from '../definition/amendments.js';
+import { findCountedShares, type IndexDocument, type TreatmentSpec } from '../definition/index-document.js';
+import {
+  createDatedRounding,
+  findRounding,
+  findTreatment,
+  readPriceSessions,
+  roundsAny,
+} from '../definition/treatment.js';
+import { computeShareFactor, createEffectTable, type EffectTable, readEffect } from '../market/action-effects.js';
+import { holdsShares, requireWithholdingRates, toShortTerms } from '../market/growth-terms.js';
+import { computeValueIndex, findCarriedUnder } from '../market/growth.js';
+import { RETURN_VARIANTS } from '../market/market-data.js';
+import { createExchangeRates, requireRatesAboveZero } from '../market/rates.js';
+import { type Absences, listAbsences, readPanelRow, type SessionMarket } from '../market/session-market.js';
+import {
+  type BookEnd,
+  type BookEvent,
+  type BookInput,
+  type BookResume,
+  clearCounts,
+  type CountFactors,
+  type CountState,
+  type CountTimeline,
+  createShareRecorder,
+  type Gap,
+  openCounts,
+  type PendingSecurities,
+  recordShares,
+  type ReinvestedLevels,
+  type SecurityCounts,
+  selectHoldingCounts,
+  type ShareChangeTerms,
+  type ShareRecorder,
+  type StatedLevel,
+  type Targets,
+  toShareTime,
+  type UnfilledOrder,
+} from './book.js';
+import type { EventTerms, SessionEvents } from './events.js';
+
+export interface BookState extends EventTerms {
+  /** Treatment in force on the simulated session. */
+  treatment: TreatmentSpec;
+  readonly input: BookInput;
+  /** Value index, [S - first x N]. */
+  readonly index: Float64Array;
+  readonly effects: EffectTable;
+  /** Effects of corporate actions that the value index includes. Null if they equal the effects in the book. */
+  readonly inIndex: EffectTable | null;
+  /** Effects of corporate actions on short positions. If no tax is withheld, this is the table of long positions. */
+  readonly ofShorts: EffectTable;
+  readonly absences: Absences;
+  readonly columns: Int32Array;
+  readonly slotOf: Int32Array;
+  readonly targetsOn: ReadonlyMap<number, Targets>;
+  readonly value: Float64Array;
+  readonly gross: Float64Array;
+  readonly paths: Float64Array;
+  readonly begins: Uint8Array;
+  readonly divisor: Float64Array;
+  readonly costs: Float64Array;
+  /**
+   * Growth from prices, [T]. Shares the array of `gross`, unless `gross` includes dividends that the index reinvests.
+   */
+  readonly drift: Float64Array;
+  readonly transfers: TransferRecorder;
+  /**
+   * Levels in each return variant before costs, and dividend points, [T]. Null if units are not shares, because
+   * dividends are reinvested in the paying constituents.
+   */
+  readonly reinvested: ReinvestedLevels | null;
+  /** Recorder of index shares; null if they are not recorded. */
+  readonly shareRecorder: ShareRecorder | null;
+  /** Share counts that the book follows; null if shares change only at reviews. */
+  readonly shareCounts: CountState | null;
+  readonly weights: Float64Array;
+  readonly cash: Float64Array;
+  readonly counts: Int32Array;
+  readonly everHeld: Uint8Array;
+  readonly events: BookEvent[];
+  readonly gaps: Gap[];
+  readonly silent: Gap[];
+  readonly orders: Order[];
+  /** Orders of the latest rebalance that are waiting for a price bar. */
+  waiting: Order[];
+  /** Number of positions in the holding period. */
+  periodCount: number;
+  /** Held slots, ascending, in the first `count` positions. */
+  readonly heldSlots: Int32Array;
+  /** 1 for held slots, [H]. */
+  readonly isHeld: Uint8Array;
+  count: number;
+  /** Units of the value index and market column of each position in the holding period. */
+  readonly units: Float64Array;
+  readonly heldColumns: Int32Array;
+  /** Position of each slot held since the start of the holding period, [H]. */
+  readonly places: Int32Array;
+  /** True if the holdings are contiguous both in the market columns and in the weights row. */
+  isOneRun: boolean;
+  /**
+   * Target weights, held weights, and the slots with either, while targets are applied. The arrays are reused at each
+   * rebalance, [H].
+   */
+  readonly targetWeights: Float64Array;
+  readonly before: Float64Array;
+  readonly slots: Int32Array;
+  /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
+  periodValue: number;
+  /** Level in the return variant of the book at the start of the holding period; 1 if units are not shares. */
+  periodLevel: number;
+  periodCash: number;
+  path: number;
+  /**
+   * Factor on the value from adjusted closes that changed the divisor. 1 if units are shares; `path` is then the market
+   * value.
+   */
+  carry: number;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  holdsBasket: boolean;
+  /** Level of the latest holdings; used if units are shares. */
+  stated: StatedLevel;
+  /** Growth of an index by reinvested dividends since its first session, before and after tax. */
+  readonly reinvestedIncome: { total: number; net: number };
+  /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
+  readonly exactDivisor: Float64Array | null;
+  /** Number of holding periods so far. */
+  periods: number;
+  /** Kernels for sums over the value index, if available. */
+  readonly panel: ValuePanel | undefined;
+  /** Precomputed values of the units of a holding period on later sessions, `to` exclusive. */
+  readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
+  /** Session whose weights row was written last. */
+  rowSession: number;
+  /** Held or targeted columns without a price bar on the session. */
+  missing: readonly number[];
+  /** Spun-off securities that have no price yet. */
+  children: SpunOffSecurity[];
+  /** True if a spun-off security or reinvested cash changed index shares on the session. */
+  hasNewShares: boolean;
+  /**
+   * Index shares of securities that are not held yet, or are held in another number, by slot, [H]; 0 if they follow
+   * from the weight.
+   */
+  readonly expectedShares: Float64Array;
+  /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
+  droppedChildren: readonly number[];
+  /** Held securities whose ticker changed, by column, with the new column; kept until the new ticker has a price. */
+  renamed: Map<number, number>;
+  /** Structural events of the current session. */
+  today: SessionEvents | undefined;
+}
+
+/** Transfers in the order in which they are recorded. */
+export interface TransferRecorder {
+  readonly at: GrowingNumbers<Int32Array>;
+  readonly slot: GrowingNumbers<Int32Array>;
+  readonly dividends: GrowingNumbers<Float64Array>;
+  readonly moved: GrowingNumbers<Float64Array>;
+  readonly keptAt: GrowingNumbers<Int32Array>;
+  readonly kept: GrowingNumbers<Float64Array>;
+}
+
+export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
+
+export interface SpunOffSecurity {
+  readonly slot: number;
+  readonly column: number;
+  readonly since: number;
+  /**
+   * Units per unit of value at the start of the holding period. In this form, results do not depend on the initial
+   * value.
+   */
+  units: number;
+}
+
+/**
+ * Copies pending spin-offs and ticker changes from another book. Both books must have equal holdings per unit of value.
+ */
+export function copyPending(state: BookState, { children, renamed }: PendingSecurities): void {
+  state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
+  state.renamed = new Map(renamed);
+}
+
+/** Returns the securities for which a book waits for a price. */
+export function listPending(state: BookState): PendingSecurities {
+  const counts = selectHoldingCounts(state);
+  return {
+    children: state.children.map(({ column, since, units }) => ({ column, since, units })),
+    renamed: [...state.renamed],
+    ...(counts === undefined ? {} : { counts }),
+  };
+}
+
+/** Returns the end state of a book after a session. */
+export function createBookEnd(state: BookState, session: number): BookEnd {
+  const {
+    columns,
+    heldSlots,
+    count,
+    units,
+    weights,
+    value,
+    cash,
+    divisor,
+    orders,
+    waiting,
+    periodValue,
+    periodCash,
+    path,
+    carry,
+    holdsBasket,
+    exactDivisor,
+    reinvested,
+    reinvestedIncome,
+    input,
+  } = state;
+  const position = session - input.from;
+  const row = findRowOffset(state, session);
+  const heldNow = new Int32Array(count);
+  const weightsNow = new Float64Array(count);
+  for (let k = 0; k < count; k++) {
+    heldNow[k] = columns[heldSlots[k]!]!;
+    weightsNow[k] = weights[row + heldSlots[k]!]!;
+  }
+  return {
+    held: heldNow,
+    units: units.slice(0, count),
+    weights: weightsNow,
+    value: value[position]!,
+    cash: cash[position]!,
+    divisor: divisor[position]!,
+    stretchValue: periodValue,
+    stretchCash: periodCash,
+    path,
+    carry,
+    holdsBasket,
+    ...(exactDivisor === null ? {} : { exactDivisor: exactDivisor[position]! }),
+    levels: reinvested && {
+      price: reinvested.levels.price[position]!,
+      total: reinvested.levels.total[position]!,
+      net: reinvested.levels.net[position]!,
+      stated: state.stated,
+      reinvested: { ...reinvestedIncome },
+      atStretchStart: state.periodLevel,
+    },
+    ...listPending(state),
+    waiting: waiting.map((order) => orders.indexOf(order)),
+  };
+}
+
+export const NO_COLUMNS: readonly number[] = [];
+
+/** Returns the offset of a session's weights row. */
+export function findRowOffset({ input, columns }: BookState, session: number): number {
+  return input.isBrief ? 0 : (session - input.from) * columns.length;
+}
+
+export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boolean {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1;
+}
+
+/** Returns the position of a column in the holding period. Returns -1 if it is not held. */
+export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
+}
+
+/** Clears the weights row of a session. A book that holds every security overwrites the whole row anyway. */
+export function clearRow(state: BookState, session: number): void {
+  const { input, count, columns, weights } = state;
+  if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
+  const row = findRowOffset(state, session);
+  weights.fill(0, row, row + columns.length);
+}
+
+/** Writes the weights of a session, computed from the units. */
+export function writeRow(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, heldSlots, count, weights, columns, path } = state;
+  if (state.rowSession === session) return;
+  state.rowSession = session;
+  const from = readPanelRow(sm, session);
+  const row = findRowOffset(state, session);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  if (state.isOneRun) {
+    const to = row + heldSlots[0]!;
+    const position = from + heldColumns[0]!;
+    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[position + k]!) / path;
+  } else {
+    for (let k = 0; k < count; k++) weights[row + heldSlots[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+  }
+}
+
+/**
+ * Returns true if the holdings are contiguous. Columns and slots both ascend, and slots are never further apart than
+ * columns.
+ */
+export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
+  return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
+}
+
+/** Appends a slot to the held slots. */
+export function appendSlot(state: BookState, slot: number): void {
+  state.heldSlots[state.count++] = slot;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function holdSecurity(state: BookState, slot: number): void {
+  if (state.isHeld[slot] === 1) return;
+  const { heldSlots, shareCounts } = state;
+  if (shareCounts !== null) shareCounts.isSettled = false;
+  let k = state.count;
+  while (k > 0 && heldSlots[k - 1]! > slot) k--;
+  heldSlots.copyWithin(k + 1, k, state.count);
+  heldSlots[k] = slot;
+  state.count++;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function dropSecurity(state: BookState, slot: number, row: number): void {
+  const { heldSlots, weights } = state;
+  weights[row + slot] = 0;
+  clearCounts(state, slot);
+  if (state.isHeld[slot] === 0) return;
+  const k = heldSlots.subarray(0, state.count).indexOf(slot);
+  heldSlots.copyWithin(k, k + 1, state.count);
+  state.count--;
+  state.isHeld[slot] = 0;
+}
+
+/**
+ * Number of correct digits in a product of weights, levels and prices. A product that is a half within these digits is
+ * rounded as an exact half.
+ */
+const CORRECT_DIGITS = 13;
+
+/** Relative change by rounding below which index shares are already whole. */
+const WHOLE_TOLERANCE = 1e-12;
+
+/** Returns the rounding decimals and the first divisor of an index book. */
+export function createBookRounding(
+  document: IndexDocument,
+  { calendar }: Pick<SessionMarket, 'calendar'>,
+): Pick<BookInput, 'rounding' | 'baseDivisor'> {
+  const { base_market_value: base, base_value: level } = document;
+  const rounding = createDatedRounding(document, calendar);
+  const isRounded = roundsAny(rounding, 'divisor') || roundsAny(rounding, 'shares');
+  return {
+    ...(rounding !== undefined && isRounded ? { rounding } : {}),
+    ...(base === undefined ? {} : { baseDivisor: base / level }),
+  };
+}
+
+/**
+ * Returns the divisor of a session, rounded if the index rounds it and the session changes it. Levels include the
+ * rounding difference from that session on.
+ * @param exact divisor after the adjustments before the session's growth
+ */
+export function roundOpeningDivisor(state: BookState, session: number, exact: number): number {
+  return roundDivisorValue(state, exact, { session, day: readDay(state, session) });
+}
+
+/** Rounds the divisor after a close, on which the levels of later sessions are based. */
+export function roundDivisor(state: BookState, session: number): void {
+  const { divisor, input, exactDivisor } = state;
+  if (exactDivisor === null) return;
+  const position = session - input.from;
+  const exact = divisor[position]!;
+  const roundedDivisor = roundDivisorValue(state, exact, { session, day: readDay(state, session) + 1 });
+  divisor[position] = roundedDivisor;
+  exactDivisor[position] = exact / roundedDivisor;
+}
+
+/**
+ * Returns the divisor, rounded if the index rounds it.
+ * @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0
+ */
+function roundDivisorValue(
+  { input, sm, exactDivisor }: BookState,
+  exact: number,
+  { session, day }: RoundingDate,
+): number {
+  const decimals = findRounding(input.rounding, day).divisor;
+  if (decimals === undefined || exactDivisor === null) return exact;
+  const roundedValue = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
+  if (roundedValue > 0) return roundedValue;
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; set base_market_value to get a larger divisor.`,
+    { divisor: exact, decimals },
+  );
+}
+
+/** Returns the decimals of index shares on a day. Returns undefined if index shares are not rounded. */
+function findShareDecimals({ input }: BookState, day: Day): number | undefined {
+  return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
+}
+
+interface RoundingDate {
+  readonly session: number;
+  /** Day of the close, or the following day for a rounding after the close. */
+  readonly day: Day;
+}
+
+const readDay = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
+
+/** Returns true if the index rounds its index shares. Fixed numbers of shares are not rounded. */
+function isRounding({ reinvested, holdsBasket }: BookState): boolean {
+  return reinvested !== null && !holdsBasket;
+}
+
+/** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
+export function roundShares(state: BookState, session: number): void {
+  const { input, sm, index, divisor, weights, columns, cash, expectedShares } = state;
+  const decimals = findShareDecimals(state, readDay(state, session) + 1);
+  if (decimals === undefined || !isRounding(state)) return;
+  const position = session - input.from;
+  const row = findRowOffset(state, session);
+  const money = state.reinvested!.levels.price[position]! * divisor[position]!;
+  const prices = readPanelRow(sm, session);
+  let sum = cash[position]!;
+  for (const slot of state.heldSlots.slice(0, state.count)) {
+    const price = index[prices + columns[slot]!]!;
+    const exact = (weights[row + slot]! * money) / price;
+    const shares = roundToDecimals(exact, decimals);
+    const weight = Math.abs(shares / exact - 1) < WHOLE_TOLERANCE ? weights[row + slot]! : (shares * price) / money;
+    if (weight === 0) dropSecurity(state, slot, row);
+    weights[row + slot] = weight;
+    expectedShares[slot] = shares;
+    sum += weight;
+  }
+  if (sum === 1) return;
+  assertHasHoldings(state, session, sum);
+  for (let k = 0; k < state.count; k++) weights[row + state.heldSlots[k]!]! /= sum;
+  cash[position]! /= sum;
+  divisor[position]! *= sum;
+}
+
+function assertHasHoldings({ input, sm, count }: BookState, session: number, sum: number): void {
+  if (sum > 0 && count > 0) return;
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${findRounding(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
+  );
+}
+
+/** Returns a number of index shares after a change before a session's growth, rounded if the index rounds it. */
+export function roundShareNumber(state: BookState, day: Day, shares: number): number {
+  const decimals = findShareDecimals(state, day);
+  return decimals === undefined || !isRounding(state) ? shares : roundToDecimals(shares, decimals);
+}
+
+function roundToDecimals(shares: number, decimals: number): number {
+  return roundHalfAwayFromZero(Number(shares.toPrecision(CORRECT_DIGITS)), decimals);
+}
+
+export interface BookSecuritiesInput {
+  readonly sm: SessionMarket;
+  readonly targets: readonly { readonly columns: ArrayLike<number> }[];
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Returns the columns that a book can hold, ascending: target securities and their successors after spin-offs, mergers
+ * and ticker changes.
+ * @cost O(N + K), K the actions with a related identifier
+ */
+function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
+  const isIncluded = new Uint8Array(sm.securityCount);
+  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) isIncluded[columns[k]!] = 1;
+  let hasGrown = true;
+  while (hasGrown) {
+    hasGrown = false;
+    for (const { session, column, action } of sm.actions.related) {
+      if (session < from || session > to || !isIncluded[column]) continue;
+      const relatedColumn = sm.columnOf(action.related!);
+      if (relatedColumn < 0 || isIncluded[relatedColumn]) continue;
+      isIncluded[relatedColumn] = 1;
+      hasGrown = true;
+    }
+  }
+  const columns: number[] = [];
+  for (let column = 0; column < sm.securityCount; column++) if (isIncluded[column]) columns.push(column);
+  return Int32Array.from(columns);
+}
+
+/** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
+export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+  const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
+    ({ after, text }) => ({ after, ...findFollowedCounts(text.document) }),
+  );
+  const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
+  if (counted === null) return undefined;
+  const maxStaleSessions = readPriceSessions(treatment);
+  const counts = createShareCounts(sm, { counted, maxStaleSessions });
+  if (counts === null) return undefined;
+  return {
+    counts,
+    key: `${counted} ${maxStaleSessions}`,
+    thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold,
+  }; // the first version applies from the beginning
+}
+
+/** Returns the share counts that a version of a definition follows between reviews. Returns null if it follows none. */
+function findFollowedCounts({ events, pipeline }: IndexDocument): {
+  readonly counted: 'all' | 'float' | null;
+  readonly threshold: number;
+} {
+  const countedShares = events?.share_changes === 'effective' ? findCountedShares(pipeline?.weighting) : null;
+  return { counted: countedShares, threshold: countedShares === null ? Infinity : events!.threshold };
+}
+
+interface FollowingIndex {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+}
+
+/** Returns the share counts of securities on a session, which a composition adopts. */
+export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
+  const adoptedCounts = new Float64Array(columns.length);
+  counts.fill(session, columns, adoptedCounts);
+  return { adopted: adoptedCounts, latest: adoptedCounts };
+}
+
+/** Relative rounding error of a count that is the product of two numbers. */
+const EPSILON = 1e-12;
+
+/**
+ * Computes share-count changes after the previous close as factors on holdings, by position. Returns null if there are
+ * none. Counts are compared only on sessions on which they change in the data. A split or rights issue that reaches the
+ * data late therefore changes nothing.
+ * @cost O(changes of the session), O(H) on sessions after a change of the holdings
+ */
+export function countFactors(state: BookState, session: number): CountFactors | null {
+  const { shareCounts: counts } = state;
+  if (counts === null) return null;
+  scaleCounts(state, session);
+  const { factors, timeline, isSettled } = counts;
+  factors.count = 0;
+  const countAdoption: CountAdoption = {
+    state,
+    counts,
+    session,
+    threshold: counts.terms.thresholdOn(state.sm.sessions[session]!),
+  };
+  counts.isSettled =
+    timeline !== null && isSettled ? adoptListedCounts(countAdoption, timeline) : adoptStatedCounts(countAdoption);
+  return factors.count === 0 ? null : factors;
+}
+
+interface CountAdoption {
+  readonly state: BookState;
+  readonly counts: CountState;
+  readonly session: number;
+  readonly threshold: number;
+}
+
+/**
+ * Applies the listed changes of a session.
+ * @returns true if `latest` now equals the data for every holding
+ */
+function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: CountTimeline): boolean {
+  const { state, counts, session } = taking;
+  const { isHeld, places, input } = state;
+  const position = session - input.from;
+  let isSettled = true;
+  for (let e = starts[position]!; e < starts[position + 1]!; e++) {
+    const slot = slots[e]!;
+    if (isHeld[slot] !== 1 || values[e] === counts.latest[slot]) continue;
+    isSettled = adoptCount(taking, places[slot]!, values[e]!) && isSettled;
+  }
+  return isSettled;
+}
+
+/**
+ * Compares the counts of all holdings with the data, and applies differences.
+ * @returns true if `latest` now equals the data for every holding
+ */
+function adoptStatedCounts(taking: CountAdoption): boolean {
+  const { state, counts, session } = taking;
+  const { count, heldSlots, heldColumns } = state;
+  const { latest, values, terms } = counts;
+  const { panel } = terms.counts;
+  const row = panel?.rowAt(session) ?? -1;
+  // counts in a panel are compared without a copy
+  const cells = panel === undefined || row < 0 ? null : panel.cells;
+  if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
+  let isSettled = true;
+  for (let k = 0; k < count; k++) {
+    const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
+    if (after === latest[heldSlots[k]!]!) continue;
+    isSettled = after > 0 && adoptCount(taking, k, after) && isSettled;
+  }
+  return isSettled;
+}
+
+/**
+ * Applies a count that differs from the latest one.
+ * @returns true if it is now the latest count in the data
+ */
+function adoptCount({ state, counts, session, threshold }: CountAdoption, place: number, after: number): boolean {
+  const { heldSlots, heldColumns, today } = state;
+  const column = heldColumns[place]!;
+  // When a merger issues shares, the counts are compared only after the merged security has converted.
+  if (today !== undefined && isIssuing(today.conversions, column)) return false;
+  const factor = updateCount(counts, { session, column, slot: heldSlots[place]!, after, threshold });
+  if (factor === 1) return true;
+  const { factors } = counts;
+  factors.places[factors.count] = place;
+  factors.values[factors.count++] = factor;
+  return true;
+}
+
+interface ObservedCount {
+  readonly session: number;
+  readonly column: number;
+  readonly slot: number;
+  readonly after: number;
+  readonly threshold: number;
+}
+
+/**
+ * Adopts a count from the data.
+ * @returns the factor on index shares. It is 1 for a first count, and for a change below the threshold.
+ */
+function updateCount(
+  { adopted, latest, changes }: CountState,
+  { session, column, slot, after, threshold }: ObservedCount,
+): number {
+  latest[slot] = after;
+  const before = adopted[slot]!;
+  if (!(before > 0)) {
+    adopted[slot] = after;
+    return 1;
+  }
+  const factor = after / before;
+  if (factor === 1 || Math.abs(factor - 1) < threshold - EPSILON) return 1;
+  adopted[slot] = after;
+  changes.session.push(session);
+  changes.column.push(column);
+  changes.before.push(before);
+  changes.after.push(after);
+  changes.latest = session;
+  return factor;
+}
+
+function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {
+  for (const targetColumn of conversions.values()) if (targetColumn === column) return true;
+  return false;
+}
+
+/** Scales share counts by splits and rights issues, like index shares. */
+function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
+  const { starts, columns, ratio, rights } = effects;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    if (ratio[e] === 1 && rights[e] === 0) continue;
+    const column = columns[e]!;
+    const slot = slotOf[column]!;
+    if (slot < 0 || isHeld[slot] !== 1) continue;
+    const before = findCarriedUnder(sm, effects, session - 1, column);
+    counts!.adopted[slot]! *= computeShareFactor(readEffect(effects, e), before, effects.getTerms(session));
+  }
+}
+
+/** Adopts the share counts of new constituents from targets, one per column. */
+export function adoptCounts(
+  { shareCounts: counts, slotOf, isHeld }: BookState,
+  { columns, counts: securityCounts }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
+): void {
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  counts.isSettled = false;
+  for (let slot = 0; slot < isHeld.length; slot++) if (isHeld[slot] === 0) adopted[slot] = latest[slot] = Number.NaN;
+  for (let k = 0; k < columns.length; k++) {
+    const slot = slotOf[columns[k]!]!;
+    adopted[slot] = securityCounts?.adopted[k] ?? Number.NaN;
+    latest[slot] = securityCounts?.latest[k] ?? Number.NaN;
+  }
+}
+
+/**
+ * Sets the share counts of a security into which another security converted. If the security was held before, its
+ * counts grow with its holding.
+ */
+export function convertCounts(state: BookState, { slot, into, growth }: CountConversion): void {
+  const { shareCounts: counts } = state;
+  if (counts === null) return;
+  const { adopted, latest } = counts;
+  counts.isSettled = false;
+  if (growth !== null) adopted[into]! *= growth;
+  else {
+    adopted[into] = adopted[slot]!;
+    latest[into] = latest[slot]!;
+  }
+}
+
+interface CountConversion {
+  readonly slot: number;
+  readonly into: number;
+  /**
+   * Growth of the acquirer's holding. Null for a ticker change into a security that was not held; the new security then
+   * gets the counts of the old one.
+   */
+  readonly growth: number | null;
+}
+
+/**
+ * Returns the number of sessions over which holdings are summed ahead. It equals the number of sessions since the
+ * latest share-count change: if changes are frequent, the next change would soon discard the sums.
+ */
+export function countSessionsAhead({ shareCounts }: BookState, session: number): number {
+  if (shareCounts === null) return Infinity;
+  const { latest } = shareCounts.changes;
+  return latest < 0 ? Infinity : 1 + session - latest;
+}
+
+/**
+ * Creates the state of a book at its first session.
+ * @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE if the withholding tax has no rate for the
+ * dividends of a security
+ */
+export function openBook(input: BookInput): BookState {
+  const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
+  const { resume } = input;
+  const columns = resume
+    ? listBookSecurities({ sm, targets: [...targets, resume], from: resume.first, to })
+    : listBookSecurities({ sm, targets: [...targets, ...listPendingColumns(input)], from, to });
+  requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
+  requireTaxes(input, columns);
+  const slotByColumn = new Int32Array(sm.securityCount).fill(-1);
+  columns.forEach((column, slot) => (slotByColumn[column] = slot));
+  const H = columns.length;
+  const shortTerms = toShortTerms(growth);
+  const index = computeValueIndex(sm, indexTerms);
+  const state: BookState = {
+    input,
+    sm,
+    treatment: findTreatment(treatment, sm.sessions[from]!),
+    growth,
+    outside: input.outside,
+    columns,
+    slotOf: slotByColumn,
+    rates: createExchangeRates(sm, growth.currency),
+    index,
+    panel: getValuePanel(index),
+    effects: createEffectTable(sm, growth),
+    ofShorts: createEffectTable(sm, shortTerms),
+    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
+    absences: listAbsences(sm),
+    targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
+    ...allocateSessionArrays(input, H),
+    events: [],
+    gaps: [],
+    silent: [],
+    orders: [],
+    waiting: [],
+    ...allocateSlotArrays(H),
+    shareCounts: openCounts(input, columns),
+    shareRecorder: holdsShares(growth) ? createShareRecorder(input, H) : null,
+    count: 0,
+    periodCount: 0,
+    isOneRun: false,
+    periodValue: input.initialValue,
+    periodLevel: 1,
+    periodCash: 1,
+    path: 1,
+    carry: 1,
+    reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
+    stated: input.followed?.shares?.levels.stated ?? { marketValue: Number.NaN, divisor: 1, level: 1 },
+    exactDivisor: allocateExactDivisor(input),
+    transfers: createTransferRecorder(),
+    ...allocateIncome(input),
+    periods: 0,
+    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_PER_CALL) },
+    rowSession: from,
+    ...createInitialState(),
+    renamed: new Map(),
+  };
+  if (resume) resumeState(state, resume);
+  else state.divisor[0] = input.followed?.shares?.divisor ?? input.baseDivisor ?? 1;
+  return state;
+}
+
+const createTransferRecorder = (): TransferRecorder => ({
+  at: createGrowingIntegers(),
+  slot: createGrowingIntegers(),
+  dividends: createGrowingFloats(),
+  moved: createGrowingFloats(),
+  keptAt: createGrowingIntegers(),
+  kept: createGrowingFloats(),
+});
+
+const createInitialState = () => ({
+  hasNewShares: false,
+  holdsBasket: false,
+  missing: NO_COLUMNS,
+  children: [],
+  droppedChildren: NO_COLUMNS,
+  today: undefined,
+});
+
+function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
+  const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
+  const { amended = [] } = growth;
+  const spans = [{ after: first - 1, withholdingTax: growth.withholdingTax }, ...amended];
+  spans.forEach(({ after, withholdingTax }, k) => {
+    const span = { from: Math.max(first, after + (k === 0 ? 1 : 0)), to: Math.min(last, amended[k]?.after ?? last) };
+    if (span.from <= span.to) requireWithholdingRates(sm.market, withholdingTax, { columns, ...span });
+  });
+}
+
+function allocateExactDivisor({ rounding, growth, from, to }: BookInput): BookState['exactDivisor'] {
+  const isRounded = roundsAny(rounding, 'divisor') && holdsShares(growth);
+  return isRounded ? new Float64Array(to - from + 1).fill(1) : null;
+}
+
+/** Allocates the values of a book by session, and the weights. */
+function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
+  const length = to - from + 1;
+  const memory = allocateRetainedFloats(7 * length);
+  const hasDividends = holdsShares(growth) && growth.variant !== 'price';
+  const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
+  weights.fill(0, 0, H); // each further row is cleared before it is written
+  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const gross = sliceSeries(1).fill(1);
+  return {
+    value: sliceSeries(0),
+    gross,
+    drift: hasDividends ? sliceSeries(6).fill(1) : gross,
+    paths: sliceSeries(2).fill(1),
+    begins: new Uint8Array(length),
+    divisor: sliceSeries(3).fill(1),
+    costs: sliceSeries(4),
+    weights,
+    cash: sliceSeries(5),
+    counts: new Int32Array(length),
+  };
+}
+
+/** Allocates the levels and dividend points of a book whose units are shares. Returns null for other books. */
+function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
+  const { growth, followed, initialValue, from, to } = input;
+  if (!holdsShares(growth)) return { reinvested: null };
+  const length = to - from + 1;
+  const memory = allocateRetainedFloats(5 * length);
+  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+  const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
+  for (const variant of RETURN_VARIANTS) levels[variant][0] = followed?.shares?.levels[variant] ?? initialValue;
+  return { reinvested: { levels, points: sliceSeries(3), netPoints: sliceSeries(4) } };
+}
+
+/** Allocates the values of a book by security. */
+function allocateSlotArrays(H: number) {
+  return {
+    everHeld: new Uint8Array(H),
+    heldSlots: new Int32Array(H),
+    isHeld: new Uint8Array(H),
+    units: new Float64Array(H),
+    heldColumns: new Int32Array(H),
+    places: new Int32Array(H),
+    targetWeights: new Float64Array(H),
+    before: new Float64Array(H),
+    expectedShares: new Float64Array(H),
+    slots: new Int32Array(H),
+  };
+}
+
+/** Sets the state to the end state of the resumed book. */
+function resumeState(state: BookState, { end, orders }: BookResume): void {
+  const { input, slotOf, columns, weights, heldSlots, heldColumns, places, units, isHeld, everHeld } = state;
+  state.count = end.held.length;
+  for (let k = 0; k < end.held.length; k++) {
+    const slot = slotOf[end.held[k]!]!;
+    heldSlots[k] = slot;
+    heldColumns[k] = columns[slot]!;
+    places[slot] = k;
+    units[k] = end.units[k]!;
+    if (state.shareRecorder !== null) recordShares(state.shareRecorder, toShareTime(0, 'after'), slot, end.units[k]!);
+    weights[slot] = end.weights[k]!;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.periodCount = state.count;
+  state.isOneRun = isOneRunOf(heldColumns, state.count);
+  adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
+  state.value[0] = end.value;
+  state.cash[0] = end.cash;
+  state.divisor[0] = end.divisor;
+  state.counts[0] = state.count;
+  state.periodValue = end.stretchValue;
+  state.periodCash = end.stretchCash;
+  state.path = end.path;
+  state.carry = end.carry;
+  state.holdsBasket = end.holdsBasket;
+  if (state.exactDivisor) state.exactDivisor[0] = end.exactDivisor ?? 1;
+  state.paths[0] = end.path * end.carry;
+  if (state.reinvested && end.levels) {
+    const { levels } = state.reinvested;
+    levels.price[0] = end.levels.price;
+    levels.total[0] = end.levels.total;
+    levels.net[0] = end.levels.net;
+    state.stated = end.levels.stated;
+    Object.assign(state.reinvestedIncome, end.levels.reinvested);
+    state.periodLevel = end.levels.atStretchStart;
+  }
+  copyPending(state, end);
+  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.waiting = end.waiting.map((position) => state.orders[position]!);
+  state.rowSession = input.from;
+}
+
+function listPendingColumns({ followed: pending }: BookInput): { readonly columns: readonly number[] }[] {
+  return pending
+    ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }]
+    : [];
+}

@@ -1,0 +1,265 @@
+import { z } from 'zod';
+import { findNearestName, suggestName } from '#base/nearest-name.js';
+import { type Finding, hasErrors, sortFindings } from '../base/findings.js';
+import { checkShape, defineObject, Id } from '../base/schema.js';
+import type { MarketData } from '../market/market-data.js';
+import { createReferenceSpells } from '../market/reference.js';
+import { checkParams, listNamedAssets } from './catalogue.js';
+import { type ConstraintClass, ConstraintRow, isBoundPath, NO_GROUP } from './constraint-class.js';
+import { CONSTRAINT_CLASSES, findConstraintClass } from './constraints.js';
+import { parseExpressions, parseRows } from './expression-texts.js';
+import { stateRowDefaults } from './index-document.js';
+import { listCalledIndices } from './references.js';
+
+/** Maximum number of groups listed in a message. */
+const LISTED_MAX = 10;
+
+/**
+ * Warns about groups in rows to which no security of the market ever belonged. Such a row limits nothing. A later
+ * reference table may contain the group.
+ * @param path path of the list of rows.
+ */
+export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return rows.flatMap(({ id, params }, position): Finding[] => {
+    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
+    if (typeof field !== 'string' || !Array.isArray(groups)) return [];
+    if (!market.reference.columns.includes(field)) return [];
+    const marketGroups = listGroups(market, field);
+    return groups.flatMap((group: unknown, k): Finding[] =>
+      typeof group !== 'string' || group === NO_GROUP || marketGroups.has(group)
+        ? []
+        : [
+            {
+              severity: 'warning',
+              code: 'UNKNOWN_IDENTIFIER',
+              path: `${path}[${position}].params.groups[${k}]`,
+              row_id: id === '' ? null : id,
+              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, marketGroups)}`,
+              value: group,
+            },
+          ],
+    );
+  });
+}
+
+function listGroups(market: MarketData, field: string): ReadonlySet<string> {
+  const groups = new Set<string>();
+  for (const spells of createReferenceSpells(market, field))
+    for (const { value } of spells) if (value !== null && value !== '') groups.add(String(value));
+  return groups;
+}
+
+function formatGroupsSentence(group: string, marketGroups: ReadonlySet<string>): string {
+  const nearestName = findNearestName(group, marketGroups);
+  if (nearestName !== undefined) return `Did you mean ${nearestName}?`;
+  const list = [...marketGroups].toSorted().slice(0, LISTED_MAX).join(', ');
+  return `There are ${list}${marketGroups.size > LISTED_MAX ? ` and ${marketGroups.size - LISTED_MAX} more` : ''}.`;
+}
+
+export interface ConstraintCheck {
+  /** Path of the row list in the request, for example `derivation.constraints`. */
+  readonly path: string;
+  /** Constituents of the index, if known; other identifiers cause a warning. */
+  readonly identifiers?: ReadonlySet<string>;
+  /** True if the rows are monitored instead of optimised. */
+  readonly areWatched?: boolean;
+  /** True if bounds may follow a path, as in rows that are optimised on successive dates. */
+  readonly followPaths?: boolean;
+}
+
+/** Returns all findings on a list of constraint rows, in response order. */
+export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
+  const { path } = check;
+  const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
+  return sortFindings([...findings, ...listRepeatedIds(rows, path)]);
+}
+
+function validateRow(
+  row: ConstraintRow,
+  { path, identifiers, areWatched = false, followPaths = false }: ConstraintCheck,
+): Finding[] {
+  const entry = findConstraintClass(row.type);
+  const row_id = row.id === '' ? null : row.id;
+  if (entry === undefined) {
+    const acceptedTypes = CONSTRAINT_CLASSES.map(({ type }) => type);
+    const message = `${row.type} is not a constraint class; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(row.type, acceptedTypes)}`;
+    return [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_TYPE',
+        message,
+        path: `${path}.type`,
+        row_id,
+        accepted: acceptedTypes,
+        value: row.type,
+      },
+    ];
+  }
+  const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
+  const { findings: ofParams } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
+  const findings = followPaths ? ofParams : [...ofParams, ...listUnreadPaths(row, path)];
+  return identifiers === undefined
+    ? findings
+    : [...findings, ...listUnknownSecurities(row, entry, { path, identifiers })];
+}
+
+/** Reports bounds that follow a path where only a number is possible. The problem has a single date. */
+function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
+  return Object.entries(params).flatMap(([name, value]): Finding[] => {
+    if (!isBoundPath(value)) return [];
+    const paramPath = `${path}.params.${name}`;
+    const message = `${paramPath} changes over time, which is possible only for constraints of a derived index. Use a number.`;
+    return [{ severity: 'error', code: 'WRONG_TYPE', path: paramPath, row_id: id === '' ? null : id, message }];
+  });
+}
+
+/** Warns about identifiers that are not constituents. */
+function listUnknownSecurities(
+  row: ConstraintRow,
+  { params }: ConstraintClass,
+  { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,
+): Finding[] {
+  return listNamedAssets(params, row.params, `${path}.params`)
+    .filter(({ identifier }) => !identifiers.has(identifier))
+    .map(({ path: identifierPath, identifier }) => ({
+      severity: 'warning',
+      code: 'NOT_IN_INDEX',
+      message: `${identifier} is not a constituent of the index. The constraint has no effect on this security.`,
+      path: identifierPath,
+      row_id: row.id === '' ? null : row.id,
+      value: identifier,
+    }));
+}
+
+function listRepeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
+  const first = new Map<string, number>();
+  return rows.flatMap((row, position): Finding[] => {
+    if (row.id === '') return [];
+    const earlier = first.get(row.id);
+    if (earlier === undefined) {
+      first.set(row.id, position);
+      return [];
+    }
+    const message = `The constraint id ${row.id} is already used by the constraint at position ${earlier}.`;
+    return [
+      {
+        severity: 'error',
+        code: 'DUPLICATE_ROW_ID',
+        message,
+        path: `${path}[${position}].id`,
+        row_id: row.id,
+        value: row.id,
+      },
+    ];
+  });
+}
+
+/** Ids that constraint sets cannot have, because they are parts of routes. */
+export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
+
+/** Maximum number of rows of a set. */
+const ROWS_MAX = 500;
+
+export const ConstraintSet = defineObject(() => ({
+  id: Id.meta({ description: 'Id of the document, which is part of its path.' }),
+  name: z.string().min(1).max(200),
+  constraints: z
+    .array(ConstraintRow)
+    .max(ROWS_MAX)
+    .default([])
+    .meta({ description: 'Constraints, in order. An empty list leaves the default of full investment.' }),
+})).meta({ id: 'ConstraintSet' });
+export type ConstraintSet = z.infer<typeof ConstraintSet>;
+
+export interface CheckedConstraintSet {
+  /** Valid set; undefined if a finding is an error. */
+  readonly set: ConstraintSet | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** Checks a constraint set as sent by a client. */
+export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
+  const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
+  const shapeResult = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
+    unknownFields: 'warning',
+  });
+  const findings = [
+    ...shapeResult.findings,
+    ...listReservedId(body['id']),
+    ...ofTexts,
+    ...checkRows(rows, 'constraints'),
+  ];
+  const constraintSet =
+    hasErrors(findings) || shapeResult.value === undefined ? undefined : stateDefaults(shapeResult.value, 'today');
+  return { set: constraintSet, findings: sortFindings(findings) };
+}
+
+/** Reads a stored body as a set with defaults. Returns undefined if it does not match the schema. */
+export function readConstraintSet(body: unknown): ConstraintSet | undefined {
+  const { data } = ConstraintSet.safeParse(body);
+  return data && stateDefaults(data, 'earlier');
+}
+
+function stateDefaults(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
+  return { ...set, constraints: stateRowDefaults(set.constraints, version) };
+}
+
+/** Returns a list of rows with their expressions as trees; other values are unchanged. @param path path of the list */
+export function readRows(
+  rows: unknown,
+  path: string,
+): { readonly rows: unknown; readonly findings: readonly Finding[] } {
+  if (!Array.isArray(rows)) return { rows, findings: [] };
+  const findings: Finding[] = [];
+  const read = parseRows(rows, path, (schema, value, place) => {
+    const result = parseExpressions(schema, value, place);
+    findings.push(...result.findings);
+    return result.value;
+  });
+  const requests = listCalledIndices(read, path).map(({ path: requestPath, id }) => ({
+    severity: 'error' as const,
+    code: 'NOT_IN_CHOICES' as const,
+    path: requestPath,
+    message: `Only index documents can refer to other indices, such as ${id}.`,
+    value: id,
+  }));
+  return { rows: read, findings: [...findings, ...requests] };
+}
+
+/** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
+export function checkRows(rows: unknown, path: string, followPaths = false): Finding[] {
+  if (!Array.isArray(rows)) return [];
+  const parsedRows = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknownMembers(row)).data);
+  if (parsedRows.every((row) => row !== undefined)) return validateConstraints(parsedRows, { path, followPaths });
+  return parsedRows.flatMap((row, i) =>
+    row === undefined
+      ? []
+      : validateConstraints([row], { path, followPaths }).map((finding) => ({
+          ...finding,
+          path: finding.path.replace(`${path}[0]`, `${path}[${i}]`),
+        })),
+  );
+}
+
+function removeUnknownMembers(row: unknown): unknown {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
+  const { type, id, params } = row as Record<string, unknown>; // The row is an object, as asserted above.
+  return {
+    ...(type === undefined ? {} : { type }),
+    ...(id === undefined ? {} : { id }),
+    ...(params === undefined ? {} : { params }),
+  };
+}
+
+function listReservedId(id: unknown): Finding[] {
+  if (!(RESERVED_CONSTRAINT_SET_IDS as readonly unknown[]).includes(id)) return [];
+  return [
+    {
+      severity: 'error',
+      code: 'BAD_IDENTIFIER',
+      path: 'id',
+      message: `The id ${String(id)} is reserved, because it is part of a route.`,
+      value: id,
+    },
+  ];
+}

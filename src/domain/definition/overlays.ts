@@ -1,0 +1,1017 @@
+import { z } from 'zod';
+import { raiseToPower } from '#kernels/power.js';
+import { formatShare } from '../base/numbers.js';
+import { CurrencyCode, defineObject, Id, requireExactlyOne } from '../base/schema.js';
+import { findMajorUnit } from '../market/currencies.js';
+import { RETURN_VARIANTS } from '../market/market-data.js';
+import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
+import {
+  annualisation,
+  assertPositive,
+  BASIS_POINT,
+  computeAccruals,
+  computeYearFractions,
+  costBps,
+  createWholeHolding,
+  defineBasis,
+  defineOverlayType,
+  defineRateSeries,
+  describeCosts,
+  type ExposureStep,
+  type OverlayContext,
+  type OverlayPath,
+  type OverlaySource,
+  type OverlayType,
+  percent,
+  type Remark,
+  reportIdleMembers,
+  reportWithoutEffect,
+  subtractCosts,
+  type UnderlyingTerms,
+} from './overlay-type.js';
+import { RebalanceSpec } from './schedule.js';
+
+const schema = defineObject(() => ({
+  type: z.literal('blend'),
+  parts: z
+    .array(
+      z.strictObject({
+        index_id: Id.meta({ description: 'Index of the part.' }),
+        weight: z.number().gt(0).max(1).meta({ description: 'Weight at each rebalance of the blend.' }),
+      }),
+    )
+    .min(1)
+    .max(20)
+    .meta({ description: 'Indices and their weights, with a sum of 1.' }),
+  rebalance: RebalanceSpec.prefault({}).meta({ description: 'Dates on which the weights are restored.' }),
+  variant: z
+    .enum(RETURN_VARIANTS)
+    .optional()
+    .meta({ description: 'Return variant of every part. Default: the variant of the first part.' }),
+  cost_bps: costBps,
+}));
+
+const blend = defineOverlayType({
+  type: 'blend',
+  label: 'Blend',
+  help: 'Several indices with fixed weights, which are restored on a separate schedule.',
+  formula:
+    'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v, less cost * sum_k |change of v[k]|',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',
+  schema,
+  example: {
+    type: 'blend',
+    parts: [
+      { index_id: 'CORE-40', weight: 0.6 },
+      { index_id: 'VALUE-20', weight: 0.4 },
+    ],
+    rebalance: { frequency: 'monthly' },
+  },
+  sentences: ({ parts, variant, cost_bps }) => [
+    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${formatShare(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    variant === undefined
+      ? `Every part uses the return variant of ${parts[0]!.index_id}.`
+      : `Every part uses its ${variant} return.`,
+    ...describeCosts(cost_bps),
+  ],
+  remarks(spec) {
+    const { parts, rebalance } = spec;
+    if (parts.length === 1) {
+      const why = 'there is only one part';
+      return reportIdleMembers(schema, spec, { members: ['rebalance', 'cost_bps'], why });
+    }
+    return [
+      ...(rebalance.frequency === 'none'
+        ? reportIdleMembers(schema, spec, { members: ['cost_bps'], why: 'rebalance.frequency is none' })
+        : []),
+      ...reportDecisionDates(rebalance),
+    ];
+  },
+  path({ parts, rebalance, cost_bps }, context) {
+    const { sources, days } = context;
+    const resets = context.resets(rebalance);
+    const growth = new Float64Array(days.length).fill(1);
+    const total = parts.reduce((sum, { weight }) => sum + weight, 0);
+    const exposures = parts.map(({ weight }) => new Float64Array(days.length).fill(weight / total));
+    for (let t = 1; t < days.length; t++) {
+      let after = 0;
+      for (let k = 0; k < parts.length; k++) after += exposures[k]![t - 1]! * sources[k]!.growth[t]!;
+      growth[t] = after;
+      if (resets[t] === 1) continue;
+      for (let k = 0; k < parts.length; k++)
+        exposures[k]![t] = (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / after;
+    }
+    return subtractCosts({ growth, exposures, exchange: null, parts: [], resets }, context, cost_bps);
+  },
+});
+
+/** Reports settings of decision dates. They have no effect, because the weights of a blend are known in advance. */
+const reportDecisionDates = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
+  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED_REASON)]),
+  ...DATED_MEMBERS.flatMap((member) =>
+    rebalance[member] === undefined
+      ? []
+      : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], FIXED_REASON)],
+  ),
+];
+
+const FIXED_REASON = 'the weights of a blend are fixed';
+const DATED_MEMBERS = ['reference', 'announcement', 'pricing_date', 'phase'] as const;
+
+const currency = defineOverlayType({
+  type: 'currency',
+  label: 'Currency converted',
+  help: 'The index in another currency, without a hedge.',
+  formula: 'L[t] = L[t-1] * g[t] * s[t] / s[t-1], s: price of the currency beneath in that of the overlay',
+  reference: 'MSCI Index Calculation Methodology: indices in other currencies',
+  schema: defineObject(() => ({
+    type: z.literal('currency'),
+    to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
+  })),
+  example: { type: 'currency', to: 'EUR' },
+  currency: ({ to }) => to,
+  sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
+  remarks: ({ to }, { currency: underlyingCurrency }) =>
+    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
+      : [],
+  path(_spec, context) {
+    const { growth: underlyingGrowth } = context.sources[0]!;
+    const exchange = computeExchangeGrowth(context.exchange());
+    return {
+      growth: underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!)),
+      exposures: [new Float64Array(underlyingGrowth.length).fill(1)],
+      exchange,
+      parts: [],
+      resets: null,
+    };
+  },
+});
+
+/** Returns the growth of a rate over each session, 1 on the first session, [T]. */
+function computeExchangeGrowth(rates: Float64Array): Float64Array {
+  return rates.map((rate, t) => (t === 0 ? 1 : rate / rates[t - 1]!));
+}
+
+const STRIKE_WORDS = 'that are struck on the last session of each month until that of the next';
+
+const ratio = z.number().min(0).max(1);
+
+const currencyHedgedSchema = defineObject(() => ({
+  type: z.literal('currency_hedged'),
+  to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
+  ratio: ratio.default(1).meta({ description: 'Fraction that is hedged.' }),
+  rates: z
+    .strictObject({
+      domestic: defineRateSeries('rate of the currency of the overlay'),
+      foreign: defineRateSeries('rate of the currency of the underlying index').optional(),
+    })
+    .meta({ description: 'Interest rates for the prices of forwards.' }),
+  currencies: z
+    .array(
+      z.strictObject({
+        currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
+        rate: defineRateSeries('rate of that currency'),
+        ratio: ratio.optional().meta({ description: 'Hedged fraction of this currency, instead of `ratio`.' }),
+      }),
+    )
+    .min(1)
+    .max(40)
+    .optional()
+    .meta({
+      description:
+        'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged.',
+    }),
+  adjust: z
+    .enum(['monthly', 'daily'])
+    .default('monthly')
+    .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
+  basis: defineBasis(360),
+})).superRefine(requireExactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
+
+type Terms = z.output<typeof currencyHedgedSchema>;
+
+const currencyHedged = defineOverlayType({
+  type: 'currency_hedged',
+  label: 'Currency hedged',
+  help: 'The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities.',
+  formula:
+    'L[t] = L[m] * (I[t] / I[m] + ratio (F[m] - f[t]) / s[m]); F[m] = s[m] (1 + d[m] n / basis) / (1 + r[m] n / basis), n: days of the forward; f[t] = s[t] + (F[t] - s[t]) (days left) / n, F[t] the forward of n days on t; m: last session of a month, I: the index converted. Daily: L[t] = L[t-1] * (I[t] / I[t-1] + ratio (f[t-1] - f[t]) / s[t-1]). By currencies ratio (F[m] - f[t]) / s[m] is sum_c ratio[c] w[c,m] (F[c,m] - f[c,t]) / s[c,m], w: weight of the names quoted in c after the close of m',
+  reference:
+    'S&P Dow Jones Indices, Index Mathematics Methodology: currency hedged indices; weights by currency as in MSCI Hedged Indexes Methodology',
+  schema: currencyHedgedSchema,
+  example: { type: 'currency_hedged', to: 'EUR', ratio: 1, rates: { domestic: 'ESTR', foreign: 'SOFR' } },
+  currency: ({ to }) => to,
+  weighed: ({ currencies = [] }) => currencies.map(({ currency }) => currency),
+  series: ({ to, rates, currencies = [] }) => [
+    { path: 'rates.domestic', series: rates.domestic, currency: to },
+    ...(rates.foreign === undefined ? [] : [{ path: 'rates.foreign', series: rates.foreign, currency: null }]),
+    ...currencies.map(({ rate, currency }, k) => ({ path: `currencies[${k}].rate`, series: rate, currency })),
+  ],
+  sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
+    currencies === undefined
+      ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRIKE_WORDS}.`
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: ownRatio = whole }) => `${currency} ${formatShare(ownRatio)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
+    `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
+    `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
+  ],
+  remarks: (spec, beneath) => [...reportUnhedgeable(spec, beneath), ...reportUnhedged(spec)],
+  path(spec, context) {
+    const exchange = computeExchangeGrowth(context.exchange());
+    const { growth: underlyingGrowth } = context.sources[0]!;
+    const convertedGrowth = underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
+    return computeHedgedPath({ converted: convertedGrowth, exchange, legs: createLegs(spec, context) }, spec, context);
+  },
+});
+
+const createRefusal = (path: string, code: string, message: string): Remark => ({
+  severity: 'error',
+  code: 'DUPLICATE_ID',
+  path,
+  message: `overlay.${path} ${message}.`,
+  value: code,
+});
+
+/** Reports duplicate currencies, and the currency of the overlay itself. */
+function reportUnhedgeable({ to, currencies }: Terms, { currency: underlyingCurrency }: UnderlyingTerms): Remark[] {
+  if (currencies === undefined) {
+    const isSame = underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to);
+    const why = `is ${to}, and the underlying index is already in ${underlyingCurrency}; use currencies to hedge the currencies of its securities`;
+    return isSame ? [createRefusal('to', to, why)] : [];
+  }
+  const codes = currencies.map(({ currency }) => findMajorUnit(currency));
+  return currencies.flatMap(({ currency: code }, k) => {
+    const path = `currencies[${k}].currency`;
+    const first = codes.indexOf(codes[k]!);
+    const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
+    if (codes[k] === findMajorUnit(to))
+      return [createRefusal(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
+    return first === k ? [] : [createRefusal(path, code, `is ${unit}, which currencies[${first}] already lists`)];
+  });
+}
+
+/** Reports hedges without effect and unused terms. */
+function reportUnhedged(spec: Terms): Remark[] {
+  const { ratio: whole, rates, currencies } = spec;
+  const ratios = currencies?.map(({ ratio: entryRatio = whole }) => entryRatio) ?? [whole];
+  const members = ['adjust', 'basis'] as const;
+  const why = 'nothing is hedged at a ratio of 0';
+  if (ratios.every((own) => own === 0))
+    return [
+      reportWithoutEffect(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
+      ...reportIdleMembers(currencyHedgedSchema, spec, { members, why }),
+    ];
+  const isOverruled = currencies?.every(({ ratio: ownRatio }) => ownRatio !== undefined) === true;
+  return [
+    ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // there are several hedged currencies
+    ...(isOverruled && whole !== 1
+      ? [reportWithoutEffect('ratio', whole, 'every entry of currencies has its own ratio')]
+      : []),
+  ];
+}
+
+interface ForwardMarks {
+  /** Price of a forward that is agreed at each close for delivery at the next month end, [T]. */
+  readonly opened: Float64Array;
+  /** Price at each close of the forward that was open until then, [T]. */
+  readonly closed: Float64Array;
+}
+
+/** Hedge of one currency. */
+interface HedgeLeg extends ForwardMarks {
+  readonly ratio: number;
+  /** Fraction of the index in this currency after each close, [T]. */
+  readonly weight: Float64Array;
+  readonly spot: Float64Array;
+}
+
+function createLegs(spec: Terms, context: OverlayContext): HedgeLeg[] {
+  const { rates, currencies, ratio: whole } = spec;
+  if (currencies === undefined) {
+    const spot = context.exchange();
+    const weight = new Float64Array(spot.length).fill(1);
+    return [{ ratio: whole, weight, spot, ...computeMarks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
+  }
+  return currencies.map(({ currency, rate, ratio: ownRatio = whole }) => {
+    const spot = context.exchange(currency);
+    return {
+      ratio: ownRatio,
+      weight: context.weightIn(currency),
+      spot,
+      ...computeMarks({ spot, foreign: rate }, spec, context),
+    };
+  });
+}
+
+interface HedgedPair {
+  readonly spot: Float64Array;
+  /** Series of the interest rate of the hedged currency. */
+  readonly foreign: string;
+}
+
+/**
+ * Computes forward prices by session. Each forward ends at the first month end after the session on which it is agreed.
+ */
+function computeMarks(
+  { spot, foreign: series }: HedgedPair,
+  { rates, basis: year }: Terms,
+  context: OverlayContext,
+): ForwardMarks {
+  const { days } = context;
+  const domestic = context.rate(rates.domestic);
+  const foreignRates = context.rate(series);
+  const ends = context.monthEnds();
+  const computeMark = (t: number, struck: number, end: number): number => {
+    const tenor = end - struck;
+    if (tenor <= 0) return spot[t]!; // the calendar ends before the next month end
+    const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreignRates[t]! * tenor) / year);
+    return spot[t]! + ((forward - spot[t]!) * (end - days[t]!)) / tenor;
+  };
+  let struck = days[0]!;
+  const openMarks = new Float64Array(days.length);
+  const closeMarks = new Float64Array(days.length);
+  for (let t = 0; t < days.length; t++) {
+    const before = t === 0 ? ends[0]! : ends[t - 1]!;
+    closeMarks[t] = computeMark(t, struck, before);
+    if (ends[t] !== before) struck = days[t]!;
+    openMarks[t] = computeMark(t, struck, ends[t]!);
+  }
+  return { opened: openMarks, closed: closeMarks };
+}
+
+interface HedgeInput {
+  /** Growth in the currency of the overlay, [T]. */
+  readonly converted: Float64Array;
+  readonly exchange: Float64Array;
+  readonly legs: readonly HedgeLeg[];
+}
+
+/**
+ * Computes the path of the hedged index. Invested amount and level are in units of the level when the hedged amount was
+ * last set.
+ */
+function computeHedgedPath(
+  { converted, exchange, legs }: HedgeInput,
+  { adjust }: Terms,
+  context: OverlayContext,
+): OverlayPath {
+  const ends = context.monthEnds();
+  const length = converted.length;
+  const growth = new Float64Array(length).fill(1);
+  const exposure = new Float64Array(length).fill(1);
+  const hedge = new Float64Array(length);
+  let struck = 0;
+  let investedFraction = 1;
+  let level = 1;
+  for (let t = 1; t < length; t++) {
+    const gain = computeGain(legs, struck, t);
+    const investedAfter = investedFraction * converted[t]!;
+    // The gains of the hedge are held in cash until the hedged amount is set again.
+    const after = level + (investedAfter - investedFraction) + gain;
+    growth[t] = assertPositive(after / level, context, t);
+    hedge[t] = gain / level;
+    level = after;
+    investedFraction = investedAfter;
+    if (adjust === 'daily' || ends[t] !== ends[t - 1]) {
+      struck = t;
+      investedFraction = 1;
+      level = 1;
+    }
+    exposure[t] = investedFraction / level;
+  }
+  const parts = [{ part: 'hedge' as const, contributions: hedge }];
+  return { growth, exposures: [exposure], exchange, parts, resets: null };
+}
+
+/** Returns the gain of the forwards over a session, in units of the level when their amounts were set. */
+function computeGain(legs: readonly HedgeLeg[], struck: number, t: number): number {
+  let gain = 0;
+  for (const { ratio: hedgeRatio, weight, spot, opened, closed } of legs)
+    gain += (hedgeRatio * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
+  return gain;
+}
+
+const decrementSchema = defineObject(() => ({
+  type: z.literal('decrement'),
+  percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5%.' }),
+  points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points per year, instead of percent.' }),
+  basis: defineBasis(365),
+  method: z
+    .enum(['geometric', 'arithmetic'])
+    .default('geometric')
+    .meta({ description: 'Method of subtracting percent.' }),
+}));
+
+const decrement = defineOverlayType({
+  type: 'decrement',
+  label: 'Decrement',
+  help: 'The index less a synthetic dividend per year, in percent or in points, which is subtracted every day.',
+  formula:
+    'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
+  reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
+  schema: decrementSchema.superRefine(requireExactlyOne({ by: 'a decrement', of: ['percent', 'points'] })),
+  example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },
+  sentences: ({ percent: p, points, basis: days, method }) => [
+    points !== null
+      ? `A synthetic dividend of ${points} index points per year is subtracted every day by calendar days over ${days}.`
+      : `A synthetic dividend of ${p}% per year is subtracted every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p}%) to the power of calendar days over ${days}` : `1 minus ${p}% times calendar days over ${days}`}.`,
+  ],
+  remarks(spec, { baseValue }) {
+    const { percent: p, points } = spec;
+    if (points === null)
+      return p === 0
+        ? [
+            reportWithoutEffect('percent', p, 'nothing is subtracted'),
+            ...reportIdleMembers(decrementSchema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
+          ]
+        : [];
+    const why = 'it applies to percent, but points is present';
+    return [
+      ...reportIdleMembers(decrementSchema, spec, { members: ['method'], why }),
+      ...(points < baseValue ? [] : [warnOfExhaustion(points, baseValue)]),
+    ];
+  },
+  path({ percent: p, points, basis: days, method }, context) {
+    const fractions = computeYearFractions(context.days, days);
+    if (points !== null)
+      return subtractPoints(
+        context,
+        fractions.map((fraction) => points * fraction),
+      );
+    const rate = p! / 100; // one of the two is present
+    const computeFactor = (t: number): number =>
+      method === 'geometric' ? raiseToPower(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
+    return createWholeHolding(context, 'decrement', (growth, t) => growth * computeFactor(t));
+  },
+});
+
+/** Returns a warning about annual points that consume the whole base value. */
+const warnOfExhaustion = (points: number, baseValue: number): Remark => ({
+  severity: 'warning',
+  code: 'OUT_OF_RANGE',
+  path: 'points',
+  message: `overlay.points is ${points} per year and the base value is ${baseValue}. The level falls to 0 within a year unless the underlying index grows by the same amount.`,
+  value: points,
+});
+
+/** Returns the path of an index from which a number of points is subtracted each session. */
+function subtractPoints(context: OverlayContext, points: Float64Array): OverlayPath {
+  let level = context.baseValue;
+  return createWholeHolding(context, 'decrement', (growth, t) => {
+    const after = level * growth - points[t]!;
+    const decrementedGrowth = after / level;
+    level = after;
+    return decrementedGrowth;
+  });
+}
+
+const excessReturn = defineOverlayType({
+  type: 'excess_return',
+  label: 'Excess return',
+  help: 'Return of the index in excess of cash.',
+  formula: 'L[t] = L[t-1] * g[t] / (1 + c[t-1] * days / basis)',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: excess return indices',
+  schema: defineObject(() => ({
+    type: z.literal('excess_return'),
+    cash: defineRateSeries('rate of cash'),
+    basis: defineBasis(360),
+  })),
+  example: { type: 'excess_return', cash: 'SOFR' },
+  series: ({ cash }) => [{ path: 'cash', series: cash, currency: null }],
+  sentences: ({ cash, basis: days }) => [
+    `Its return is that of the underlying index over cash: growth is divided by 1 plus the rate ${cash} of the previous close, times calendar days over ${days}.`,
+  ],
+  path({ cash, basis: days }, context) {
+    const interest = computeAccruals(context, cash, days);
+    return createWholeHolding(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
+  },
+});
+
+const fee = defineOverlayType({
+  type: 'fee',
+  label: 'Fee',
+  help: 'The index less an annual fee, which is subtracted every day.',
+  formula: 'L[t] = L[t-1] * g[t] * (1 - p)^(days / basis)',
+  reference: 'geometric day count, as in fee-adjusted indices of STOXX and Solactive',
+  schema: defineObject(() => ({ type: z.literal('fee'), percent, basis: defineBasis(365) })),
+  example: { type: 'fee', percent: 0.5, basis: 365 },
+  sentences: ({ percent: p, basis: days }) => [
+    `A fee of ${p}% per year is subtracted every day: the level is multiplied by (1 - ${p}%) to the power of calendar days over ${days}.`,
+  ],
+  remarks: ({ percent: p }) => (p === 0 ? [reportWithoutEffect('percent', p, 'no fee is charged')] : []),
+  path(spec, context) {
+    const fractions = computeYearFractions(context.days, spec.basis);
+    return createWholeHolding(
+      context,
+      'fee',
+      (growth, t) => growth * raiseToPower(1 - spec.percent / 100, fractions[t]!),
+    );
+  },
+});
+
+const FACTOR_MAX = 10;
+
+const leverageSchema = defineObject(() => ({
+  type: z.literal('leverage'),
+  factor: z
+    .number()
+    .min(-FACTOR_MAX)
+    .max(FACTOR_MAX)
+    .refine((factor) => factor !== 0, {
+      error: `must be from ${-FACTOR_MAX} to ${FACTOR_MAX} and not 0, which holds nothing of the index`,
+      params: { finding: 'OUT_OF_RANGE' },
+    })
+    .meta({ description: 'Multiple of the daily return. A negative multiple is inverse.' }),
+  financing: defineRateSeries('rate of financing').nullable().default(null),
+  spread_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .default(0)
+    .meta({ description: 'Spread over the rate, in basis points per year.' }),
+  cost_bps: costBps,
+  basis: defineBasis(360),
+}));
+
+const leverage = defineOverlayType({
+  type: 'leverage',
+  label: 'Leveraged or inverse',
+  help: 'A multiple of the daily return, reset every session. A negative multiple is inverse.',
+  formula:
+    'L[t] = L[t-1] * (1 + K (g[t] - 1) + carry); K > 1: carry = -(K - 1) (r[t-1] + spread) days / basis; K < 1: carry = (1 - K) (r[t-1] - spread) days / basis; with costs growth G[t] becomes G[t] (1 - cost |K - K g[t] / G[t]|)',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: leveraged and inverse indices',
+  schema: leverageSchema,
+  example: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
+  series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing, currency: null }]),
+  sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
+    `On every session it earns ${factor} times the return of the underlying index; the exposure is reset at the close.`,
+    ...describeCarry(factor, formatRate(financing, spread_bps, factor), days),
+    ...describeCosts(cost_bps),
+  ],
+  remarks(spec) {
+    const { factor, financing, spread_bps } = spec;
+    if (factor === 1) {
+      const why = 'a factor of 1 borrows nothing, holds no cash and trades nothing';
+      const members = ['financing', 'spread_bps', 'cost_bps', 'basis'] as const;
+      return [
+        reportWithoutEffect('factor', factor, 'the overlay is the index beneath'),
+        ...reportIdleMembers(leverageSchema, spec, { members, why }),
+      ];
+    }
+    if (financing !== null || spread_bps > 0) return [];
+    const why = 'without financing and spread_bps no interest is counted';
+    return reportIdleMembers(leverageSchema, spec, { members: ['basis'], why });
+  },
+  path({ factor, financing, spread_bps, cost_bps, basis: days }, context) {
+    const { growth: underlyingGrowth } = context.sources[0]!;
+    const interest = computeAccruals(context, financing, days);
+    const fractions = computeYearFractions(context.days, days);
+    const spread = (factor > 1 ? 1 : -1) * spread_bps * BASIS_POINT;
+    const carry = interest.map((earned, t) => (1 - factor) * (earned + spread * fractions[t]!));
+    const growth = underlyingGrowth.map((own, t) =>
+      t === 0 ? 1 : assertPositive(1 + factor * (own - 1) + carry[t]!, context, t),
+    );
+    const exposures = [new Float64Array(growth.length).fill(factor)];
+    const parts = [{ part: 'financing' as const, contributions: carry }];
+    return subtractCosts({ growth, exposures, exchange: null, parts, resets: null }, context, cost_bps);
+  },
+});
+
+/** Describes interest on borrowing or cash. */
+function describeCarry(factor: number, rate: string | null, days: number): string[] {
+  if (factor === 1) return [];
+  const shareText = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
+  const positionPhrase =
+    factor > 1 ? `Its borrowing, ${shareText} of its value, costs` : `Its cash, ${shareText} of its value, earns`;
+  return [rate === null ? `${positionPhrase} nothing.` : `${positionPhrase} ${rate}, by calendar days over ${days}.`];
+}
+
+/** Returns the rate as text; null without interest. */
+function formatRate(series: string | null, spreadBps: number, factor: number): string | null {
+  if (series === null && spreadBps === 0) return null;
+  const rateText = series === null ? 'a rate of 0' : `the rate ${series}`;
+  return spreadBps === 0 ? rateText : `${rateText} ${factor > 1 ? 'plus' : 'minus'} ${spreadBps} basis points`;
+}
+
+const quanto = defineOverlayType({
+  type: 'quanto',
+  label: 'Quanto',
+  help: 'The return of the index in its own currency, paid in another currency, without exchange rates.',
+  formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the underlying index',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: quanto indices',
+  schema: defineObject(() => ({
+    type: z.literal('quanto'),
+    to: CurrencyCode.meta({
+      description: 'Currency in which the return is paid, which is the currency of the overlay.',
+    }),
+  })),
+  example: { type: 'quanto', to: 'EUR' },
+  currency: ({ to }) => to,
+  converts: false,
+  sentences: ({ to }) => [
+    `The return of the underlying index in its own currency is paid in ${to}: changes of the exchange rate have no effect.`,
+  ],
+  remarks: ({ to }, { currency: underlyingCurrency }) =>
+    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
+      : [],
+  path(_spec, context) {
+    const growth = context.sources[0]!.growth.slice();
+    return {
+      growth,
+      exposures: [new Float64Array(growth.length).fill(1)],
+      exchange: null,
+      parts: [],
+      resets: null,
+    };
+  },
+});
+
+/** Schema of the size of a change of exposure. */
+const changeOfExposure = z.number().gt(0).max(10).optional();
+
+/**
+ * Dates and limits of changes of exposure. All are optional, so that stored documents without them remain unchanged.
+ */
+const reviewFields = {
+  tolerance: changeOfExposure.meta({
+    description:
+      'The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0.',
+  }),
+  max_change: changeOfExposure.meta({
+    description: 'Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.',
+  }),
+  review: z.enum(['daily', 'monthly']).optional().meta({
+    description:
+      'Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily.',
+  }),
+};
+
+const exposureReviewsSchema = z.strictObject(reviewFields);
+type Review = z.output<typeof exposureReviewsSchema>;
+
+/**
+ * Target exposures of an overlay, with the volatility of the underlying index, [T] each. The volatility is NaN before
+ * the first return is known.
+ */
+interface TargetExposures {
+  readonly exposure: Float64Array;
+  readonly volatility: Float64Array;
+}
+
+/** Exposures after each close, with a reason for each exposure, [T] each. */
+export interface ReviewedExposures {
+  readonly exposure: Float64Array;
+  readonly reasons: readonly ExposureStep['reason'][];
+}
+
+/**
+ * Returns exposures that follow their targets. They change on review dates if the difference exceeds the tolerance, and
+ * by no more than the maximum.
+ */
+function reviewExposures(
+  targets: Float64Array,
+  { tolerance, max_change: most, review }: Review,
+  { monthEnds }: Pick<OverlayContext, 'monthEnds'>,
+): ReviewedExposures {
+  const ends = review === 'monthly' ? monthEnds() : null;
+  const exposure = targets.slice();
+  const reasons = Array.from(targets, (): ExposureStep['reason'] => 'target');
+  for (let t = 1; t < targets.length; t++) {
+    const before = exposure[t - 1]!;
+    const change = targets[t]! - before;
+    const isReview = ends === null || ends[t] !== ends[t - 1];
+    if (!isReview || (tolerance !== undefined && Math.abs(change) <= tolerance)) {
+      exposure[t] = before;
+      reasons[t] = isReview ? 'within_tolerance' : 'no_review';
+    } else if (most !== undefined && Math.abs(change) > most) {
+      exposure[t] = before + Math.sign(change) * most;
+      reasons[t] = 'max_change';
+    }
+  }
+  return { exposure, reasons };
+}
+
+/** Explains the exposure of an overlay after a close. */
+function explainExposure(
+  { exposure: targets, volatility }: TargetExposures,
+  { exposure, reasons }: ReviewedExposures,
+): NonNullable<OverlayPath['explain']> {
+  return (t) => ({
+    exposure: exposure[t]!,
+    target: targets[t]!,
+    before: t === 0 ? null : exposure[t - 1]!,
+    volatility: Number.isNaN(volatility[t]) ? null : volatility[t]!,
+    reason: reasons[t]!,
+  });
+}
+
+function describeReview({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
+  const isPlain = tolerance === undefined && most === undefined && review === 'daily';
+  if (isPlain) return [];
+  const reviewPhrase = review === 'monthly' ? 'after the last close of each month' : 'after each close';
+  const exceptionPhrase =
+    tolerance === undefined
+      ? ''
+      : ` if that differs by more than ${formatPoints(tolerance)} from the previous exposure`;
+  const limitText = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
+  return [
+    `The exposure is set to that leverage ${reviewPhrase}${exceptionPhrase}${limitText}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
+  ];
+}
+
+const formatPoints = (exposure: number): string =>
+  `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
+
+/** Reports settings that can have no effect. Target exposures are above 0 and at most the maximum leverage. */
+function listReviewRemarks({ max_leverage: largest, ...spec }: Review & { readonly max_leverage: number }): Remark[] {
+  const { tolerance, max_change: most, review } = spec;
+  if (tolerance !== undefined && tolerance >= largest) {
+    const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
+    const reviewRemarks = review === 'monthly' ? [reportWithoutEffect('review', review, why)] : [];
+    return [
+      { ...reportWithoutEffect('tolerance', tolerance, why), message: describeUnchanged(tolerance, largest) },
+      ...reportIdleMembers(exposureReviewsSchema, spec, { members: ['max_change'], why }),
+      ...reviewRemarks,
+    ];
+  }
+  if (most === undefined || most < largest) return [];
+  return [reportWithoutEffect('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
+}
+
+const describeUnchanged = (tolerance: number, largest: number): string =>
+  `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target differs by more, and the exposure stays that of the first session.`;
+
+const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
+
+const riskControlSchema = defineObject(() => ({
+  type: z.literal('risk_control'),
+  target: z
+    .number()
+    .gt(0)
+    .max(2)
+    .meta({ label: 'Target volatility', description: 'Annual volatility of the overlay.', unit: 'fraction' }),
+  half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
+    label: 'Half-lives',
+    description: 'Half-lives of the weights of squared returns, in sessions. The largest volatility is used.',
+  }),
+  sessions: z
+    .int()
+    .min(2)
+    .max(2520)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Number of sessions of the mean of squared returns. Replaces the half-lives.' }),
+  max_leverage: z
+    .number()
+    .gt(0)
+    .max(10)
+    .default(1.5)
+    .meta({ label: 'Largest exposure', description: 'Largest fraction in the index: 1.5 is 150%.' }),
+  lag: z
+    .int()
+    .min(0)
+    .max(20)
+    .default(2)
+    .meta({ description: 'Number of sessions between the last return in the volatility and the exposure.' }),
+  ...reviewFields,
+  cash: defineRateSeries('rate of cash').nullable().default(null),
+  spread_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .optional()
+    .meta({ description: 'Spread over the rate, for borrowed money at an exposure above 1. Default: 0.' }),
+  cost_bps: costBps,
+  basis: defineBasis(360),
+  annualisation,
+}));
+
+export const riskControl = defineOverlayType({
+  type: 'risk_control',
+  label: 'Risk control',
+  help: 'The index with a target volatility. The rest is invested in cash.',
+  formula:
+    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
+  schema: riskControlSchema.superRefine(requireExactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
+  example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
+  series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
+  sentences: ({
+    target,
+    half_lives,
+    sessions,
+    max_leverage,
+    lag,
+    cash,
+    spread_bps,
+    cost_bps,
+    basis: days,
+    annualisation: year,
+    ...review
+  }) => [
+    `After each close it holds the underlying index at a leverage of ${formatShare(target)} divided by its volatility, at most ${formatShare(max_leverage)} of its value, and the rest in cash.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${formatShare(Math.min(1, max_leverage))}.`,
+    ...describeReview(review),
+    `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
+    ...(spread_bps === undefined
+      ? []
+      : [
+          `Borrowing costs ${spread_bps} basis points per year more${cash === null ? `, by calendar days over ${days}` : ''}.`,
+        ]),
+    ...describeCosts(cost_bps),
+  ],
+  remarks(spec) {
+    const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
+    const canBorrow = max_leverage > 1;
+    const why = {
+      spread: `max_leverage is ${max_leverage}, so nothing is borrowed`,
+      basis: 'no interest is counted',
+    };
+    return [
+      ...reportRepeated(half_lives ?? []),
+      ...reportCap(spec),
+      ...listReviewRemarks(spec),
+      ...(canBorrow ? [] : reportIdleMembers(riskControlSchema, spec, { members: ['spread_bps'], why: why.spread })),
+      ...(cash === null && !(canBorrow && spread_bps > 0)
+        ? reportIdleMembers(riskControlSchema, spec, { members: ['basis'], why: why.basis })
+        : []),
+    ];
+  },
+  path(spec, context) {
+    const source = context.sources[0]!;
+    const targets = computeTargetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
+    const reviewedExposures = reviewExposures(targets.exposure, spec, context);
+    const { exposure } = reviewedExposures;
+    const interest = computeAccruals(context, spec.cash, spec.basis);
+    const spread = computeYearFractions(context.days, spec.basis).map(
+      (days) => (spec.spread_bps ?? 0) * BASIS_POINT * days,
+    );
+    const cash = interest.map((earned, t) => {
+      if (t === 0) return 0;
+      const heldExposure = exposure[t - 1]!;
+      return (1 - heldExposure) * earned - (heldExposure > 1 ? (heldExposure - 1) * spread[t]! : 0);
+    });
+    const growth = source.growth.map((own, t) =>
+      t === 0 ? 1 : assertPositive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
+    );
+    const parts = [{ part: 'cash' as const, contributions: cash }];
+    const explain = explainExposure(targets, reviewedExposures);
+    const path = { growth, exposures: [exposure], exchange: null, parts, resets: null, explain };
+    return subtractCosts(path, context, spec.cost_bps);
+  },
+});
+
+const reportRepeated = (halfLives: readonly number[]): Remark[] =>
+  halfLives.flatMap((halfLife, k) => {
+    const first = halfLives.indexOf(halfLife);
+    return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
+  });
+
+/**
+ * Reports a maximum exposure that is below the target volatility. The target then has no effect: the exposure is below
+ * its maximum only at volatilities that no index has.
+ */
+const reportCap = ({ target, max_leverage }: RiskControlTerms): Remark[] =>
+  max_leverage >= target
+    ? []
+    : [
+        reportWithoutEffect(
+          'target',
+          target,
+          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${formatShare(Number((target / max_leverage).toPrecision(4)))} per year`,
+        ),
+      ];
+
+interface RiskControlTerms {
+  readonly target: number;
+  readonly half_lives: readonly number[] | null;
+  readonly sessions: number | null;
+  readonly max_leverage: number;
+  readonly lag: number;
+}
+
+interface AnnualTerms extends RiskControlTerms {
+  /** Number of sessions per year. */
+  readonly annualisation: number;
+}
+
+/**
+ * Returns the exposures at which the index would have the target volatility, [T]. Before the first return the exposure
+ * is 1, or the maximum exposure if that is less.
+ */
+function computeTargetExposures(
+  { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
+  { growth, before }: OverlaySource,
+): TargetExposures {
+  const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
+  const volatilities =
+    sessions === null
+      ? half_lives!.map((sessionsOfHalf) =>
+          computeDecayed(squares, { decay: raiseToPower(0.5, 1 / sessionsOfHalf), year }),
+        )
+      : [computeWindowMean(squares, { sessions, year })];
+  const volatility = growth.map((_, t) => {
+    const observationIndex = before.length + t - 1 - lag;
+    return observationIndex < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[observationIndex]!));
+  });
+  const exposure = volatility.map((own) =>
+    Number.isNaN(own) ? Math.min(1, max_leverage) : Math.min(max_leverage, target / own),
+  );
+  return { exposure, volatility };
+}
+
+/** Returns the annual volatility up to each return from squared returns with exponentially decaying weights, [R]. */
+function computeDecayed(
+  squares: Float64Array,
+  { decay, year }: { readonly decay: number; readonly year: number },
+): Float64Array {
+  let sum = 0;
+  let weight = 0;
+  return squares.map((square) => {
+    sum = decay * sum + (1 - decay) * square;
+    weight = decay * weight + (1 - decay);
+    return Math.sqrt((year * sum) / weight);
+  });
+}
+
+/**
+ * Returns the annual volatility from the latest squared returns with equal weights, [R]. At the beginning there are
+ * fewer returns.
+ */
+function computeWindowMean(
+  squares: Float64Array,
+  { sessions, year }: { readonly sessions: number; readonly year: number },
+): Float64Array {
+  return squares.map((_, position) => {
+    const from = Math.max(0, position + 1 - sessions);
+    let sum = 0;
+    for (let k = from; k <= position; k++) sum += squares[k]!;
+    return Math.sqrt((year * sum) / (position + 1 - from));
+  });
+}
+
+/** All overlay types, in the order of forms. */
+const OVERLAY_ENTRIES = [
+  currency,
+  currencyHedged,
+  quanto,
+  riskControl,
+  leverage,
+  decrement,
+  excessReturn,
+  blend,
+  fee,
+] as const;
+
+export const OVERLAY_TYPES: readonly OverlayType[] = OVERLAY_ENTRIES as unknown as readonly OverlayType[]; // An entry is called only with specifications of its type.
+
+/** Specification of an overlay, by its type. */
+export const OverlaySpec = z
+  .discriminatedUnion('type', [
+    currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),
+    currencyHedged.schema.meta({ id: 'CurrencyHedgedOverlay', description: currencyHedged.help }),
+    quanto.schema.meta({ id: 'QuantoOverlay', description: quanto.help }),
+    riskControl.schema.meta({ id: 'RiskControlOverlay', description: riskControl.help }),
+    leverage.schema.meta({ id: 'LeverageOverlay', description: leverage.help }),
+    decrement.schema.meta({ id: 'DecrementOverlay', description: decrement.help }),
+    excessReturn.schema.meta({ id: 'ExcessReturnOverlay', description: excessReturn.help }),
+    blend.schema.meta({ id: 'BlendOverlay', description: blend.help }),
+    fee.schema.meta({ id: 'FeeOverlay', description: fee.help }),
+  ])
+  .meta({ id: 'OverlaySpec' });
+export type OverlaySpec = z.infer<typeof OverlaySpec>;
+
+const OVERLAYS_BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
+
+/** Returns the catalogue entry of an overlay. */
+export function findOverlayType({ type }: OverlaySpec): OverlayType {
+  return OVERLAYS_BY_TYPE.get(type)!; // the catalogue has every type of the schema
+}
+
+/** Returns the weights of a blend. Returns undefined for other overlays. */
+export function listBlendParts(
+  spec: OverlaySpec,
+): readonly { readonly index_id: string; readonly weight: number }[] | undefined {
+  return spec.type === 'blend' ? spec.parts : undefined;
+}
+
+/** Catalogue entry as served by the API. */
+export interface OverlayTypeSpec extends Pick<
+  OverlayType,
+  'type' | 'label' | 'help' | 'formula' | 'reference' | 'example'
+> {
+  readonly parameters: readonly ParameterSpec[];
+}
+
+/** Returns the catalogue as served by the API. */
+export const listOverlaySpecs = (): OverlayTypeSpec[] =>
+  OVERLAY_TYPES.map(({ type, label, help, formula, reference, schema, example }) => ({
+    type,
+    label,
+    help,
+    formula,
+    reference,
+    parameters: createParameterSpecs(schema).filter(({ name }) => name !== 'type'),
+    example,
+  }));

@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { defineObject } from '../base/schema.js';
+
+/** Kinds of documents of which every state is kept as a version. */
+export const VERSIONED_KINDS = [
+  'index',
+  'strategy',
+  'constraint-set',
+  'template',
+  'watchlist',
+  'plugin',
+  'store',
+  'closures',
+  'schedule',
+  'procedure',
+  'client',
+] as const;
+export type VersionedKind = (typeof VERSIONED_KINDS)[number];
+
+/** Document with versions, by kind and id. */
+export interface Subject {
+  readonly kind: VersionedKind;
+  readonly id: string;
+}
+
+/** Effect of a write on a document. */
+export const VERSION_ACTIONS = ['created', 'updated', 'restored', 'deleted'] as const;
+export type VersionAction = (typeof VERSION_ACTIONS)[number];
+
+/** Maximum length of a note in characters: one or two sentences, stored with every version. */
+export const NOTE_LENGTH_MAX = 500;
+
+/** Author without authentication, and author of writes by the engine. */
+export const LOCAL_AUTHOR = 'local';
+
+/** Author and note of a write. */
+export interface Authorship {
+  /** Name of the key; `local` if keys are not used. */
+  readonly author: string;
+  /** Id of the key; null or absent if keys are not used. */
+  readonly keyId?: string | null;
+  /** Note that the client sent with the write; null without a note. */
+  readonly note: string | null;
+  /** Id of the request; empty for a write without a request. */
+  readonly requestId: string;
+  /** Number of the restored version. */
+  readonly restores?: number;
+  /** True if a deletion also removes all versions. */
+  readonly purges?: boolean;
+}
+
+/** Authorship of writes by the engine. */
+export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
+
+/**
+ * Record that a document has a history. It is written with the first version and whenever versions are deleted
+ * permanently.
+ */
+export const HistoryDocument = defineObject(() => ({
+  /** Number of the last version at the time of writing; versions are numbered from 1 without a gap. */
+  latest: z.int().min(1),
+  /**
+   * ETag of the content at the time of writing. Present only if the service that wrote it updated this record with each
+   * version.
+   */
+  etag: z.string().nullable().optional(),
+  /** Last purged version. The audit log refers to purged versions, so their numbers are not reused. */
+  purged: z.int().min(1).optional(),
+  /** Author of the first version, if that version was removed to make space for later versions. */
+  owner: z.strictObject({ author: z.string(), key_id: z.string().optional() }).optional(),
+}));
+export type HistoryDocument = z.infer<typeof HistoryDocument>;
+
+/** Stored version of a document. */
+export const VersionDocument = defineObject(() => ({
+  version: z.int().min(1),
+  /** SHA-256 of the canonical JSON of the content; for a deletion, of the deleted content. */
+  etag: z.string(),
+  /** Time of the write, ISO-8601 UTC. */
+  at: z.string(),
+  author: z.string(),
+  /** Id of the key of the author; absent if keys are not used. */
+  key_id: z.string().optional(),
+  note: z.string().nullable(),
+  action: z.enum(VERSION_ACTIONS),
+  /** Number of the restored version; absent otherwise, and in older documents. */
+  restored_from: z.int().min(1).optional(),
+  request_id: z.string(),
+  /** Content as JSON or, if it is long, as deflated JSON in base64; null for a deletion. */
+  content: z.string().nullable(),
+}));
+export type VersionDocument = z.infer<typeof VersionDocument>;

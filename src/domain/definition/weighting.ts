@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { defineObject } from '../base/schema.js';
+import { NumberExpression } from '../datapoints/expression-checks.js';
+import { Datapoint } from '../datapoints/fields.js';
+
+export const GroupCap = defineObject(() => ({
+  field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
+  cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
+  groups: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .meta({ label: 'Groups', description: 'Groups that are capped. Default: every group.' }),
+})).meta({ id: 'GroupCap' });
+export type GroupCap = z.infer<typeof GroupCap>;
+
+const fractionSchema = z.number().gt(0).max(1);
+
+const SingleLadder = defineObject(() => ({
+  above: fractionSchema.meta({ description: 'The caps apply if any weight is above this value.', unit: 'fraction' }),
+  to: fractionSchema.meta({ description: 'Maximum weight if the caps apply.', unit: 'fraction' }),
+}))
+  .refine(({ above, to }) => to <= above, {
+    path: ['to'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'is above `above`',
+  })
+  .meta({ id: 'SingleLadder' });
+
+const GroupLadder = defineObject(() => ({
+  each_above: fractionSchema.meta({
+    description: 'Weights above this value are added up. All other weights are capped at it.',
+    unit: 'fraction',
+  }),
+  together_above: fractionSchema.meta({
+    description: 'The caps apply if the total of these weights exceeds this value.',
+    unit: 'fraction',
+  }),
+  to: fractionSchema.meta({ description: 'Total of these weights if the caps apply.', unit: 'fraction' }),
+}))
+  .refine(({ together_above: above, to }) => to <= above, {
+    path: ['to'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'is above `together_above`',
+  })
+  .meta({ id: 'GroupLadder' });
+
+export const LadderCaps = defineObject(() => ({
+  single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
+  group: GroupLadder.optional().meta({ label: 'Total of large weights', description: 'Second stage.' }),
+}))
+  .refine(({ single, group }) => single !== undefined || group !== undefined, {
+    path: ['single'],
+    params: { finding: 'REQUIRED' },
+    error: 'or `group` is required',
+  })
+  .meta({ id: 'LadderCaps' });
+export type LadderCaps = z.infer<typeof LadderCaps>;
+
+/** Maximum number of reviews over which a change is phased in: five years of monthly reviews. */
+const STEPS_MAX = 60;
+
+const expressionSchema = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
+
+export const PhaseIn = defineObject(() => ({
+  field: expressionSchema.meta({
+    label: 'Field',
+    help: 'Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.',
+    ref: 'Datapoint',
+    format: 'expression',
+  }),
+  steps: z.int().min(1).max(STEPS_MAX).meta({
+    label: 'Steps',
+    help: 'Number of reviews over which a change of the field is phased in, in equal steps.',
+    unit: 'reviews',
+  }),
+})).meta({ id: 'PhaseIn' });
+export type PhaseIn = z.infer<typeof PhaseIn>;
+
+export const WeightingSpec = defineObject(() => ({
+  type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
+  params: z.record(z.string(), z.unknown()).default({}),
+  cap: z
+    .union([fractionSchema, z.string().min(1).max(64), Datapoint, NumberExpression])
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Cap',
+      help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum.',
+      unit: 'fraction',
+      ref: 'Datapoint',
+      format: 'expression',
+    }),
+  floor: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .default(null)
+    .meta({ label: 'Floor', help: 'Minimum weight of a security. Default: no minimum.', unit: 'fraction' }),
+  group_caps: z.array(GroupCap).max(100).default([]).meta({
+    label: 'Caps of groups',
+    help: 'Maximum weights of groups.',
+  }),
+  cap_by: z.string().min(1).max(64).optional().meta({
+    label: 'Cap by',
+    help: 'Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.',
+  }),
+  ladder_caps: LadderCaps.optional().meta({
+    label: 'Caps in stages',
+    help: 'Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.',
+    ref: 'LadderCaps',
+  }),
+  phase_in: PhaseIn.optional().meta({
+    label: 'Phase-in',
+    help: 'Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.',
+    ref: 'PhaseIn',
+  }),
+})).meta({ id: 'WeightingSpec' });
+export type WeightingSpec = z.infer<typeof WeightingSpec>;

@@ -1,0 +1,473 @@
+import { allocateRetainedFloats } from '#base/memory.js';
+import { createValuePanel } from '#kernels/engines/value-panel.js';
+import { isWorkPaged } from '#kernels/memory/paged-memory.js';
+import {
+  carryClose,
+  computeGrowthStep,
+  createEffectTable,
+  type EffectTable,
+  findEffect,
+  findEffectAfter,
+  NO_EFFECT,
+  readEffect,
+  type SecurityEffect,
+} from './action-effects.js';
+import {
+  createKey,
+  type GrowthTerms,
+  holdsShares,
+  selectTermsUntil,
+  toCloseTerms,
+  toHoldingTerms,
+  withoutSpinOffs,
+} from './growth-terms.js';
+import { createExchangeRates, type ExchangeRates, findRedenomination, requireRate, shareRates } from './rates.js';
+import {
+  BeforeMarketError,
+  type MarketMark,
+  readPanelRow,
+  type SessionActions,
+  type SessionMarket,
+  type TermsMark,
+} from './session-market.js';
+
+/** Maximum number of growth panels cached per aligned market: enough for a definition and those compared with it. */
+const PANELS_MAX = 3;
+
+interface CachedPanels {
+  readonly panels: Map<string, Float64Array>;
+  readonly indices: Map<string, Float64Array>;
+}
+
+const cache = new WeakMap<SessionMarket, CachedPanels>();
+
+function findCachedGrowth(sm: SessionMarket): CachedPanels {
+  let cachedPanels = cache.get(sm);
+  if (!cachedPanels) cache.set(sm, (cachedPanels = { panels: new Map(), indices: new Map() }));
+  return cachedPanels;
+}
+
+/**
+ * Returns growth factors of one unit of value from the previous close to the close of each session, in the index
+ * currency, [S - first x N]. They are NaN on the first session, up to the first bar of a security, and if a rate is
+ * missing. On a later session without a bar they contain only cash and the change of the exchange rate.
+ * @param used columns whose exchange rates are required.
+ * @throws Refusal FX_MISSING
+ * @cost O(S N), once per market and terms
+ */
+export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
+  const rates = createExchangeRates(sm, terms.currency);
+  for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
+  const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
+  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () => computeGrowthPanel(sm, settledTerms));
+}
+
+/**
+ * Returns the value of one unit of each security in the index currency, [S - first x N]. The value of a holding is its
+ * units times this value. If the index reinvests dividends, a unit is a share: its value is the carried price, and
+ * corporate actions change the units. Otherwise it is one unit held since the first bar, the cumulative product of
+ * growth, which restarts at 1 after a missing rate. It is NaN before the first bar and while a rate is missing.
+ * @cost O(S N), once per market and terms
+ */
+export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const growthTerms = toHoldingTerms(terms);
+  const compute = holdsShares(growthTerms) ? computePricePanel : computeIndexPanel;
+  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => compute(sm, growthTerms));
+}
+
+/**
+ * Returns a cached panel. If there is none, creates it and removes the panel that was not used for the longest time.
+ */
+function readCached(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
+  const panel = panels.get(key) ?? make();
+  panels.delete(key);
+  panels.set(key, panel);
+  if (panels.size > PANELS_MAX) panels.delete(panels.keys().next().value!);
+  return panel;
+}
+
+function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { securityCount, sessions, lastBar } = sm;
+  const rates = createExchangeRates(sm, terms.currency);
+  const panel = computeGrowthPanel(sm, terms, allocateIndexMemory);
+  if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    const row = readPanelRow(sm, s);
+    for (let i = 0; i < securityCount; i++) {
+      const value = s === 0 ? Number.NaN : panel[row - securityCount + i]! * panel[row + i]!;
+      if (value === value) panel[row + i] = value;
+      else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
+    }
+  }
+  return panel;
+}
+
+/** Computes the carried price of each security on each session, in the index currency. */
+function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { securityCount, rows, sessions, market, first } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const table = createEffectTable(sm, terms);
+  const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  const rates = createExchangeRates(sm, terms.currency);
+  const carriedPrices = findBasePrices(sm, terms);
+  if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
+    const { cells, from } = rows.read(close, s);
+    for (let i = 0; i < (from < 0 ? 0 : securityCount); i++) {
+      const price = cells[from + i]!;
+      if (price === price) carriedPrices[i] = price;
+    }
+    for (const { effect, before } of touchedCells) {
+      const bar = readSessionClose(sm, table, s, effect.column);
+      if (bar === bar) carriedPrices[effect.column] = bar;
+      else if (before > 0)
+        carriedPrices[effect.column] =
+          carryClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
+    }
+    panel.set(carriedPrices, readPanelRow(sm, s));
+  }
+  for (let i = 0; i < securityCount; i++) {
+    if (rates.isNative(i)) continue;
+    const series = rates.seriesOf(i);
+    for (let s = findFirstComputed(sm); s < sessions.length; s++) panel[readPanelRow(sm, s) + i]! *= series[s]!;
+  }
+  return panel;
+}
+
+/** Allocates memory for a value index. The memory is available to kernels unless it is paged or too small. */
+function allocateIndexMemory(cells: number, securityCount: number): Float64Array {
+  const isPaged = isWorkPaged(8 * cells);
+  return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateRetainedFloats(cells);
+}
+
+/**
+ * Computes growth factors in rows of a panel. @param memory returns zeros for a number of cells, in rows of a number of
+ * securities
+ */
+function computeGrowthPanel(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  memory: (cells: number, securityCount: number) => Float64Array = allocateRetainedFloats,
+): Float64Array {
+  const { securityCount, rows, sessions, market, first } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const table = createEffectTable(sm, terms);
+  const growth = memory((sessions.length - first) * securityCount, securityCount);
+  const rates = createExchangeRates(sm, terms.currency);
+  // Last price of each security on the share basis and in the currency of the previous session.
+  const carriedPrices = findBasePrices(sm, terms);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
+    const row = readPanelRow(sm, s);
+    const { cells, from } = rows.read(close, s);
+    growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
+    for (const { effect, before } of touchedCells) {
+      if (!(before > 0)) continue;
+      const bar = readSessionClose(sm, table, s, effect.column);
+      const step = computeGrowthStep(effect, before, bar);
+      const factor = bar === bar ? 1 : findRedenomination(rates.redenominations, s, effect.column);
+      growth[row + effect.column] = step.factor + (factor - 1);
+      carriedPrices[effect.column] = step.carried * factor;
+    }
+  }
+  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
+  convertGrowth(sm, terms.currency, growth);
+  return growth;
+}
+
+/**
+ * Returns the close of a session on its share basis and in its currency. A bar between two sessions may be older than an
+ * event of the session, which then adjusts it. Returns NaN without a bar.
+ */
+export function readSessionClose(
+  sm: SessionMarket,
+  { terms, getTerms }: EffectTable,
+  session: number,
+  column: number,
+): number {
+  const bar = sm.closeAt(session, column);
+  if (bar !== bar || !sm.rows.isMerged(session)) return bar;
+  const day = sm.rows.dayOf(sm.market.fields.get('CLOSE')!, session, column);
+  const later = findEffectAfter(sm, getTerms(session), { session, column, day });
+  const wanted = sm.sessions[session]!;
+  const price = later === undefined ? bar : carryClose(later, bar);
+  return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
+}
+
+/** Returns the first session whose row must be computed. */
+function findFirstComputed({ mark }: SessionMarket): number {
+  return mark ? mark.session + 1 : 0;
+}
+
+/** Returns the base prices of the first computed session. */
+function findBasePrices(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { mark, securityCount } = sm;
+  if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
+  if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
+  return findTermsMark(sm, mark, terms).carried.slice();
+}
+
+function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
+  const key = createMarkKey(sm, session, terms);
+  const mark = byKey?.get(key);
+  if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
+  return mark;
+}
+
+/**
+ * Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. Returns
+ * undefined for other terms, whose prices follow from the bars and actions before the mark.
+ */
+function findCarriedMark(
+  sm: SessionMarket,
+  { terms: byKey, session }: MarketMark,
+  terms: GrowthTerms,
+): Float64Array | undefined {
+  const key = createCloseKey(sm, session, terms);
+  for (const { closeKey, carried } of byKey?.values() ?? []) if (closeKey === key) return carried;
+  return undefined;
+}
+
+/** Returns a key of the terms that determine carried prices up to a session. */
+const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
+  createKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
+
+/** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
+function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
+  return createKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
+}
+
+/**
+ * Returns the carried close of the security of an effect, on the session of the effect. It is looked up only once,
+ * because the cells of a session are far apart in memory.
+ */
+export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, position: number): number {
+  const cachedClose = table.carried[position]!;
+  return cachedClose === cachedClose
+    ? cachedClose
+    : (table.carried[position] = findCarriedUnder(sm, table, table.sessions[position]!, table.columns[position]!));
+}
+
+/**
+ * Returns the carried close of a security on a session. This is its latest close after all later adjustments, under the
+ * terms of a table.
+ */
+export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
+  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
+  if (bar < 0) return Number.NaN;
+  const { mark } = sm;
+  const { redenominations } = createExchangeRates(sm, table.terms.currency);
+  const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
+  let price = marked?.[column] ?? readSessionClose(sm, table, bar, column);
+  for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
+    const effect = findEffect(table, s, column);
+    if (effect !== undefined) price = carryClose(effect, price);
+    price *= findRedenomination(redenominations, s, column);
+  }
+  return price;
+}
+
+/**
+ * Returns the price of a security on a session as holdings are valued: its latest close after all later corporate
+ * actions, in its currency on the session.
+ */
+export function readCarriedClose(sm: SessionMarket, terms: GrowthTerms, session: number, column: number): number {
+  return findCarriedUnder(sm, createEffectTable(sm, terms), session, column);
+}
+
+/**
+ * Returns the start of the row of a session in `computeGrowth`. A market that does not begin with the first session has
+ * no growth on its first session.
+ * @throws BeforeMarketError
+ */
+export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
+  if (session === sm.first && session > 0)
+    throw new BeforeMarketError(`the growth of session ${session} begins before the market is there`);
+  return readPanelRow(sm, session);
+}
+
+/** Returns the state of a market after a session, from which computations can resume. @cost O(N + A) per terms */
+export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
+  const { securityCount, lastBar } = sm;
+  const row = readPanelRow(sm, session);
+  const bars = Int32Array.from(lastBar.subarray(row, row + securityCount));
+  return {
+    session,
+    lastBar: bars,
+    terms: new Map(
+      terms.map(toHoldingTerms).map((ownGrowthTerms) => [
+        createMarkKey(sm, session, ownGrowthTerms),
+        {
+          closeKey: createCloseKey(sm, session, ownGrowthTerms),
+          carried: findCarriedPrices(sm, ownGrowthTerms, { session, bars }),
+          index: computeValueIndex(sm, ownGrowthTerms).slice(row, row + securityCount),
+        },
+      ]),
+    ),
+  };
+}
+
+/**
+ * Returns the last price of each security on the share basis of a session. Growth on the next session starts from these
+ * prices.
+ */
+function findCarriedPrices(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { session, bars }: { readonly session: number; readonly bars: Int32Array },
+): Float64Array {
+  const table = createEffectTable(sm, terms);
+  const { columns, starts } = table;
+  // Cash that was paid before the stored state may be missing, because the state contains the carried prices.
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
+  const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
+  const carriedCloses = Float64Array.from(bars, (bar, column) =>
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, table, bar, column),
+  );
+  const { redenominations } = createExchangeRates(sm, terms.currency);
+  for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
+    for (let e = starts[s]!; e < starts[s + 1]!; e++) {
+      const column = columns[e]!;
+      const before = carriedCloses[column]!;
+      if (s > bars[column]! && before > 0) carriedCloses[column] = carryClose(readEffect(table, e), before);
+    }
+    for (const { column, factor } of redenominations.get(s) ?? [])
+      if (s > bars[column]!) carriedCloses[column]! *= factor;
+  }
+  return carriedCloses;
+}
+
+interface TouchedCell {
+  readonly effect: SecurityEffect;
+  /** Carried close before the session. */
+  readonly before: number;
+}
+
+/** Returns the cells of a session whose previous close an effect or a change of currency adjusts. */
+function listTouchedCells(
+  table: EffectTable,
+  { redenominations }: ExchangeRates,
+  carried: Float64Array,
+  session: number,
+): TouchedCell[] {
+  const { columns, starts } = table;
+  const touchedCells: TouchedCell[] = [];
+  for (let e = starts[session]!; e < starts[session + 1]!; e++)
+    touchedCells.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
+  for (const { column } of redenominations.get(session) ?? [])
+    if (!touchedCells.some(({ effect }) => effect.column === column))
+      touchedCells.push({ effect: { ...NO_EFFECT, column }, before: carried[column]! });
+  return touchedCells;
+}
+
+interface GrowthStep {
+  readonly close: Float64Array;
+  readonly growth: Float64Array;
+  readonly carried: Float64Array;
+  /** Start of the bars of the session in `close`, negative without bars. */
+  readonly from: number;
+  /** Start of the factors of the session in `growth`. */
+  readonly to: number;
+  readonly securityCount: number;
+}
+
+function growOverSession({ close, growth, carried, from, to, securityCount }: GrowthStep): void {
+  for (let i = 0; i < securityCount; i++) {
+    const before = carried[i]!;
+    const price = from < 0 ? Number.NaN : close[from + i]!;
+    if (price === price) {
+      growth[to + i] = price / before;
+      carried[i] = price;
+    } else {
+      growth[to + i] = before === before ? 1 : Number.NaN;
+    }
+  }
+}
+
+/** Multiplies growth by the change of the exchange rate of each security. */
+function convertGrowth(sm: SessionMarket, currency: string, growth: Float64Array): void {
+  const { securityCount, sessions } = sm;
+  const rates = createExchangeRates(sm, currency);
+  for (let i = 0; i < securityCount; i++) {
+    if (rates.isNative(i)) continue;
+    const series = rates.seriesOf(i);
+    for (let s = Math.max(1, findFirstComputed(sm)); s < sessions.length; s++)
+      growth[readPanelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
+  }
+}
+
+/**
+ * Returns the growth by reinvested dividends after a session: `G[t] = G[t-1] (1 + DP[t] / PR[t])`. The total return is
+ * `TR[t] = PR[t] G[t]`, which equals `TR[t-1] (PR[t] + DP[t]) / PR[t-1]`. In this form a price of one session has no
+ * effect on later levels.
+ * @source S&P DJI, Index Mathematics Methodology: total return calculations
+ */
+export function computeReinvestedIncome(income: number, dividendReturn: number): number {
+  return income * (1 + dividendReturn);
+}
+
+/**
+ * Converts ordinary dividends of a session from a fraction of the market value at its close to points of the price
+ * return.
+ */
+export function computeDividendPoints(priceReturn: number, dividendReturn: number): number {
+  return priceReturn * dividendReturn;
+}
+
+/**
+ * Returns a market between two sessions. Values of units do not depend on earlier sessions, so simulations are
+ * bit-identical wherever the original market begins.
+ */
+export function cutMarket(
+  sm: SessionMarket,
+  terms: GrowthTerms,
+  { from, to }: { readonly from: number; readonly to: number },
+): SessionMarket {
+  const { securityCount, lastBar, sessions } = sm;
+  const begin = readPanelRow(sm, from);
+  const view: SessionMarket = {
+    ...sm,
+    sessions: sessions.subarray(0, to + 1),
+    first: from,
+    lastBar: lastBar.subarray(begin, begin + (to + 1 - from) * securityCount),
+    actions: selectActions(sm.actions, { from, to }),
+    mark: createMark(sm, terms, from),
+  };
+  shareRates(sm, view);
+  return view;
+}
+
+function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
+  const { securityCount, lastBar } = sm;
+  const begin = readPanelRow(sm, session);
+  const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
+  const rates = createExchangeRates(sm, terms.currency);
+  const growthTerms = toHoldingTerms(terms);
+  const carriedPrices = findCarriedPrices(sm, growthTerms, { session, bars });
+  const index = Float64Array.from(bars, (bar, column) => {
+    const rate = rates.rateAt(session, column);
+    if (!(bar >= 0 && rate > 0)) return Number.NaN;
+    return holdsShares(growthTerms) ? carriedPrices[column]! * rate : 1;
+  });
+  const mark = { closeKey: createCloseKey(sm, session, growthTerms), carried: carriedPrices, index };
+  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), mark]]) };
+}
+
+/** Returns the actions after one session up to another. */
+function selectActions(
+  { all, starts, isStructural }: SessionActions,
+  { from, to }: { readonly from: number; readonly to: number },
+): SessionActions {
+  const first = starts[from + 1]!;
+  const selectedActions = all.slice(first, starts[to + 1]);
+  const selectedStarts = new Int32Array(to + 2);
+  for (let s = from + 1; s <= to; s++) selectedStarts[s + 1] = starts[s + 1]! - first;
+  return {
+    all: selectedActions,
+    starts: selectedStarts,
+    related: selectedActions.filter(({ action }) => action.related !== null),
+    unpricedRights: [],
+    isStructural: isStructural.subarray(0, to + 1),
+  };
+}

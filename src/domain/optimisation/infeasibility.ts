@@ -1,0 +1,374 @@
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { findConstraintClass } from '../definition/constraints.js';
+import { assembleProgram, isCurve, listMovableParameters } from './assembly.js';
+import { type Conflict, type ConflictRow, findConflict, listConflictRows } from './conflicts.js';
+import {
+  type ChoiceMoves,
+  countParitySecurities,
+  createFeasibilityTests,
+  EXACT_TOLERANCE,
+  type FeasibilityTests,
+  findChoiceMoves,
+  findJointMoves,
+  selectPriorityMove,
+} from './priority-relaxation.js';
+import { listNonConvexRows, type Origin, type Problem, type Solvers } from './problem.js';
+import {
+  type ExecutedMove,
+  findJointRelaxation,
+  findSingleMoves,
+  type ParameterMove,
+  type Relaxation,
+  toRelaxation,
+} from './relaxation.js';
+import { EXACT_SECURITIES_MAX } from './search.js';
+import { createLimitedSolver, estimateWork } from './work-meter.js';
+
+/** Detail of the error INFEASIBLE: the conflicting rows, and changes that end the conflict. */
+export interface Infeasibility {
+  /** True if verified multipliers prove the conflict, or every choice of securities was excluded. */
+  readonly proven: boolean;
+  readonly conflict: readonly ConflictRow[];
+  readonly relaxations: readonly Relaxation[];
+  readonly all_rows_relaxation?: readonly Relaxation[];
+  /**
+   * False if the work limit was reached. Then not every row of the conflict was tested, changes may be missing, and the
+   * listed changes may not be the smallest. Otherwise absent.
+   */
+  readonly exhaustive?: false;
+}
+
+/**
+ * Explanation of an infeasible problem. Its further conflicts appear only in the message of the error, not in the
+ * detail.
+ */
+export interface Explanation {
+  readonly detail: Infeasibility;
+  /** Conflicts that remain if a row of the first conflict is removed, for each such row. */
+  readonly remaining: readonly UnresolvedConflict[];
+}
+
+interface UnresolvedConflict {
+  readonly without: RowName;
+  readonly conflict: readonly RowName[];
+}
+
+/** Fields that identify a row. */
+type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
+
+/** Maximum number of rows of a choice problem that are tested one by one. */
+const CHOICE_ROWS_MAX = 24;
+
+/** Fraction of the work limit for finding the conflict; the rest is for its resolution. */
+const CONFLICT_SHARE = 0.5;
+
+/**
+ * Maximum number of multiplications of an explanation: a few seconds. Work is counted instead of time, so that
+ * equal requests have equal explanations. The message names the constraints whose changes were not found by then.
+ */
+const WORK_MAX = 6e9;
+
+/** Minimum work of an explanation, in solves of a problem of this size. */
+const SOLVES_MAX = 20;
+
+/** Work of the proof of a conflict, without which there is no explanation, relative to the work of an explanation. */
+const PROOF_FACTOR = 10;
+
+/** Returns the maximum number of multiplications of an explanation. It is `WORK_MAX`, or more for a large problem. */
+function computeWorkLimit(problem: Problem): number {
+  return Math.max(WORK_MAX, SOLVES_MAX * estimateWork(assembleProgram(problem).program));
+}
+
+/**
+ * Explains why the rows of a problem are infeasible. Finds a set of conflicting rows of which none can be removed, the
+ * least change of each single parameter that makes the rows feasible, and the least joint change that respects
+ * priorities.
+ * @param workMax number of multiplications after which the search ends, once there is a proof.
+ * @returns undefined if no conflict can be proven: the solver failed for another reason.
+ * @cost a linear program per row of the problem, and a few per parameter of the conflict.
+ */
+export function explainInfeasibility(
+  { solver: inner, algebra }: Solvers,
+  problem: Problem,
+  workMax = computeWorkLimit(problem),
+): Infeasibility | undefined {
+  return explainRows({ solver: inner, algebra }, problem, workMax)?.detail;
+}
+
+/**
+ * Explains infeasible rows as `explainInfeasibility` does. Also returns the conflicts that remain after a row of the
+ * conflict is removed.
+ */
+export function explainRows(
+  { solver: inner, algebra }: Solvers,
+  problem: Problem,
+  workMax = computeWorkLimit(problem),
+): Explanation | undefined {
+  const limitedSolver = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
+  const proofSolver = createLimitedSolver(inner, PROOF_FACTOR * computeWorkLimit(problem));
+  const conflict = findConflict(proofSolver, problem, {
+    trying: limitedSolver,
+  });
+  if (conflict === null) return undefined;
+  const solver = createLimitedSolver(inner, (1 - CONFLICT_SHARE) * workMax);
+  const solvers = { solver, algebra };
+  const trials = createFeasibilityTests(solvers, problem);
+  const convexMoves = findSingleMoves(solvers, problem, conflict.origins);
+  const singleMoves =
+    convexMoves.length > 0
+      ? convexMoves
+      : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
+  const joint = findJointChange(solvers, problem, { trials, single: singleMoves });
+  const remainingConflicts = listRemainingConflicts(solver, problem, conflict);
+  const detail = {
+    proven: true,
+    conflict: listConflictRows(problem, conflict),
+    relaxations: singleMoves.map(toRelaxation),
+    ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
+    ...([limitedSolver, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
+  };
+  return { detail, remaining: remainingConflicts };
+}
+
+/** Returns the least joint change. If only one parameter can move, returns the change of that parameter. */
+function findJointChange(
+  solvers: Solvers,
+  problem: Problem,
+  { trials, single }: { readonly trials: FeasibilityTests; readonly single: readonly ExecutedMove[] },
+): readonly ExecutedMove[] | undefined {
+  const { origins } = problem;
+  const movables = listMovableParameters(problem, origins);
+  if (movables.length === 1 && single.length === 1) return single;
+  const moves = findJointRelaxation(solvers, problem, movables);
+  if (moves === undefined) return undefined;
+  const singleMove = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
+  return singleMove === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [singleMove];
+}
+
+/** Difference of two parameter values that counts as rounding, relative to 1 + the magnitude of the value. */
+const MOVE_TOLERANCE = 2e-9;
+
+function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
+  const { origin, parameter } = a.movable;
+  const isOwn = origin === b.movable.origin && parameter === b.movable.parameter;
+  return isOwn && Math.abs(a.to - b.to) <= MOVE_TOLERANCE * (1 + Math.abs(b.to));
+}
+
+/**
+ * Returns moves that also permit a choice of securities. They are needed if moves for the convex rows do not suffice.
+ * Returns an empty list without non-convex rows.
+ */
+function findMovesWithChoices(
+  solvers: Solvers,
+  problem: Problem,
+  among: Pick<ChoiceMoves, 'trials' | 'origins'>,
+): readonly ExecutedMove[] {
+  return listNonConvexRows(problem).length === 0
+    ? []
+    : findChoiceMoves(solvers, problem, { ...among, within: EXACT_TOLERANCE, convex: selectConvexRows(problem) });
+}
+
+/** Selects the convex rows that may move together with choices. All may move if searches are short. */
+function selectConvexRows({ index }: Problem): ChoiceMoves['convex'] {
+  return index.length <= EXACT_SECURITIES_MAX ? 'all' : 'sought';
+}
+
+/**
+ * Returns the conflicts that remain after removing a row of the request from a conflict.
+ * @cost a linear program per row, more for each remaining conflict
+ */
+function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): UnresolvedConflict[] {
+  return origins.flatMap((without) => {
+    if (without.index === null) return [];
+    const left = findConflict(solver, problem, { includes: (origin) => origin !== without });
+    return left === null ? [] : [{ without, conflict: left.origins }];
+  });
+}
+
+/**
+ * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. Removes
+ * rows while the search still fails. Then moves the parameters of the remaining rows until it succeeds, within a work
+ * limit.
+ * @param isProven true if every choice was excluded.
+ * @param workMax maximum number of multiplications of all trials together.
+ */
+export function explainChoice(
+  solvers: Solvers,
+  problem: Problem,
+  isProven: boolean,
+  workMax = WORK_MAX,
+): Infeasibility {
+  const trials = createFeasibilityTests(solvers, problem, workMax);
+  const origins =
+    problem.origins.length <= CHOICE_ROWS_MAX
+      ? findIrreducibleChoice(trials, problem)
+      : [...new Set(listNonConvexRows(problem).map(({ origin }) => origin))];
+  const conflict = origins.map((origin) => ({
+    id: origin.id,
+    index: origin.index,
+    type: origin.type,
+    label: origin.name,
+    multiplier: 1 / origins.length,
+  }));
+  const singleMoves = findChoiceMoves(solvers, problem, {
+    trials,
+    origins,
+    within: EXACT_TOLERANCE,
+    convex: selectConvexRows(problem),
+  });
+  const joint =
+    selectPriorityMove(singleMoves) ??
+    findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
+  return {
+    proven: isProven || isBelowParity(problem),
+    conflict,
+    relaxations: singleMoves.map(toRelaxation),
+    ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
+    ...readExhaustive(trials),
+  };
+}
+
+function readExhaustive(trials: FeasibilityTests): Pick<Infeasibility, 'exhaustive'> {
+  return trials.hasEnded() ? { exhaustive: false } : {};
+}
+
+function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Origin[] {
+  let remainingOrigins = [...problem.origins];
+  for (const origin of problem.origins) {
+    if (!trials.isWithin(CONFLICT_SHARE)) break;
+    const otherOrigins = remainingOrigins.filter((other) => other !== origin);
+    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) remainingOrigins = otherOrigins;
+  }
+  return remainingOrigins;
+}
+
+/** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
+function isBelowParity(problem: Problem): boolean {
+  return listNonConvexRows(problem).some(
+    ({ origin, row }) =>
+      row.form === 'count' && origin.soft === null && row.maximum < countParitySecurities(problem, origin),
+  );
+}
+
+/** Returns relaxations of the curved rows of a conflict. Each relaxes a row to the best value that can be reached. */
+export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
+  const curvedOrigins = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
+  const moves = findSingleMoves(
+    solvers,
+    problem,
+    origins.filter((origin) => curvedOrigins.has(origin)),
+  );
+  return moves.map(toRelaxation);
+}
+
+/**
+ * Describes the conflicting rows, the attainable value of each parameter, and the conflicts that remain after removing
+ * a row.
+ */
+export function describeInfeasibility(
+  problem: Problem,
+  { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
+  remaining: readonly UnresolvedConflict[] = [],
+): string {
+  const moreCount = relaxations.length - DESCRIBED_CHANGES_MAX;
+  return [
+    describeConflict(conflict),
+    ...relaxations.slice(0, DESCRIBED_CHANGES_MAX).map(describeReach),
+    ...(moreCount > 0
+      ? [`${moreCount} more such ${moreCount === 1 ? 'change is' : 'changes are'} in the detail.`]
+      : []),
+    ...remaining.map(describeRemaining),
+    ...describeMissingSecurities(problem, conflict),
+    ...describeParity(problem, conflict),
+    ...(exhaustive === false ? describeWorkLimit(conflict, relaxations) : []),
+  ].join(' ');
+}
+
+/** Maximum number of parameter changes described in sentences. */
+const DESCRIBED_CHANGES_MAX = 5;
+
+/** Describes an explanation that was not completed: which constraints have no change that was tried to the end. */
+function describeWorkLimit(conflict: readonly ConflictRow[], relaxations: readonly Relaxation[]): string[] {
+  const moved = new Set(relaxations.map(({ index }) => index));
+  const names = conflict.filter(({ index }) => index !== null && !moved.has(index)).map(formatRowName);
+  const sentence =
+    'The work limit of this explanation was reached. It can list unnecessary constraints, and other or smaller changes can be sufficient.';
+  return names.length === 0 ? [sentence] : [sentence, `Changes of ${names.join(', ')} were not tried to the end.`];
+}
+
+function describeRemaining({ without, conflict }: UnresolvedConflict): string {
+  return `Without ${formatRowName(without)} there is still a conflict: ${lowerFirstLetter(describeConflict(conflict))}`;
+}
+
+function lowerFirstLetter(text: string): string {
+  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
+}
+
+/** Describes why risk parity excludes a choice of securities. Returns an empty list for other objectives. */
+function describeParity(problem: Problem, conflict: readonly ConflictRow[]): string[] {
+  const { goal } = problem;
+  if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
+  const nonConvexRows = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
+  const hasChoice = conflict.some(({ index }) => nonConvexRows.has(index));
+  return hasChoice
+    ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
+    : [];
+}
+
+/** Describes groups in conflicting rows that contain no candidate. */
+function describeMissingSecurities({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
+  const conflictRows = new Set(conflict.map(({ index }) => index));
+  return rows.flatMap(({ origin, row }) => {
+    const { field, groups } = origin.params as { readonly field?: string; readonly groups?: readonly string[] | null };
+    if (origin.index === null || !conflictRows.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
+    const isNobodys =
+      row.form === 'count'
+        ? row.members.length === 0
+        : row.form === 'linear' && row.coefficients.every((value) => value === 0);
+    return isNobodys ? [`No candidate has the ${field} ${row.member}.`] : [];
+  });
+}
+
+function describeReach(relaxation: Relaxation): string {
+  const { type, parameter, from, to, bound } = relaxation;
+  const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
+  const formatNumber = (value: number) =>
+    isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
+  const requestText = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
+  const extremeWord = to > from ? 'lowest' : 'highest';
+  const reachPhrase =
+    bound === undefined
+      ? `the ${extremeWord} that the other constraints allow is`
+      : `the ${extremeWord} that was found to be sufficient is`;
+  return `${formatRowName(relaxation)} requires ${requestText}; ${reachPhrase} ${formatNumber(to)}.`;
+}
+
+/** Parameters of rows that have no other numeric parameter. */
+const SOLE_PARAMETERS: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
+
+/** Parameters that are not fractions, in rows whose unit is a fraction. */
+const NON_FRACTION_PARAMETERS: ReadonlySet<string> = new Set(['days', 'notional']);
+
+/** Number of significant digits of limits in sentences. */
+const DIGITS = 4;
+
+/** Returns the name of a row for a sentence. */
+function formatRowName({ id, index, type }: RowName): string {
+  if (index === null) return IMPLICIT_ROW_NAMES[type] ?? type;
+  return id === '' ? `${type} (row ${index})` : id;
+}
+
+function describeConflict(conflict: readonly RowName[]): string {
+  const names = conflict.map(formatRowName);
+  if (names.length === 0) return 'The constraints are infeasible.';
+  if (names.length === 1) return `Constraint ${names[0]} is infeasible on its own.`;
+  const constraintCount = conflict.filter(({ index }) => index !== null).length;
+  const word = constraintCount === 0 ? '' : constraintCount === 1 ? 'Constraint ' : 'Constraints ';
+  return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
+}
+
+const IMPLICIT_ROW_NAMES: Readonly<Record<string, string>> = {
+  FullInvestment: 'the full-investment budget',
+  LongOnly: 'the long-only default',
+  Exclude: 'the exclusion of securities without a risk estimate',
+};

@@ -1,0 +1,294 @@
+import { z } from 'zod';
+import { suggestName } from '#base/nearest-name.js';
+import { callOnce } from '#base/once.js';
+import type { Body } from '#contract/route.js';
+import { type Finding, keepSmallValue } from '#domain/base/findings.js';
+import { type ParsedJson, parseJson } from '#domain/base/json.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { checkShape } from '#domain/base/schema.js';
+import type { Upload } from './handler.js';
+
+/** Maximum time in ms in which a body must arrive. A body of a route with a higher size limit has more time. */
+const ARRIVAL_MS = 30_000;
+const ARRIVAL_LARGE_MS = 300_000;
+
+/**
+ * Reads and parses the body of a request.
+ * @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST
+ */
+export async function readBody(request: Request, body: Body): Promise<ParsedJson> {
+  const bytes = await readBytes(request, body);
+  if (bytes.byteLength === 0) {
+    if (body.optional === true) return { value: undefined, overflows: false };
+    throw refuseMalformed('The body is empty; this route requires a JSON body.');
+  }
+  checkType(request.headers);
+  if (body.raw === true) return { value: bytes, overflows: false };
+  const { value, overflows } = parseJson(bytes);
+  return { value: value === null && body.optional === true ? undefined : value, overflows };
+}
+
+/** Maximum pause in ms between two parts of an upload, and maximum time in ms for the whole upload. */
+const PAUSE_MS = 30_000;
+export const UPLOAD_MS = 3_600_000;
+
+/** Streams the body of a request if its media type is one of the upload types. */
+export function openUpload(request: Request, { upload }: Body): Upload | undefined {
+  const media = (request.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
+  return upload?.media.includes(media) === true ? { media, bytes: readUpload(request, upload.bytesMax) } : undefined;
+}
+
+async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
+  const { headers, body } = request;
+  const declaredLength = headers.get('content-length');
+  if (declaredLength !== null && Number(declaredLength) > bytesMax) throw refuseTooLarge(declaredLength, bytesMax);
+  const encoding = headers.get('content-encoding');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw refuseEncoding(encoding);
+  if (body === null) throw refuseMalformed('The body is empty.');
+  const reader = body.getReader();
+  const deadlineMs = performance.now() + UPLOAD_MS;
+  let total = 0;
+  try {
+    for (;;) {
+      const { done, value } = await rejectAfter(reader.read(), Math.min(PAUSE_MS, deadlineMs - performance.now()));
+      if (done) break;
+      total += value.byteLength;
+      if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax);
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {}); // a lost connection has nothing left to cancel
+  }
+  if (total === 0) throw refuseMalformed('The body is empty.');
+}
+
+async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
+  const declaredLength = request.headers.get('content-length');
+  const length = declaredLength === null ? undefined : Number(declaredLength);
+  if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
+  const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
+  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted here.
+  const read =
+    length === undefined
+      ? limitBytes(request, bytesMax, upload)
+      : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+  return rejectAfter(read, arrivalMs);
+}
+
+async function limitBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
+  const { body } = request;
+  if (body === null) return new Uint8Array(0);
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    total += chunk.byteLength;
+    if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax, upload);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, total);
+}
+
+async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(refuseMalformed(`The body was not complete after ${arrivalMs / 1000} seconds.`)),
+      arrivalMs,
+    );
+  });
+  try {
+    return await Promise.race([read, timeout]);
+  } catch (failure) {
+    if (failure instanceof Refusal) throw failure;
+    throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the end of the body.', null, {
+      cause: failure,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i;
+
+function checkType(headers: Headers): void {
+  const encoding = headers.get('content-encoding');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw refuseEncoding(encoding);
+  const type = headers.get('content-type');
+  if (type === null) throw refuseMalformed('The body has no content type; application/json is required.');
+  if (!JSON_TYPE.test(type.trim()))
+    throw refuseMalformed(`The body has the content type ${formatPrintable(type)}; application/json is required.`);
+}
+
+const refuseEncoding = (encoding: string) =>
+  refuseMalformed(`The body has the content encoding ${formatPrintable(encoding)}; it must be sent plain.`);
+const formatPrintable = (text: string) => JSON.stringify(text.slice(0, 100));
+const refuseMalformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
+
+/** @param upload limits of the route for larger bodies */
+function refuseTooLarge(size: string, bytesMax: number, upload?: Body['upload']): Refusal {
+  const advice =
+    upload === undefined || upload.bytesMax <= bytesMax
+      ? ''
+      : ` Up to ${upload.bytesMax} are accepted with the content type ${upload.media.join(' or ')}: a table as a Parquet file or an Arrow stream.`;
+  return new Refusal('BODY_TOO_LARGE', `The body has ${size} bytes; at most ${bytesMax} are accepted.${advice}`, {
+    limit: bytesMax,
+  });
+}
+
+interface MediaRange {
+  readonly type: string;
+  readonly quality: number;
+}
+
+/**
+ * Returns the offered media type with the highest quality. If several have the same quality, returns the first of them.
+ * Without `Accept`, returns the first type.
+ * @throws Refusal NOT_ACCEPTABLE if no type matches
+ */
+export function negotiate<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T {
+  const acceptedType = findAccepted(accept, offeredTypes);
+  if (acceptedType !== undefined) return acceptedType;
+  throw new Refusal(
+    'NOT_ACCEPTABLE',
+    `Accept ${accept!.slice(0, 200)} does not match the available types: ${offeredTypes.join(', ')}.`,
+    {
+      accepted: [...offeredTypes],
+    },
+  );
+}
+
+/**
+ * Returns the media type of a response; empty if none is offered. A response without a form in JSON is sent whatever
+ * `Accept` says. @throws Refusal NOT_ACCEPTABLE
+ */
+export function selectMedia(accept: string | undefined, offeredTypes: readonly string[], hasJson: boolean): string {
+  if (offeredTypes.length === 0) return '';
+  return hasJson ? negotiate(accept, offeredTypes) : (findAccepted(accept, offeredTypes) ?? offeredTypes[0]!);
+}
+
+/** Returns the same type as `negotiate`; undefined if no type matches. */
+function findAccepted<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T | undefined {
+  if (accept === undefined || accept.trim() === '') return offeredTypes[0];
+  const ranges = accept.split(',').map(readRange);
+  const ratedTypes = offeredTypes.map((type) => ({ type, quality: computeQuality(type, ranges) }));
+  const best = ratedTypes.reduce((bestSoFar, candidate) =>
+    candidate.quality > bestSoFar.quality ? candidate : bestSoFar,
+  );
+  return best.quality > 0 ? best.type : undefined;
+}
+
+function readRange(text: string): MediaRange {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const quality = parameters.find((parameter) => parameter.startsWith('q='));
+  const value = quality === undefined ? 1 : Number(quality.slice('q='.length));
+  return { type, quality: Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0 };
+}
+
+/** Returns the quality of the range that matches most specifically; 0 if no range matches. */
+function computeQuality(type: string, ranges: readonly MediaRange[]): number {
+  const [kind] = type.split('/');
+  for (const name of [type, `${kind}/*`, '*/*']) {
+    const matchingRanges = ranges.filter((range) => range.type === name);
+    if (matchingRanges.length > 0) return Math.max(...matchingRanges.map(({ quality }) => quality));
+  }
+  return 0;
+}
+
+/** Reads the query of one route. */
+export type QueryReader = (search: string) => Record<string, unknown>;
+
+type ValueKind = 'text' | 'number' | 'boolean' | 'list';
+
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/**
+ * Creates the query reader of a route. It converts text to numbers, booleans and lists as the schema requires, and then
+ * validates them. Unknown parameters are refused. The schema is created at the first query.
+ * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
+ */
+export function createQueryReader(getSchema: () => z.ZodObject | undefined): QueryReader {
+  const getQuerySchema = callOnce((): z.ZodObject => getSchema() ?? z.strictObject({}));
+  const listKinds = callOnce(
+    () => new Map(Object.entries(getQuerySchema().shape).map(([name, field]) => [name, getKind(field)])),
+  );
+  const parseEmpty = callOnce(() => getQuerySchema().safeParse({}));
+  return (search) => {
+    if (search === '' && parseEmpty().success) return parseEmpty().data!;
+    const kinds = listKinds();
+    const parameters = new URLSearchParams(search);
+    const findings: Finding[] = [];
+    const queryValues: Record<string, unknown> = {};
+    for (const name of new Set(parameters.keys())) {
+      const kind = kinds.get(name);
+      if (kind === undefined) findings.push(createUnknownParameter(name, [...kinds.keys()]));
+      else queryValues[name] = read(name, kind, parameters.getAll(name), findings);
+    }
+    const parsedQuery = checkShape(getQuerySchema(), queryValues);
+    const reportedPaths = new Set(findings.map(({ path }) => path));
+    findings.push(...parsedQuery.findings.filter(({ path }) => !reportedPaths.has(path)));
+    if (findings.length > 0 || parsedQuery.value === undefined) throw refuseWithFindings('query', findings);
+    return parsedQuery.value;
+  };
+}
+
+/** Returns the type of a parameter, ignoring that it is optional, can be null or has a default. */
+function getKind(field: z.core.$ZodType): ValueKind {
+  if (
+    field instanceof z.ZodOptional ||
+    field instanceof z.ZodNullable ||
+    field instanceof z.ZodDefault ||
+    field instanceof z.ZodPrefault
+  ) {
+    return getKind(field.unwrap());
+  }
+  if (field instanceof z.ZodArray) return 'list';
+  if (field instanceof z.ZodNumber) return 'number';
+  return field instanceof z.ZodBoolean ? 'boolean' : 'text';
+}
+
+function read(name: string, kind: ValueKind, texts: string[], findings: Finding[]): unknown {
+  if (kind === 'list') return [...new Set(texts.flatMap(splitItems))];
+  const [text = ''] = texts;
+  const addFinding = (message: string, value: unknown) => {
+    findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
+  };
+  if (texts.length > 1) {
+    addFinding(`${name} occurs ${texts.length} times; it can occur only once.`, texts);
+  } else if (kind === 'number' && !NUMBER.test(text)) {
+    addFinding(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+  } else if (kind === 'boolean' && text !== 'true' && text !== 'false') {
+    addFinding(`${name} must be true or false, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+  }
+  if (kind === 'number') return Number(text);
+  return kind === 'boolean' ? text === 'true' : text;
+}
+
+function createUnknownParameter(name: string, acceptedNames: readonly string[]): Finding {
+  const acceptedText = acceptedNames.length > 0 ? `it accepts ${acceptedNames.join(', ')}` : 'it accepts none';
+  return {
+    severity: 'error',
+    code: 'UNKNOWN_FIELD',
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${acceptedText}.${suggestName(name, acceptedNames)}`,
+    path: name.slice(0, 80),
+    accepted: acceptedNames,
+  };
+}
+
+/** Matches brackets, quoted texts and commas. A comma inside brackets or quotes does not separate items. */
+const ENCLOSED_TEXT = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
+
+/** Splits a list at commas. Commas inside the brackets and quoted texts of expressions are ignored. */
+function splitItems(text: string): string[] {
+  const items: string[] = [];
+  let [start, depth] = [0, 0];
+  for (const { 0: enclosedText, index } of text.matchAll(ENCLOSED_TEXT)) {
+    if (enclosedText === '(' || enclosedText === '[') depth++;
+    else if (enclosedText === ')' || enclosedText === ']') depth--;
+    if (depth < 0) return text.split(',');
+    if (enclosedText !== ',' || depth > 0) continue;
+    items.push(text.slice(start, index));
+    start = index + 1;
+  }
+  return depth === 0 ? [...items, text.slice(start)] : text.split(',');
+}

@@ -1,0 +1,412 @@
+import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
+import { formatTimestamp } from '#store/document-identity.js';
+import type { Database } from '#store/postgres/database.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import { type Admission, admit, type Waiting } from '../port/admission.js';
+import type { Clock } from '../port/clock.js';
+import { isTerminal, type JobStatus, type LifeEvent } from '../port/life-cycle.js';
+import { createJobListeners, type JobListeners } from '../port/listing.js';
+import type { PausedKinds } from '../port/paused-kinds.js';
+import type { JobLog, JobQueue, NewJob, Node, QueueLimits } from '../port/queue.js';
+import { type JobRecord, selectLogFields, toStatus } from '../port/record.js';
+import { createQueueAttempts, type QueueDependencies } from './attempts.js';
+import { createJobDocuments, createJobReader, type JobDocuments } from './job-documents.js';
+import { createJobRows, type JobRows, listStartedKinds } from './job-rows.js';
+import type { NodeState } from './nodes.js';
+import { createPartRows, createSharedParts } from './parts.js';
+import { createPresence, pollRepeatedly, type Presence } from './presence.js';
+
+/** Submissions of one process. */
+export interface Submissions {
+  /** Writes a job together with other waiting jobs, in the order of submission. */
+  submit(job: NewJob): Promise<JobStatus>;
+  /** Resolves when the submissions of one job have ended, successfully or not. */
+  of(jobId: string): Promise<void>;
+  /** Resolves when all submissions have ended. */
+  idle(): Promise<void>;
+}
+
+/** Function that writes jobs with different ids. @returns the outcome of each job, in order */
+type SubmissionWriter = (jobs: readonly NewJob[]) => Promise<readonly PromiseSettledResult<JobStatus>[]>;
+
+interface WaitingJob {
+  readonly job: NewJob;
+  resolve(status: JobStatus): void;
+  reject(reason: unknown): void;
+}
+
+/** Maximum number of jobs written together. Their locks exclude other writers during the write. */
+const BATCH_MAX = 64;
+
+/**
+ * Writes jobs that arrive during a write as one group. Otherwise a process could write only one job per round trip.
+ * @param write called for one group at a time, in the order of arrival, because limits count all earlier jobs
+ */
+export function createSubmissions(write: SubmissionWriter): Submissions {
+  const waitingJobs: WaitingJob[] = [];
+  /** End of the last submission of each job. */
+  const lastWriteByJob = new Map<string, Promise<void>>();
+  let pendingWrite: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    await undefined; // Submissions of the same moment join one group.
+    for (let next = takeGroup(waitingJobs); next.length > 0; next = takeGroup(waitingJobs)) await writeGroup(next);
+    pendingWrite = undefined;
+  }
+
+  async function writeGroup(group: readonly WaitingJob[]): Promise<void> {
+    try {
+      const outcomes = await write(group.map(({ job }) => job));
+      for (const [i, outcome] of outcomes.entries()) {
+        if (outcome.status === 'fulfilled') group[i]!.resolve(outcome.value);
+        else group[i]!.reject(outcome.reason);
+      }
+    } catch (thrown) {
+      for (const { reject } of group) reject(thrown);
+    }
+  }
+
+  return {
+    submit(job) {
+      const writtenStatus = new Promise<JobStatus>(
+        (resolve, reject) => void waitingJobs.push({ job, resolve, reject }),
+      );
+      pendingWrite ??= writeAll();
+      const end: Promise<void> = writtenStatus
+        .then(
+          () => {},
+          () => {},
+        )
+        .finally(() => void (lastWriteByJob.get(job.jobId) === end && lastWriteByJob.delete(job.jobId)));
+      lastWriteByJob.set(job.jobId, end);
+      return writtenStatus;
+    },
+    of: async (jobId) => lastWriteByJob.get(jobId),
+    idle: async () => pendingWrite,
+  };
+}
+
+/** Takes the next jobs from the queue. Stops at a job whose id is already in the group. */
+function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
+  const ids = new Set<string>();
+  for (const { job } of waiting) {
+    if (ids.size === BATCH_MAX || ids.has(job.jobId)) break;
+    ids.add(job.jobId);
+  }
+  return waiting.splice(0, ids.size);
+}
+
+export interface AcceptanceDependencies {
+  readonly jobs: JobDocuments;
+  readonly rows: JobRows;
+  readonly presence: Pick<Presence, 'jobBytesMax'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly limits: QueueLimits;
+  readonly log: JobLog;
+  readonly find: JobQueue['find'];
+  readonly isDraining: () => boolean;
+  /** Called for each queued job. */
+  readonly onChange: (jobId: string) => void;
+}
+
+/** Maximum number of ended jobs deleted at a time. */
+const DELETED_JOBS_MAX = 400;
+
+/** @returns functions that queue new jobs and retry failed ones */
+function createAcceptance(dependencies: AcceptanceDependencies) {
+  const { jobs, rows, presence, clock, limits, log, find, isDraining, onChange } = dependencies;
+  const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
+  const formatNow = (): string => formatTimestamp(clock.now());
+
+  /**
+   * Checks the limits of the queue for a submission. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED,
+   * DRAINING
+   */
+  function admitNow(job: Admission, queuePosition: Waiting, bytesMax = limits.jobBytesMax): void {
+    if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
+    admit(job, queuePosition, { ...limits, jobBytesMax: bytesMax });
+  }
+
+  /** Runs the follow-up of a submission. @returns its status */
+  async function finishSubmission({ record, isNew }: { record: JobRecord; isNew: boolean }): Promise<JobStatus> {
+    const status = toStatus(record, record, record);
+    if (!isNew) return (await find(record.job_id))?.status ?? status;
+    log.info(selectLogFields(record), 'job accepted');
+    onChange(record.job_id);
+    return status;
+  }
+
+  const submitAll: SubmissionWriter = async (newJobs) => {
+    await forgetSurplus(newJobs.length);
+    const bytesMax = await Promise.all(newJobs.map(({ kind }) => presence.jobBytesMax(JOB_KIND_CATALOGUE[kind].lane)));
+    const queuePositions = await rows.places(
+      newJobs.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })),
+    );
+    const acceptedTally = createTally();
+    return Promise.allSettled(
+      newJobs.map(async (job, i) => {
+        const newJob = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
+        const admit = (queuePosition: Waiting): void => {
+          admitNow(newJob, acceptedTally.with(queuePosition, newJob.owner), bytesMax[i]);
+          acceptedTally.add(newJob.owner);
+        };
+        return finishSubmission(await jobs.add(job, { at: formatNow(), position: queuePositions[i]!, admit }));
+      }),
+    );
+  };
+
+  return {
+    submitAll,
+    async retry(jobId: string): Promise<JobStatus> {
+      // A job that is too large for every node waits for a node with enough memory.
+      const renewedJob = await jobs.renew(jobId, formatNow(), (job, queuePosition) =>
+        admitNow(job, queuePosition, Infinity),
+      );
+      if (renewedJob === undefined) throw refuseMissingJob(jobId);
+      return finishSubmission(renewedJob);
+    },
+  };
+}
+
+const refuseMissingJob = (jobId: string): Refusal =>
+  new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+
+/** Counts the accepted jobs of a group. The queue positions were read before and do not contain them. */
+function createTally() {
+  const byOwner = new Map<string, number>();
+  let count = 0;
+  return {
+    add(owner: string): void {
+      count++;
+      byOwner.set(owner, (byOwner.get(owner) ?? 0) + 1);
+    },
+    with: ({ queued, queuedOfOwner }: Waiting, owner: string): Waiting => ({
+      queued: queued + count,
+      queuedOfOwner: queuedOfOwner + (byOwner.get(owner) ?? 0),
+    }),
+  };
+}
+
+/**
+ * @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission
+ */
+function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
+  const submissions = Math.max(1, Math.floor(endedMax / 100));
+  let remainingCount = 0;
+  return async (count: number): Promise<void> => {
+    remainingCount -= count;
+    if (remainingCount >= 0) return;
+    remainingCount = submissions - 1;
+    for (const endedJob of await rows.surplus(endedMax, DELETED_JOBS_MAX)) await jobs.forget(endedJob);
+  };
+}
+
+/** Listeners for changes of jobs on any node. */
+export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
+  /** Calls the listeners at once after a change by this process. */
+  notify(jobId: string): void;
+  close(): void;
+}
+
+/** Interval between reads of the rows of watched jobs. One statement reads all rows. */
+const WATCH_MS = 250;
+
+function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
+  const listeners = createJobListeners(poll);
+  let knownRevisions: ReadonlyMap<string, number> = new Map();
+  let isPolling = false;
+  let isClosed = false;
+
+  async function look(): Promise<void> {
+    const revisions = await rows.revisions(listeners.jobIds());
+    const watchesAll = listeners.hasListenersOfAll();
+    const allRevisions = watchesAll ? new Map([...revisions, ...(await rows.revisions('live'))]) : revisions;
+    // A job that was live and is no longer in the list has ended.
+    const unwatchedIds = watchesAll ? [...knownRevisions.keys()].filter((jobId) => !allRevisions.has(jobId)) : [];
+    const changedIds = [...allRevisions].flatMap(([jobId, revision]) =>
+      knownRevisions.get(jobId) === revision ? [] : [jobId],
+    );
+    knownRevisions = allRevisions;
+    for (const jobId of [...changedIds, ...unwatchedIds]) listeners.call(jobId);
+  }
+
+  function poll(): void {
+    if (isPolling || isClosed || listeners.isEmpty()) return;
+    isPolling = true;
+    clock.after(WATCH_MS, () => {
+      const firstLook = isClosed ? Promise.resolve() : look();
+      // The next read finds the changes that the failed read missed.
+      void firstLook
+        .catch(() => {})
+        .finally(() => {
+          isPolling = false;
+          poll();
+        });
+    });
+  }
+
+  return {
+    watch: listeners.watch,
+    watchAll: listeners.watchAll,
+    notify: listeners.call,
+    close: () => void (isClosed = true),
+  };
+}
+
+export interface SharedQueueDependencies extends QueueDependencies {
+  /** Called if this process abandons an attempt of a node that stopped sending heartbeats. */
+  readonly onTakenOver?: () => void;
+  /**
+   * Channel on which the ids of cancelled jobs are published. Default: nodes detect a cancellation only by heartbeats.
+   */
+  readonly cancellations?: Notices;
+}
+
+export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence' | 'parts'> {
+  readonly documents: SharedQueueDependencies['documents'] & Pick<PostgresDocuments, 'events'>;
+  readonly database: Database;
+  /** Schema of the tables, as a quoted identifier. */
+  readonly schema: string;
+  /** Returns the state that this node reports. Default: the node is not listed. */
+  readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
+  /** Kinds that do not start. Default: none. */
+  readonly paused?: Pick<PausedKinds, 'has'> | undefined;
+}
+
+/**
+ * Notifications between processes on one database. They are only for rare events, because commits with notifications
+ * wait for each other.
+ */
+export interface Notices {
+  publish(text: string): Promise<void>;
+  subscribe(listener: (text: string) => void): void;
+}
+
+/**
+ * Maximum number of repetitions of a cancellation. Each repetition is for a job with the same id that was submitted and
+ * ended meanwhile.
+ */
+const CANCEL_TRIES_MAX = 10;
+/** Creates the queue on the tables of a database. */
+export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
+  const { database, schema, node, describe, limits, documents, paused } = dependencies;
+  const listKinds = () => listStartedKinds((kind) => paused?.has(kind) === true);
+  const helper = describe && { node, version: () => describe().version };
+  const rows = createJobRows(database, schema, listKinds);
+  const parts =
+    helper &&
+    createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
+  const presence = createPresence({ ...dependencies, kinds: listKinds, events: documents.events }, helper, parts);
+  return createSharedQueue({ ...dependencies, rows, parts, presence });
+}
+
+/**
+ * Creates the queue that any number of processes share. It consists of statements on rows and transactions on
+ * documents.
+ */
+export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
+  const { documents, rows, presence, parts, clock, limits, log, onTakenOver, cancellations } = dependencies;
+  const jobs = createJobDocuments({ documents, rows, getRetryPolicy: limits.getRetryPolicy });
+  const reader = createJobReader(rows);
+  const watchers = createJobWatchers(rows, clock);
+  let node: Node | undefined;
+  let isDraining = false;
+  let isClosed = false;
+  const attempts = createQueueAttempts({
+    ...dependencies,
+    jobs,
+    findProgress: (lease) => node?.findProgress(lease),
+    onNews: watchers.notify,
+    onChange,
+    isDraining: () => isDraining,
+    isClosed: () => isClosed,
+  });
+  const acceptance = createAcceptance({
+    ...dependencies,
+    jobs,
+    find: reader.find,
+    isDraining: () => isDraining,
+    onChange,
+  });
+  const submissions = createSubmissions(acceptance.submitAll);
+
+  function onChange(jobId: string): void {
+    watchers.notify(jobId);
+    node?.onWork();
+  }
+
+  async function cancel(jobId: string): Promise<JobStatus> {
+    await submissions.of(jobId); // A pending submission is cancelled once it is stored.
+    const event: LifeEvent = { type: 'cancel', at: formatTimestamp(clock.now()) };
+    for (let tries = 1; ; tries++) {
+      const jobChange = await jobs.move({ jobId, event });
+      if (typeof jobChange === 'object') {
+        attempts.follow(jobChange, event);
+        // Notifies other nodes, because a waiting job may have been started since. Its document does not show this.
+        cancellations?.publish(jobId).catch(() => {}); // a heartbeat also reports the cancellation
+        if (jobChange.before.status === 'running') await parts?.forget(jobId);
+        return jobChange.status;
+      }
+      const status = (await reader.find(jobId))?.status;
+      if (status === undefined) throw refuseMissingJob(jobId);
+      // Another live job was submitted under this id meanwhile.
+      if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
+    }
+  }
+
+  async function join(joining: Node): Promise<number> {
+    node = joining;
+    await presence.announce();
+    cancellations?.subscribe((jobId) => {
+      parts?.ask(jobId);
+      attempts.hear(jobId);
+    });
+    const leftRunningJobs = await rows.runningOn(dependencies.node);
+    for (const key of leftRunningJobs) await attempts.lose(key, 'the service ended while the job ran');
+    pollRepeatedly({
+      presence,
+      clock,
+      leaseMs: limits.leaseMs,
+      isOver: () => isClosed,
+      getCapacity: () => (isDraining ? undefined : node?.getFreeCapacity()),
+      onAnswer: attempts.takeBack,
+      onWork: () => node?.onWork(),
+      async lose(key, cause) {
+        if (!(await attempts.lose(key, cause))) return;
+        const { jobId: job_id, attempt, node } = key;
+        log.warn(
+          { job_id, attempt, node, lease_ms: limits.leaseMs },
+          'the node of a job is silent: its attempt is abandoned',
+        );
+        onTakenOver?.();
+      },
+      onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be read'),
+    });
+    return leftRunningJobs.length;
+  }
+
+  return {
+    submit: submissions.submit,
+    cancel,
+    retry: acceptance.retry,
+    join,
+    claim: attempts.claim,
+    heartbeat: attempts.heartbeat,
+    parts,
+    complete: attempts.complete,
+    ...reader,
+    lanes: presence.loads,
+    isLive: (jobId) => submissions.of(jobId).then(() => reader.isLive(jobId)),
+    watch: watchers.watch,
+    watchAll: watchers.watchAll,
+    drain: () => void (isDraining = true),
+    async close() {
+      await submissions.idle();
+      isClosed = true;
+      watchers.close();
+      await attempts.close();
+      await presence.leave();
+    },
+  };
+}

@@ -1,0 +1,384 @@
+import type { ErrorDetail } from '#domain/base/refusals.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
+import { JOB_KIND_CATALOGUE, type JobKindName, type RetryPolicies } from '#domain/outputs/jobs.js';
+import type { ArtifactRef, DocumentStore, DocumentTransaction, Listing } from '#store/port.js';
+import type { Lane, TaskProgress } from './compute-pool.js';
+import { isTerminal, type JobResult, type JobState, type JobStatus, type StoredResult } from './life-cycle.js';
+import { type JobIdentity, readJobRecord } from './record.js';
+
+/** Key of one attempt of one submission. */
+export interface AttemptKey {
+  readonly jobId: string;
+  /**
+   * Sequence number of the submission. It distinguishes submissions with the same job id, because an ended job may be
+   * submitted again.
+   */
+  readonly sequence: number;
+  readonly attempt: number;
+}
+
+/**
+ * Classes of jobs in queue reports: light jobs, heavy jobs, and huge jobs. A huge job is a heavy job for which few
+ * machines have enough memory.
+ */
+export type JobClass = Lane | 'huge';
+
+export const JOB_CLASSES: readonly JobClass[] = ['heavy', 'huge', 'light'];
+
+/**
+ * Expected memory in bytes above which a heavy job is huge. It is nearly all the memory that a machine of 4 GiB has for
+ * its jobs.
+ */
+export const HUGE_BYTES = 2 * 2 ** 30;
+
+export function getJobClass(job: { readonly kind: JobKindName; readonly estimated_bytes: number }): JobClass {
+  const { lane } = JOB_KIND_CATALOGUE[job.kind];
+  return lane === 'heavy' && job.estimated_bytes > HUGE_BYTES ? 'huge' : lane;
+}
+
+/**
+ * Returns the job slots of a node by class. Slots for heavy jobs also count for huge jobs if the node has enough
+ * memory.
+ */
+export function countSlotsByClass({ heavy, light }: Readonly<Record<Lane, number>>, memoryBytes: number) {
+  return { heavy, huge: memoryBytes > HUGE_BYTES ? heavy : 0, light } satisfies Record<JobClass, number>;
+}
+
+/** Output of one or more parts. */
+export interface PartOutput {
+  /** Outputs in the order of the parts. The job drops the artifact when it ends. */
+  readonly artifact: ArtifactRef;
+  /** Other artifacts that the parts wrote. They are kept with the output until the effect of the job refers to them. */
+  readonly files?: readonly ArtifactRef[];
+}
+
+/** Output of parts, with their numbers. */
+export interface WrittenParts extends PartOutput {
+  readonly parts: readonly number[];
+}
+
+/** Returns the names of all artifacts of an output. */
+export const listNames = ({ artifact, files = [] }: PartOutput): string[] =>
+  [artifact, ...files].map(({ name }) => name);
+
+/**
+ * Parts of running jobs that are offered to other nodes. The node of the job decides: it computes every part itself
+ * that is not offered.
+ */
+export interface OfferedParts {
+  offer(key: AttemptKey, parts: readonly number[]): Promise<void>;
+  /**
+   * Takes a part back to compute it on this node, even if a node that stopped sending heartbeats has the part. Returns
+   * undefined if no part is left.
+   */
+  take(key: AttemptKey): Promise<number | undefined>;
+  /** Takes the outputs that other nodes wrote. Their parts are no longer offered. */
+  collect(key: AttemptKey): Promise<readonly WrittenParts[]>;
+  /** Lists parts that are still offered, whether a node has taken them or not. */
+  remaining(key: AttemptKey): Promise<readonly number[]>;
+  withdraw(key: AttemptKey): Promise<void>;
+}
+
+/** Client and request of submitted work. They connect a job with the log lines of its request. */
+export interface Origin {
+  /** Id of the client's key. Owners of jobs take turns in the queue. It is null if the service uses no keys. */
+  readonly owner: string | null;
+  /** Name of the client's key; null if the service uses no keys. */
+  readonly author: string | null;
+  /** Note of the client. */
+  readonly note: string | null;
+  readonly requestId: string;
+  /** Trace id from the client; null if it sent none. */
+  readonly traceId: string | null;
+  /**
+   * Trace span of the request, as a `traceparent` header. It is the parent of the job's span on whichever machine the
+   * job runs.
+   */
+  readonly traceParent?: string;
+  /** Validated URL to call when the job ends; null without a callback. */
+  readonly callback: string | null;
+  /** Priority of the job. Default: normal. */
+  readonly priority?: JobPriority;
+}
+
+/**
+ * Stored input of a job, with the outputs of completed parts. It is deleted when the job ends, unless the job fails.
+ */
+export interface StoredInput {
+  readonly payload: unknown;
+  readonly kept?: {
+    /** Program version. The same version computes all parts of one result. */
+    readonly version: string;
+    readonly parts: readonly WrittenParts[];
+  };
+}
+
+/** Outputs of parts that remain after an attempt. The next attempt continues from them on any node. */
+export interface RetainedParts {
+  /** Outputs of earlier attempts by a program of this version. */
+  readonly earlier: readonly WrittenParts[];
+  /** Replaces the stored outputs. @returns false, without storing, if another attempt has replaced this one */
+  keep(parts: readonly WrittenParts[]): Promise<boolean>;
+}
+
+export interface RetainedPartsStore {
+  of(attempt: AttemptKey, input: StoredInput): RetainedParts;
+}
+
+export interface RetainedPartsDependencies {
+  readonly documents: Pick<DocumentStore, 'transaction'>;
+  readonly version: string;
+}
+
+export function createRetainedPartsStore({ documents, version }: RetainedPartsDependencies): RetainedPartsStore {
+  return {
+    of: ({ jobId, sequence, attempt }, { kept }) => ({
+      earlier: kept?.version === version ? kept.parts : [],
+      keep: (parts) =>
+        documents.transaction(async (tx) => {
+          const [job, input] = [await tx.get('job', jobId), await tx.get('job-input', jobId)];
+          if (job === undefined || 'unreadable' in job || input === undefined || 'unreadable' in input) return false;
+          const record = readJobRecord(job.body, jobId);
+          if (record?.sequence !== sequence || record.attempt !== attempt || isTerminal(record.status)) return false;
+          const { payload } = input.body as StoredInput; // a submission wrote the input and the store checked its seal
+          await tx.put('job-input', jobId, { payload, kept: { version, parts: [...parts] } } satisfies StoredInput);
+          return true;
+        }),
+    }),
+  };
+}
+
+/**
+ * Queue of jobs and their states, durable and ordered. It is the only connection between code that submits jobs and
+ * code that runs them. An implementation is an adapter of this interface; `test/jobs/queue-port-contract.ts` tests each
+ * of them.
+ */
+export interface JobQueue extends JobReader {
+  /**
+   * Adds a job to the queue durably. If a live job has the same id and input, returns that job and adds no second one.
+   * @returns the status once it is on disk
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if no node has the
+   * memory
+   */
+  submit(job: NewJob): Promise<JobStatus>;
+  /** Cancels a job; a finished job stays unchanged. @throws Refusal JOB_NOT_FOUND */
+  cancel(jobId: string): Promise<JobStatus>;
+  /**
+   * Retries a failed job with the input and the owner of its submission. Any other job stays unchanged.
+   * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is no longer stored; OVERLOADED,
+   * RATE_LIMITED, DRAINING, STORAGE_FULL
+   */
+  retry(jobId: string): Promise<JobStatus>;
+  /**
+   * Listens to changes of a job's status and progress, at most four times a second. Returns a function that stops
+   * listening.
+   */
+  watch(jobId: string, listener: () => void): () => void;
+  /** Listens to every job; see `watch`. */
+  watchAll(listener: (jobId: string) => void): () => void;
+
+  /**
+   * Makes this process a node that runs jobs. Unfinished attempts of a previous process count as lost.
+   * @returns the number of those attempts
+   */
+  join(node: Node): Promise<number>;
+  /**
+   * Takes the next light or heavy job. The state `running` is on disk before the job is returned.
+   * @returns undefined if no job waits, or if the taken job ended before it started
+   * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job keeps waiting
+   */
+  claim(order: ClaimOrder): Promise<Claim | undefined>;
+  /** Reports that an attempt is alive. @returns false if another attempt has replaced this one and its lease is lost */
+  heartbeat(lease: Lease): Promise<boolean>;
+  /**
+   * Ends an attempt, together with its effect.
+   * @returns true if the end took effect; false if the attempt had been abandoned, and nothing has changed
+   * @throws the error of the store or of the effect; then nothing has changed, and the attempt keeps running
+   */
+  complete(lease: Lease, ending: Ending): Promise<boolean>;
+
+  /** Offers of parts of running jobs to other nodes; undefined if there are no other nodes. */
+  readonly parts?: OfferedParts | undefined;
+
+  /** Stops accepting and handing out jobs. */
+  drain(): void;
+  /** Resolves when every pending submission is on disk or refused. */
+  close(): Promise<void>;
+}
+
+/** Reader of job statuses. */
+export interface JobReader {
+  /** Returns a job; undefined if it does not exist. @throws Refusal DOCUMENT_UNREADABLE */
+  find(jobId: string): Promise<LocatedJob | undefined>;
+  /** Lists jobs without results, newest first. Counts unreadable jobs. */
+  list(query: JobQuery): Promise<JobListing>;
+  /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
+  ids(kind: JobKindName): Promise<readonly string[]>;
+  /** Returns true if a job with this id is pending or running. */
+  isLive(jobId: string): Promise<boolean>;
+  /** Lists pending and running jobs, oldest first. */
+  liveIds(): Promise<readonly string[]>;
+  counts(): Promise<JobCounts>;
+  /** Returns the load of each lane, with huge jobs counted separately, for an autoscaler. */
+  lanes(): Promise<LaneLoads>;
+}
+
+export interface JobListing extends Pick<Listing<JobStatus>, 'skipped' | 'skipped_causes'> {
+  readonly jobs: readonly JobStatus[];
+}
+
+/** Number of jobs of a class, and number of slots for them on all nodes. Heavy and huge jobs share slots. */
+export interface LaneLoad {
+  readonly waiting: number;
+  readonly running: number;
+  readonly places: number;
+  /** Number of slots that compute parts of other nodes' jobs; absent if there are none. */
+  readonly helping?: number;
+  /** Waiting time of the oldest job; null if none waits. */
+  readonly oldestSeconds: number | null;
+}
+
+export type LaneLoads = Readonly<Record<JobClass, LaneLoad>>;
+
+export interface NewJob {
+  readonly jobId: string;
+  readonly kind: JobKindName;
+  /** SHA-256 over kind, key and payload, in hexadecimal digits. Jobs with equal hashes are the same job. */
+  readonly inputHash: string;
+  /** Payload as JSON, in the encoding of the kind. */
+  readonly payload: unknown;
+  /** Request body, shown in the status. */
+  readonly request: unknown;
+  readonly estimatedBytes: number;
+  /** First message of the status. */
+  readonly message: string | undefined;
+  /** Client that submitted the job; null for the service itself. */
+  readonly origin: Origin | null;
+}
+
+/** Process that runs jobs. */
+export interface Node {
+  /** Called when there may be a job to claim. */
+  onWork(): void;
+  /** Returns the progress of an attempt of this node; undefined without such an attempt. */
+  findProgress(lease: Lease): TaskProgress | undefined;
+  getFreeCapacity(): FreeCapacity;
+}
+
+/** Free capacity of a node. */
+export interface FreeCapacity {
+  /** Lanes with a free slot. */
+  readonly lanes: readonly Lane[];
+  /** Memory that the jobs of the node have not reserved. */
+  readonly freeBytes: number;
+}
+
+export interface ClaimOrder {
+  readonly lane: Lane;
+  /** Owners that occupy the maximum number of slots. Their jobs have to wait. */
+  readonly exceptOwners: ReadonlySet<string>;
+  /** Free memory of the node. A job that needs more memory is skipped for some time if another node may have enough. */
+  readonly freeBytes: number;
+  /**
+   * Called once with the next job, if there is one. Returns true to take the job. Returns false to leave it at the
+   * front of the queue, so that a large job is not skipped permanently. Decides without I/O.
+   */
+  take(job: WaitingJob): boolean;
+}
+
+export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estimated_bytes'>;
+
+/** The right to run and end one attempt of one job. */
+export interface Lease extends AttemptKey {
+  /**
+   * True once this process knows that the attempt was abandoned: the job was cancelled, or heartbeats stopped for too
+   * long.
+   */
+  readonly isLost: boolean;
+  /** Registers a callback for the loss of the lease. */
+  onLost(call: () => void): void;
+}
+
+export interface Claim {
+  readonly lease: Lease;
+  readonly job: JobIdentity;
+  /** Undefined if the stored payload is unreadable. */
+  readonly input: StoredInput | undefined;
+  /** Parts to compute, if another node runs the job. Default: the whole job. */
+  readonly parts?: readonly number[];
+}
+
+/** End of an attempt. */
+export type Ending =
+  | {
+      readonly type: 'succeed';
+      readonly result: JobResult;
+      readonly message: string;
+      /** Writes in the same transaction. */
+      readonly effect?: (tx: DocumentTransaction) => Promise<void>;
+    }
+  | { readonly type: 'fail'; readonly error: ErrorDetail }
+  /** The thread ended. The job waits again; after the maximum number of crashes for its kind, it fails. */
+  | { readonly type: 'crash'; readonly cause: string }
+  /** The process ended, fell silent or was disconnected. */
+  | { readonly type: 'lose'; readonly cause: string }
+  /** The attempt is released undamaged and queued again. */
+  | { readonly type: 'release'; readonly cause: string };
+
+export interface JobQuery {
+  readonly kinds?: readonly JobKindName[] | undefined;
+  readonly statuses?: readonly JobState[] | undefined;
+  readonly limit: number;
+  /** Id of a job. Only jobs that were submitted before it are listed. An unknown id gives no jobs. */
+  readonly before?: string | undefined;
+}
+
+/** Job with the location of its result. */
+export interface LocatedJob {
+  /** `result` is null if the result is an artifact or a reference. */
+  readonly status: JobStatus;
+  /** Result of a succeeded job, if its status does not contain the result. It is null for all other jobs. */
+  readonly stored: StoredResult | null;
+  /** Number of the last change of this job. Every change of any job gets a higher number, also after a restart. */
+  readonly revision: number;
+}
+
+export interface JobCounts {
+  readonly pending: number;
+  readonly running: number;
+}
+
+/** End of a job. */
+export interface EndedJob {
+  readonly jobId: string;
+  /** Id of the key that submitted the job; empty if no key was used. */
+  readonly owner: string;
+  readonly kind: JobKindName;
+  readonly outcome: 'succeeded' | 'failed' | 'cancelled';
+  /** Duration of the job's last attempt; null if no attempt started. */
+  readonly seconds: number | null;
+  /** Time from the job's submission to the start of its last attempt. */
+  readonly waitSeconds: number | null;
+}
+
+export interface QueueLimits {
+  /** Retry policies by kind. */
+  readonly getRetryPolicy: RetryPolicies;
+  /** Maximum number of waiting jobs. */
+  readonly queueMax: number;
+  /** Maximum number of waiting jobs of one owner. */
+  readonly ownerQueueMax: number;
+  /** Maximum number of ended jobs to keep. */
+  readonly endedMax: number;
+  /** Maximum expected memory of one job in bytes. It is the memory that a node has for all of its jobs. */
+  readonly jobBytesMax: number;
+  /** Time without a heartbeat after which an attempt is abandoned. */
+  readonly leaseMs: number;
+}
+
+/** Structured log in the form of pino. */
+export interface JobLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

@@ -1,0 +1,344 @@
+import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import type { FullRunReason } from '#domain/definition/runs.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { RiskModelPart } from '#domain/risk/risk-models.js';
+import type { MarketAudit } from '#market/judge/audit.js';
+import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
+import type {
+  CheckedPlugin,
+  DatapointQuestion,
+  EstimateRiskModelInput,
+  EvaluatedDatapoint,
+  ExportRiskModelInput,
+  FactorFile,
+  ImportRiskModelInput,
+  ImportRiskModelOutput,
+  IndexQuestion,
+  LevelSketch,
+  LevelSketchQuestion,
+  ModelFile,
+  OptimisationQuestion,
+  OptimiseInput,
+  OptimiseOutput,
+  PluginQuestion,
+  RebalancePackQuestion,
+  RiskModelOutput,
+  RiskModelPartsInput,
+  RiskModelPartsOutput,
+  RiskModelSource,
+  RiskUniverse,
+  StoredMatrix,
+  SumRiskModelInput,
+  ValidateRiskModelInput,
+  WhatIfQuestion,
+} from './indices.js';
+import type {
+  ContentChangeInput,
+  ContentChangeOutput,
+  CopiedMarketInput,
+  DataDifferenceInput,
+  EarlierMarketInput,
+  MarketTableInput,
+  PricesInput,
+  RefreshMarketInput,
+  RefreshMarketOutput,
+  RepairMarketInput,
+  RepairMarketOutput,
+} from './markets.js';
+import type {
+  CheckedFiles,
+  EarlierContentFiles,
+  HashedBytes,
+  OutputNames,
+  ResponseBytes,
+  SharedHashes,
+  TaskControl,
+  TaskOutputs,
+  WithOutputNames,
+  WrittenFile,
+} from './messages.js';
+import type {
+  AccountBacktestInput,
+  BacktestInput,
+  BacktestOutput,
+  BatchPartInput,
+  BatchPartOutput,
+  BatchSum,
+  CompareLevelsInput,
+  CompareLevelsOutput,
+  ExportPart,
+  ExportPartInput,
+  PublicationBundleInput,
+  PublicationBundleOutput,
+  RenderedRun,
+  RenderInput,
+  RenderOutput,
+  ReplayInput,
+  ResultInBlocks,
+  RunLevels,
+  RunTextInput,
+  SimulatePartInput,
+  SumBatchInput,
+  SumRowsInput,
+  SumSimulationInput,
+  SumSweepInput,
+  SweepPartInput,
+  SweepPartOutput,
+  TotalReturnInput,
+} from './runs.js';
+import type { RunViewInput } from './views.js';
+
+/**
+ * Inputs of job tasks as a node receives them. They are plain JSON that names artifacts and markets but does not
+ * contain them. `resolve-task.ts` replaces the names by resources of the node.
+ */
+
+/**
+ * Order of a task with input `I`. Six fields name a market or files, `outputs` contains names, and all other fields are
+ * those of the input. An input with other files needs a separate order type and a function that resolves it.
+ */
+export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
+
+type NamedField<K, V> =
+  V extends TaskOutputs<infer F> ? OutputNames<F> : K extends keyof NamedFields<V> ? NamedFields<V>[K] : V;
+
+interface NamedFields<V> {
+  readonly market: V extends null ? null : MarketIdentity;
+  readonly columns: ArtifactReference;
+  /** Stored risk models. */
+  readonly models: ModelReferences;
+  /** Earlier contents, so that decisions use the data that was known at their time. */
+  readonly known: EarlierContentReferences;
+  /** Securities of a risk model. */
+  readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
+  /** Outputs of the parts of a job. */
+  readonly files: V extends readonly (infer F)[] ? readonly (Omit<F, 'path'> & ArtifactReference)[] : V;
+}
+
+/** Artifact by its name. */
+export interface ArtifactReference {
+  readonly artifact: string;
+  /** Names of artifacts that the file refers to; the node keeps them in the same folder. */
+  readonly beside?: readonly string[];
+}
+
+/** Artifact by its name and its required hash. */
+export type HashedReference = ArtifactReference & { readonly sha256: string };
+
+/** Stored risk models by the names of their files. */
+export type ModelReferences = Readonly<Record<string, ModelReference>>;
+
+export type ModelReference = Omit<ModelFile, 'paths' | 'factors'> & {
+  readonly artifacts: readonly string[];
+  readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference;
+};
+
+/** Changes that restore earlier contents, by the names of their files. */
+export interface EarlierContentReferences extends Omit<EarlierContentFiles, 'earlier'> {
+  readonly earlier: readonly (Omit<EarlierContentFiles['earlier'][number], 'path'> & ArtifactReference)[];
+}
+
+type BacktestOrder = OrderOf<Omit<BacktestInput, 'stored' | 'checkedFiles'>> & {
+  /** Stored run that is extended if the result is the same, or the reason why no run can be extended. */
+  readonly stored?: StoredRunReferences | FullRunReason | null;
+};
+
+/** Files of a stored run that can be extended; see `ResumableRun`. */
+export interface StoredRunReferences {
+  readonly columns: ArtifactReference;
+  readonly checkpoint: HashedReference;
+  readonly checked: readonly HashedReference[];
+  readonly fileNames: readonly string[];
+}
+
+export type RiskUniverseOrder = OrderOf<RiskUniverse>;
+
+type ValidateRiskModelOrder = OrderOf<Omit<ValidateRiskModelInput, 'run'>> & {
+  readonly run: OrderOf<NonNullable<ValidateRiskModelInput['run']>> | null;
+};
+
+export type RenderedRunOrder = OrderOf<Omit<RenderedRun, 'overview'>> & {
+  readonly overview: { readonly plan: HashedReference } | { readonly stored: HashedReference };
+};
+
+export type RenderOrder = OrderOf<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };
+
+/** View that a task wrote as an artifact. */
+interface WrittenView {
+  readonly view: ArtifactRef;
+}
+
+/** Task that jobs run. The type of its order follows from the type of its input. */
+interface Portable<I, O> {
+  order: OrderOf<I>;
+  input: I;
+  output: O;
+}
+
+/**
+ * All tasks that a worker can run. Services, the pool and `workers/` share this one list. `input` is the input of a
+ * thread, with memory and files of its process. A task with an `order` can run on any node: the caller gives the order,
+ * and the node converts it to an input.
+ */
+export interface Tasks {
+  /** Runs a backtest: writes the files of the run, and returns the summary that listings need. */
+  backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
+  /** Replays a stored run and compares the results: a ReplayView as JSON. */
+  replay: Portable<ReplayInput, WrittenView>;
+  /** Runs some of the variants of a sweep. */
+  'sweep-part': Portable<SweepPartInput, SweepPartOutput>;
+  /** Solves some of the accounts of a batch. */
+  'batch-part': Portable<BatchPartInput, BatchPartOutput>;
+  /** Summarises a batch and joins its accounts. */
+  'sum-batch': Portable<SumBatchInput, BatchSum>;
+  /** Runs one account over the history of an index: an AccountBacktestView as JSON. */
+  'account-backtest': Portable<AccountBacktestInput, WrittenView>;
+  /** Ranks all variants of a sweep: a SweepView as JSON. */
+  'sum-sweep': Portable<SumSweepInput, ResultInBlocks>;
+  /** Counts and lists the rows of a job that was computed in parts. */
+  'sum-rows': Portable<SumRowsInput, ResultInBlocks>;
+  /** Computes a view of stored runs as JSON. */
+  'view-run': { input: RunViewInput; output: HashedBytes };
+  /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
+  'run-text': { input: RunTextInput; output: ResponseBytes };
+  /** Writes the record or result of a stored run as a file. */
+  'write-run-text': { input: RunTextInput & { readonly path: string }; output: WrittenFile };
+  /** Writes a part of an export of a stored run. */
+  'export-part': { input: ExportPartInput; output: ExportPart };
+  /** Reads the index levels of a stored run. */
+  'run-levels': { input: { readonly columns: string }; output: RunLevels };
+  /** Collects the inputs of a published run and recomputes its closes from them. */
+  'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
+  /** Computes the composition of an index on a day: a PreviewResponse as JSON. */
+  preview: { input: IndexQuestion & { readonly asOf: string | null }; output: ResponseBytes };
+  /** Reads a plug-in without calling it. */
+  'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
+  /** Evaluates an expression for a few securities. Default: on the store's last day. */
+  'evaluate-datapoint': { input: DatapointQuestion; output: EvaluatedDatapoint };
+  /** Computes the level of an index that is not stored, on a few of its sessions. */
+  'sketch-level': { input: LevelSketchQuestion; output: LevelSketch };
+  /** Computes the weights of an optimisation: a PreviewResponse as JSON. */
+  'preview-optimisation': { input: OptimisationQuestion; output: ResponseBytes };
+  /** Explains one weight: an IndexExplanation as JSON. Default: on the store's last day. */
+  explain: {
+    input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };
+    output: ResponseBytes;
+  };
+  /** Compares a changed definition with the stored one: a WhatIfResponse as JSON. Default: on the store's last day. */
+  whatIf: { input: WhatIfQuestion; output: ResponseBytes };
+  /** Computes the trades that align accounts with an index: a RebalancePack as JSON. */
+  rebalancePack: { input: RebalancePackQuestion; output: ResponseBytes };
+  /** Renders a report as a PDF. */
+  render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
+  /** Writes the prices of one security as response bytes. */
+  prices: { input: PricesInput; output: ResponseBytes };
+  /** Writes a table of a market as a Parquet file. */
+  'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
+  /** Counts the securities with a price through time: a CoverageHistoryResponse as JSON. */
+  coverage: { input: { readonly market: MarketHandle }; output: ResponseBytes };
+  /** Builds the next version of a store from the stored version and its source. */
+  'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
+  /** Compares the levels of two stored runs. */
+  'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
+  /** Computes the total return of a run that is not stored. */
+  'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
+  /**
+   * Computes the change from a content to the content before it as bytes to store, and the opposite change if
+   * requested.
+   */
+  'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
+  /**
+   * Appends a part of the copy of a content to a file, from a given part number. @returns the number of the next part
+   */
+  'content-copy': {
+    input: { readonly market: MarketHandle; readonly from: number; readonly path: string };
+    output: { readonly next: number | null };
+  };
+  /** Restores a content from a stored copy and later changes. */
+  'copied-market': { input: CopiedMarketInput; output: { readonly handle: MarketHandle } };
+  /** Restores an earlier content of a data store. */
+  'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
+  /** Lists values that differ between two contents of a data store: a DataDifference as JSON. */
+  'data-difference': { input: DataDifferenceInput; output: ResponseBytes };
+  /** Finds the data warnings of a market. */
+  'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
+  /** Applies repairs to a market and writes it as a new store. */
+  'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
+  /** Draws the paths of some parts of a simulation. */
+  'simulate-part': Portable<SimulatePartInput, { readonly tallies: ArtifactRef }>;
+  /** Summarises a simulation: a SimulationView as JSON. */
+  'sum-simulation': Portable<SumSimulationInput, WrittenView>;
+  /** Estimates a covariance model: its matrix to store, and its diagnostics. */
+  'estimate-risk-model': Portable<EstimateRiskModelInput, RiskModelOutput & { readonly covariance: ArtifactRef }>;
+  /** Counts the securities that can be estimated. */
+  'risk-model-size': Portable<RiskModelSource, { readonly securities: number }>;
+  /** Computes parts of a model: rows of its matrix, or its eigenvalues. */
+  'risk-model-parts': Portable<RiskModelPartsInput, RiskModelPartsOutput>;
+  /** Summarises a model in parts. */
+  'sum-risk-model': Portable<SumRiskModelInput, RiskModelOutput>;
+  /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */
+  'validate-risk-model': {
+    order: ValidateRiskModelOrder;
+    input: ValidateRiskModelInput;
+    output: WrittenView & { readonly message: string };
+  };
+  /** Optimises weights near an index under constraints: an OptimisationRunResult as JSON, and a summary sentence. */
+  optimise: Portable<OptimiseInput, OptimiseOutput>;
+  /** Parses an external risk model to numbers to store, or findings. */
+  'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
+  /** Writes a stored model of one date as a member of an import. */
+  'export-risk-model': { input: ExportRiskModelInput; output: ResponseBytes };
+  /** Writes a part of a stored model's JSON. */
+  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
+  /** Computes hashes for a reconciliation, for files that no other thread hashes. */
+  'hash-files': { input: SharedHashes; output: null };
+  /**
+   * Warms up a thread. Loads the code of tasks, opens a market, and computes and discards a run of a plan, if they are
+   * given.
+   */
+  'warm-up': { input: WarmUpInput; output: null };
+  /** Returns memory of an idle thread to the system. */
+  rest: { input: null; output: null };
+  /** Writes a stored model as an Arrow stream. */
+  'risk-model-arrow': {
+    input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
+    output: ResponseBytes;
+  };
+}
+
+export type TaskName = keyof Tasks;
+
+/** Tasks whose orders name artifacts and markets. Any process with access to them may run such a task. */
+export type PortableTaskName = {
+  [N in TaskName]: Tasks[N] extends { readonly order: unknown } ? N : never;
+}[TaskName];
+
+/** Input that a caller gives to run a task. */
+export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: infer Order }
+  ? Order
+  : WithOutputNames<Tasks[N]['input']>;
+
+/**
+ * Input of a warm-up: names of the tasks whose code to load, a market to open, and the plan of a run on that market to
+ * compute and discard.
+ */
+export interface WarmUpInput {
+  readonly names: readonly TaskName[];
+  readonly market: MarketHandle | null;
+  readonly plan: BacktestPlan | null;
+  /** Stored price files of runs. One of them may contain the prices of the plan. */
+  readonly storedPrices?: readonly ArtifactRef[];
+  /** Files that the process wrote or hashed, and the location of stored files. The node that runs the task adds it. */
+  readonly checkedFiles?: CheckedFiles | undefined;
+  readonly destination?: ArtifactDestination;
+}
+
+/** Input of a task in a thread. */
+export type ThreadInput<N extends TaskName> = Tasks[N]['input'];
+
+export type TaskOutput<N extends TaskName> = Tasks[N]['output'];
+
+export type Task<N extends TaskName> = (
+  input: ThreadInput<N>,
+  control: TaskControl,
+) => TaskOutput<N> | Promise<TaskOutput<N>>;

@@ -1,0 +1,508 @@
+import { createWriteStream, existsSync } from 'node:fs';
+import { type FileHandle, mkdtemp, open, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { findCurrentSpan, reportTiming, runInSpan } from '#base/tracing/tracing.js';
+import type { Finding } from '#domain/base/findings.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import type { UsedCalendars } from '#domain/calendars/calendar.js';
+import type { ImportHeader } from '#domain/definition/datasets.js';
+import type { MarketHandle } from '#domain/market/market-handle.js';
+import { findMemoryLimit, type MemoryLimit, type PagedFile } from '#kernels/memory/paged-memory.js';
+import { allocateGrowablePanel, createUsedDays, openPanel } from '../panels/panels.js';
+import {
+  awaitAll,
+  type Extent,
+  isFull,
+  listEdges,
+  reportPanelMemory,
+  type SharedMarket,
+  sliceDays,
+  transferMarket,
+  type TransferMessage,
+} from '../panels/shared-market.js';
+import type { ImportResponse } from '../read/import.js';
+import type { Inspection } from '../read/inspection.js';
+import type { ParquetLines } from '../read/parquet.js';
+import type {
+  ContentSummary,
+  MarketTaskName,
+  MarketTaskReport,
+  MarketTaskRequest,
+  MarketTasks,
+  SqlInputs,
+  SqlNeeds,
+  SqlOrder,
+  SqlOutcome,
+} from './market-tasks.js';
+import { startMarketProcess } from './process-pool.js';
+
+/** Market that is being received from another process. */
+export interface IncomingMarket {
+  /** Processes the next message of the transfer. */
+  take(step: TransferMessage): void;
+  /** Returns the market in shared memory, with spare days. Returns undefined before the last message has arrived. */
+  market(): Promise<SharedMarket> | undefined;
+  /** Stops reading; resolves after all reads have settled. */
+  stop(): Promise<void>;
+  /** Closes the files after `stop`, without waiting for the operating system, which takes 0.1 s/GiB. */
+  close(): void;
+}
+
+/**
+ * Number of concurrent reads. Most of the time is spent on the first access to new memory, which each read does on a
+ * separate core.
+ */
+const READ_CONCURRENCY = 2;
+
+interface Shape {
+  readonly days: number;
+  readonly assets: number;
+  readonly fields: readonly Field[];
+}
+
+interface Field {
+  readonly name: string;
+  readonly values: SharedArrayBuffer;
+  /** File that the other process fills. Present if its panels are kept in files. */
+  readonly file: PagedFile | undefined;
+  /** True if the memory maps this file. The file then need not be read. */
+  readonly isOpened: boolean;
+}
+
+/**
+ * Reads a market while the other process writes it. Removes the names of the files as soon as they are opened.
+ * @cost 0.5 s/GiB, off the event loop
+ */
+export function createIncomingMarket(): IncomingMarket {
+  const files = new Map<string, Promise<FileHandle>>();
+  const queues = Array.from({ length: READ_CONCURRENCY }, () => Promise.resolve());
+  let nextIndex = 0;
+  let shape: Shape | undefined;
+  let sharedMarket: Promise<SharedMarket> | undefined;
+  let isStopped = false;
+
+  function openFile(path: string): Promise<FileHandle> {
+    const incomingFile = files.get(path);
+    if (incomingFile !== undefined) return incomingFile;
+    const pendingFile = open(path, 'r');
+    files.set(path, pendingFile);
+    return pendingFile.finally(() => rm(path, { force: true }));
+  }
+
+  async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
+    const file = await openFile(path);
+    await transferMarket(pieces, offset, async (some, at) => {
+      if (isStopped) throw new Error('the transfer of the market was stopped');
+      return (await file.readv(some, at)).bytesRead;
+    });
+  }
+
+  /** Allocates the panels. @throws Error ENOSPC if the disk has no space for panels in files */
+  function begin({ days, assets, fields, files: paged = [] }: TransferMessage & { kind: 'shape' }): void {
+    const createField = (name: string, f: number): Field => {
+      const file = paged[f];
+      const openedPanel = file && openPanel(file, days, assets);
+      const values = openedPanel ?? allocateGrowablePanel(days, assets, fields.length);
+      return { name, values, file, isOpened: openedPanel !== undefined };
+    };
+    shape = { days, assets, fields: fields.map(createField) };
+    reportPanelMemory(shape.fields.map(({ values }) => values));
+  }
+
+  function takeDays({ file, offset, from, to }: TransferMessage & { kind: 'days' }): void {
+    const { assets, fields } = shape!; // the shape is received first
+    const queue = nextIndex++ % READ_CONCURRENCY;
+    queues[queue] = queues[queue]!.then(() =>
+      read(
+        file,
+        offset,
+        sliceDays(
+          fields.map(({ values }) => new Float64Array(values)),
+          assets,
+          from,
+          to,
+        ),
+      ),
+    );
+    queues[queue].catch(() => {}); // thrown when the last message is processed
+  }
+
+  /**
+   * Reads panels that have separate files. Reads the bytes before and after their files, and whole panels that could
+   * not be mapped.
+   */
+  async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
+    const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
+    const pagedFields = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
+    await read(
+      path,
+      edges.offset,
+      pagedFields.flatMap(({ values, file }) => listEdges(values, file, bytes)),
+    );
+    for (const { values, file, isOpened } of pagedFields)
+      if (!isOpened) await read(file.path, 0, [new Uint8Array(values, file.before, file.bytes)]);
+  }
+
+  async function takeRest(rest: TransferMessage & { kind: 'rest' }): Promise<SharedMarket> {
+    const { file, dates, tables, actionPlaces, edges } = rest;
+    const { days, fields } = shape!; // the shape is received first
+    const readPart = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
+      const memory = new SharedArrayBuffer(bytes);
+      await read(file, offset, [new Uint8Array(memory)]);
+      return memory;
+    };
+    const [parts] = await awaitAll([
+      awaitAll([readPart(dates), readPart(tables), readPart(actionPlaces)]),
+      awaitAll(queues),
+      readPaged(shape!, file, edges),
+    ]);
+    const panels = fields.map(({ name, values }) => ({ name, values }));
+    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: createUsedDays(days) };
+  }
+
+  return {
+    take(step) {
+      if (step.kind === 'shape') begin(step);
+      else if (step.kind === 'days') takeDays(step);
+      else {
+        sharedMarket = takeRest(step);
+        sharedMarket.catch(() => {}); // reported to the caller that awaits it
+      }
+    },
+    market: () => sharedMarket,
+    async stop() {
+      isStopped = true;
+      await Promise.allSettled([...queues, sharedMarket]);
+    },
+    close() {
+      for (const file of files.values()) void file.then((handle) => handle.close()).catch(() => {});
+    },
+  };
+}
+
+/** Maximum duration of a task in seconds: more than reading 25 million rows from a slow disk takes. */
+const TASK_SECONDS_MAX = 900;
+
+/** Maximum duration of an inspection in seconds; a person waits for its result. */
+const INSPECTION_SECONDS_MAX = LIMITS.MAX_QUERY_SECONDS;
+
+const FOLDER_PREFIX = 'divisor-';
+
+/** Folder of in-memory files on Linux. */
+const SHARED_MEMORY = '/dev/shm';
+
+export interface MarketTaskOptions {
+  /** Identity of the market that is loaded into shared memory. It is null if the data is only checked. */
+  readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
+  /** Body of a request that the process reads. */
+  readonly body?: Uint8Array;
+  /** Decides how to handle an import, given its header. An error of this function ends the process and the task. */
+  readonly onImport?: (header: ImportHeader) => Promise<ImportResponse>;
+  /** Calendars of the stored indices. A bar on a day that is not a session of any of them gives a warning. */
+  readonly calendars?: UsedCalendars;
+  readonly onProgress?: (fraction: number, message: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Outcome of a task: an accepted content, or the findings for which it was rejected. */
+export type MarketTaskResult =
+  | { readonly kind: 'accepted'; readonly summary: ContentSummary; readonly handle: MarketHandle | null }
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
+
+/**
+ * Runs one task in a forked process and loads the market that it has read.
+ * @throws Refusal STORE_READ_FAILED if the process fails, exceeds its time or is killed, STORE_WRITE_FAILED or
+ * STORAGE_FULL if its output cannot be written; the reason of the signal if aborted.
+ */
+export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query' | 'parquetLines'>>(
+  task: K,
+  input: MarketTasks[K],
+  options: MarketTaskOptions,
+): Promise<MarketTaskResult> {
+  return runInSpan(`read ${task}`, {}, () => runTask(task, input, options));
+}
+
+async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
+  task: K,
+  input: MarketTasks[K],
+  options: MarketTaskOptions,
+): Promise<MarketTaskResult> {
+  const { load, body, calendars = { codes: [] }, signal } = options;
+  signal?.throwIfAborted();
+  const folders: string[] = [];
+  const incomingMarket = createIncomingMarket();
+  try {
+    for (const sharedFolder of listSharedFolders()) {
+      const folder = await mkdtemp(join(sharedFolder, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
+        if (sharedFolder !== SHARED_MEMORY) throw error; // the in-memory folder may be inaccessible to this user
+      });
+      if (folder !== undefined) folders.push(folder);
+    }
+    const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
+    const bodyFile = body === undefined ? null : await writeBody(folders, body);
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: computeMemoryLimit(folders, load !== null) };
+    const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
+    const report = requireOutcome(await exchangeMessages(request, options, (step) => incomingMarket.take(step)));
+    if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
+    const { summary, digests } = report;
+    const sharedMarket = incomingMarket.market();
+    if (load === null || sharedMarket === undefined) return { kind: 'accepted', summary, handle: null };
+    return {
+      kind: 'accepted',
+      summary,
+      handle: { ...load, contentHash: summary.contentHash, digests, ...(await sharedMarket) },
+    };
+  } finally {
+    await incomingMarket.stop();
+    // Folders are removed before the memory of their files is released, because the removal would wait for the release.
+    await Promise.all(folders.map(removeFolder));
+    incomingMarket.close();
+  }
+}
+
+/**
+ * Inspects data and proposes a mapping, within a minute. @param calendars that stored indices use. @throws Refusal STORE_READ_FAILED if the process fails,
+ * exceeds its time or is killed
+ */
+export async function inspectMarket(
+  input: MarketTasks['inspect'],
+  signal: AbortSignal,
+  calendars: UsedCalendars = { codes: [] },
+): Promise<Inspection> {
+  signal.throwIfAborted();
+  const options = { sharedFiles: null, bodyFile: null, calendars, memory: findMemoryLimit() };
+  const report = await exchangeMessages(
+    { task: 'inspect', input, options },
+    { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
+    () => {},
+  );
+  if (report.kind === 'inspected') return report.inspection;
+  requireOutcome(report);
+  throw new Error(`an inspection ended as ${report.kind}`);
+}
+
+export interface QueryOptions {
+  /** Returns the tables that a query needs. */
+  readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
+  readonly secondsMax: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes the result of a query to a file in a temporary folder.
+ * @param take opens the file, which is removed afterwards
+ * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; errors of `onNeeds`; the reason of the signal if aborted
+ */
+export async function answerQuery<T>(
+  order: Omit<SqlOrder, 'resultFile'>,
+  { onNeeds, secondsMax, signal }: QueryOptions,
+  take: (file: string, outcome: SqlOutcome) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  try {
+    const input = { ...order, resultFile: join(folder, 'result') };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
+    const report = await exchangeMessages(
+      { task: 'query', input, options },
+      { load: null, signal, secondsMax, onNeeds },
+      () => {},
+    ).catch((error: unknown) => {
+      if (!(error instanceof Refusal) || error.code !== 'STORE_READ_FAILED') throw error;
+      throw new Refusal(
+        'QUERY_LIMIT',
+        `The query was ended: it took longer than ${secondsMax} seconds or more memory than it may use.`,
+      );
+    });
+    if (report.kind === 'queried') return await take(input.resultFile, report.outcome);
+    if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
+    requireOutcome(report);
+    throw new Error(`a query ended as ${report.kind}`);
+  } finally {
+    await removeFolder(folder);
+  }
+}
+
+/**
+ * Reads the rows of a Parquet file that arrives as a stream.
+ * @param take reads the rows as lines of JSON from a file, which is removed afterwards
+ * @throws Refusal VALIDATION_FAILED if the bytes are not a valid Parquet file, STORAGE_FULL
+ */
+export async function readParquetLines<T>(
+  bytes: AsyncIterable<Uint8Array>,
+  take: (file: string, lines: ParquetLines) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  try {
+    const [from, to] = [join(folder, 'body.parquet'), join(folder, 'lines')];
+    await pipeline(bytes, createWriteStream(from, { mode: 0o600 })).catch((cause: unknown) => {
+      if (!isFull(cause)) throw cause;
+      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, { cause });
+    });
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
+    const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
+    const report = await exchangeMessages(request, { load: null }, () => {}).catch((error: unknown) => {
+      if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
+      throw error;
+    });
+    if (report.kind === 'lines') return await take(to, report.lines);
+    if (report.kind === 'unwritten') throw new Refusal('STORAGE_FULL', report.message);
+    if (report.kind === 'refused') throw refuseWithFindings('body', report.findings);
+    const message = `The Parquet file could not be read: ${'message' in report ? report.message : report.kind}`;
+    throw refuseWithFindings('body', [{ severity: 'error', code: 'UNREADABLE_FILE', path: 'body', message }]);
+  } finally {
+    await removeFolder(folder);
+  }
+}
+
+/** Returns the final report if the data was accepted or rejected. @throws Refusal if the process reports a failure */
+function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done' | 'refused' }> {
+  if (report.kind === 'done' || report.kind === 'refused') return report;
+  if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+  if (report.kind === 'unwritten')
+    throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
+  if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
+  throw new Error(`the process reported ${report.kind} at its end`);
+}
+
+/**
+ * Returns the memory limit for a child process. It has folders for panels, because this process opens their files and
+ * loads them.
+ */
+function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryLimit {
+  const limit = findMemoryLimit();
+  const pagedLimit = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
+  const sharedFolder = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
+  return loads && sharedFolder !== undefined ? { ...pagedLimit, sharedFolder } : pagedLimit;
+}
+
+/** Removes a folder. It is usually empty: removing an empty folder takes one event-loop turn, a search several. */
+async function removeFolder(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
+}
+
+/** Writes the body of a request to the first folder with enough space, and returns its path. */
+async function writeBody([folder, ...others]: readonly string[], body: Uint8Array): Promise<string> {
+  const file = join(folder!, 'body'); // the list is not empty
+  try {
+    await writeFile(file, body, { mode: 0o600 });
+    return file;
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    if (others.length === 0)
+      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, {
+        cause: error,
+      });
+    await rm(file, { force: true });
+    return writeBody(others, body);
+  }
+}
+
+/** Removes shared-memory files of processes that have ended. Called once at start. */
+export async function sweepSharedFolders(): Promise<void> {
+  for (const sharedFolder of listSharedFolders()) {
+    for (const name of await readdir(sharedFolder).catch(() => [])) {
+      const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
+      if (pid > 0 && !isAlive(pid)) await rm(join(sharedFolder, name), { recursive: true, force: true });
+    }
+  }
+}
+
+type FinalReport = Exclude<MarketTaskReport, TransferMessage | { kind: 'progress' | 'question' | 'needs' }>;
+
+interface Conversation extends MarketTaskOptions {
+  readonly onNeeds?: QueryOptions['onNeeds'];
+  readonly secondsMax?: number;
+}
+
+function exchangeMessages(
+  request: MarketTaskRequest,
+  { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
+  onHandOver: (step: TransferMessage) => void,
+): Promise<FinalReport> {
+  const span = findCurrentSpan();
+  return new Promise<FinalReport>((resolve, reject) => {
+    const endRequest = () => {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', stop);
+    };
+    const child = startMarketProcess(request, {
+      onMessage(message) {
+        const report = message as MarketTaskReport; // market-process-tasks sends no other messages
+        if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
+        else if (report.kind === 'question') answer(onImport?.(report.header));
+        else if (report.kind === 'needs') answer(onNeeds?.(report.needs));
+        else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
+        else {
+          endRequest();
+          if (span !== undefined && report.timing !== undefined)
+            reportTiming(`reader process ${request.task}`, span, report.timing, { 'process.pid': report.timing.pid });
+          resolve(report); // the process only has to end
+        }
+      },
+      onUnstarted() {
+        endRequest();
+        reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.'));
+      },
+      onEnded(code, killedBy) {
+        endRequest();
+        reject(
+          new Refusal(
+            'STORE_READ_FAILED',
+            `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`,
+          ),
+        );
+      },
+    });
+    const stop = () => {
+      child.end();
+      reject(signal?.reason);
+    };
+    const receive = (step: TransferMessage) => {
+      try {
+        onHandOver(step);
+      } catch (fault) {
+        endRequest();
+        child.end();
+        reject(isFull(fault) ? new Refusal('STORAGE_FULL', (fault as Error).message) : fault);
+      }
+    };
+    const answer = (answering: Promise<object> | undefined) => {
+      if (answering === undefined) throw new Error('the process asked what its task does not answer');
+      answering.then(
+        (answered) => child.send(answered),
+        (refusal: unknown) => {
+          child.end();
+          reject(refusal);
+        },
+      );
+    };
+    const deadline = setTimeout(() => {
+      child.end();
+      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${secondsMax} seconds.`));
+    }, secondsMax * 1000);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/**
+ * Returns the folders for the transfer in order of preference. In-memory folders come first if they are available,
+ * because the files are read back and removed at once. Temporary folders follow. The last folder is for panels in
+ * files, for data that exceeds memory.
+ */
+function listSharedFolders(): readonly string[] {
+  const { folder } = findMemoryLimit();
+  return [...(existsSync(SHARED_MEMORY) ? [SHARED_MEMORY] : []), tmpdir(), ...(folder === null ? [] : [folder])];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

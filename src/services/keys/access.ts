@@ -1,0 +1,216 @@
+import type { DocumentAccess } from '#contract/access.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { isWithin, mayRead, type Reach } from '#domain/definition/reach.js';
+import type { Authorship, Subject } from '#domain/definition/versions.js';
+import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/outputs/jobs.js';
+import type { JobSystem } from '#jobs/port/job-kind.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { LocatedJob } from '#jobs/port/queue.js';
+import { findFirstAuthor } from '#store/history/history.js';
+import type { DocumentStore } from '#store/port.js';
+import { findCurrentReach, refuseOutside, refuseOutside as outside, runUnrestricted } from '#store/reach.js';
+
+export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach.js';
+export { refuseOutside as outside };
+
+/** Client with the names under which documents can be shared with it. */
+export interface SharingClient {
+  readonly keyId: string | null;
+  readonly name: string | null;
+  /** True if the client's name does not identify a person. */
+  readonly isSubject?: true;
+  readonly prefixes?: readonly string[];
+}
+
+/** Service that knows the owner of a document and the clients that may read it. */
+export interface Access {
+  /** Returns the resources that a client may access; undefined if it may access all resources. */
+  findReach(client: SharingClient): Promise<Reach | undefined>;
+  /** Returns owner and readers of a document. @throws the refusal of the family for a document that does not exist */
+  read(subject: Subject): Promise<DocumentAccess>;
+  /** Gives other clients read access to a document of the author. @throws the refusals of `read`, FORBIDDEN_ID */
+  share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
+}
+
+export interface AccessDependencies {
+  readonly documents: DocumentStore;
+  /** True if ids that do not match the prefixes of a client are reported as not found. */
+  readonly isHidden: boolean;
+}
+
+interface SharedDocument {
+  readonly subject: string;
+  readonly with: ReadonlySet<string>;
+}
+
+export function createAccess({ documents, isHidden }: AccessDependencies): Access {
+  let cachedShares: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
+
+  async function listSharedDocuments(): Promise<readonly SharedDocument[]> {
+    const revision = await documents.revision('sharing');
+    if (cachedShares?.revision === revision) return cachedShares.shared;
+    const { documents: sharedDocuments } = await documents.list('sharing', (body, subject) => {
+      const names = listNames(body);
+      return names.length === 0 ? undefined : { subject, with: new Set(names) };
+    });
+    cachedShares = { revision, shared: sharedDocuments };
+    return sharedDocuments;
+  }
+
+  async function assertDocumentStored({ kind, id }: Subject): Promise<void> {
+    const result = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
+    if (result === undefined) throw refuseOutside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
+  }
+
+  /**
+   * Returns the document of a store if the client owns it or it was shared with the client. Every client may read a
+   * store by id, but only these clients see its owner.
+   */
+  async function storeWithin(id: string) {
+    const reach = findCurrentReach();
+    return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
+      ? documents.get('store', id)
+      : undefined;
+  }
+
+  async function read(subject: Subject): Promise<DocumentAccess> {
+    await assertDocumentStored(subject);
+    const name = `${subject.kind}/${subject.id}`;
+    const storedDocument = await documents.get('sharing', name);
+    const owner = await findFirstAuthor(documents, subject);
+    return {
+      owner: owner == null ? null : { key_id: owner.key_id ?? null, name: owner.author },
+      shared_with: storedDocument === undefined || 'unreadable' in storedDocument ? [] : listNames(storedDocument.body),
+    };
+  }
+
+  return {
+    async findReach({ keyId, name, prefixes, isSubject }) {
+      if (prefixes === undefined) return undefined;
+      const names = isSubject === true ? [keyId] : [keyId, name];
+      const isOwnShare = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
+      const sharedSubjects = (await runUnrestricted(listSharedDocuments))
+        .filter(isOwnShare)
+        .map(({ subject }) => subject);
+      return { prefixes, shared: new Set(sharedSubjects), isHidden };
+    },
+    read,
+    async share(subject, sharedWith, authorship) {
+      await assertDocumentStored(subject);
+      const reach = findCurrentReach();
+      if (reach !== undefined && !isWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
+      const name = `${subject.kind}/${subject.id}`;
+      const names = [...new Set(sharedWith)];
+      await documents.transaction(
+        async (tx) =>
+          void (names.length === 0
+            ? await tx.delete('sharing', name)
+            : await tx.put('sharing', name, { shared_with: names })),
+        { by: authorship },
+      );
+      return read(subject);
+    },
+  };
+}
+
+function listNames(body: unknown): string[] {
+  const names = (body as { readonly shared_with?: unknown } | null)?.shared_with;
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+}
+
+/** Refuses a name that the client of this request may not use. @throws Refusal FORBIDDEN_ID */
+export function assertOwnName(id: string): void {
+  const reach = findCurrentReach();
+  if (reach !== undefined && !isWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
+}
+
+/** Returns a generated id with a prefix that the client of this request may use. */
+export const prefixName = (name: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${name}`;
+
+/** Returns the refusal for a client with prefixes, on a route that does not support prefixes. */
+export const refusePrefixes = (prefixes: readonly string[]): Refusal =>
+  new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
+    prefixes,
+  });
+
+type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
+
+/** Job kinds with ids that clients choose. */
+const NAMED_KINDS: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
+/** Job kinds whose ids contain the id of a risk model. */
+const MODEL_KINDS: ReadonlySet<string> = new Set(['risk', 'validate']);
+
+/**
+ * Returns the jobs that the client of this request may see: jobs about documents with its prefixes, and about documents
+ * that were shared with it.
+ */
+export function limitJobs(system: FollowedJobs): FollowedJobs {
+  const reach = findCurrentReach();
+  if (reach === undefined) return system;
+  const findReachableJob = async (jobId: string): Promise<LocatedJob | undefined> => {
+    const match = await system.find(jobId);
+    return match !== undefined && isVisible(reach, match.status) ? match : undefined;
+  };
+  const assertJobReachable = async (jobId: string): Promise<void> => {
+    const result = await findReachableJob(jobId);
+    const subject = result && findSubject(result.status);
+    if (subject === undefined || isWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
+    throw outside(reach, subject.kind, subject.id);
+  };
+  return {
+    find: findReachableJob,
+    watch: (jobId, listener) => system.watch(jobId, listener),
+    watchAll: (listener) => system.watchAll(listener), // also reports other jobs, which `find` omits
+    liveIds: () => system.liveIds(),
+    async list({ limit, before, ...query }) {
+      const jobStatus: JobStatus[] = [];
+      for (let from = before; ;) {
+        const { jobs, ...skips } = await system.list({ ...query, limit, before: from });
+        jobStatus.push(...jobs.filter((status) => isVisible(reach, status)));
+        from = jobs.at(-1)?.job_id;
+        if (jobs.length < limit || jobStatus.length >= limit) return { jobs: jobStatus.slice(0, limit), ...skips };
+      }
+    },
+    async cancel(jobId) {
+      await assertJobReachable(jobId);
+      return system.cancel(jobId);
+    },
+    async retry(jobId) {
+      await assertJobReachable(jobId);
+      return system.retry(jobId);
+    },
+  };
+}
+
+function isVisible(reach: Reach, status: JobStatus): boolean {
+  const subject = findSubject(status);
+  return subject !== undefined && mayRead(reach, subject.kind, subject.id);
+}
+
+/**
+ * Returns true for a job with an id that the client may use, such as its sweep of an index that was only shared with
+ * it.
+ */
+const isWithinReach = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
+  NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
+
+/**
+ * Returns the document that a job is about, or the name that a client gave to the job. Returns undefined if there is
+ * neither.
+ */
+function findSubject({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
+  const ident = jobId.slice(jobId.indexOf(':') + 1);
+  const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
+  if (MODEL_KINDS.has(kind)) return { kind: 'risk-model', id: ident };
+  if (subject?.of === 'dataset') return { kind: 'store', id: ident };
+  if (subject?.named === 'ident') return { kind: 'index', id: ident };
+  const requestFields = request as Readonly<Record<string, unknown>> | null;
+  for (const [name, of] of [
+    ['index_id', 'index'],
+    ['template_id', 'template'],
+  ] as const) {
+    const id = requestFields?.[name];
+    if (typeof id === 'string') return { kind: of, id };
+  }
+  return NAMED_KINDS.has(kind) ? { kind, id: ident } : undefined;
+}

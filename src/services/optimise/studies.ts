@@ -1,0 +1,224 @@
+import type { StudyRow } from '#contract/studies.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { listUsedModels, readStoredModelId } from '#domain/definition/backtest-plan.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
+import { type OptimisationDocument, readStudyRequest } from '#domain/definition/optimisation-requests.js';
+import { reportMissingReturns } from '#domain/definition/optimisation.js';
+import { listReferences } from '#domain/definition/references.js';
+import { createOptimisationId as createOptimisationJobId, type StudyPayload } from '#domain/outputs/jobs.js';
+import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { Origin } from '#jobs/port/queue.js';
+import type { RowEntry } from '#jobs/tasks/runs.js';
+import { getCallMarket } from '#market/serve/served-markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { findReferencedStore, type StoredIndex } from '../indices/documents.js';
+import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
+import { isOfService } from '../runs/backtests.js';
+import {
+  createRowsInParts,
+  readRows,
+  type RowAttempt,
+  type RowsInPartsDependencies,
+  type RowsOrder,
+} from '../shared/jobs.js';
+import type { StoreMarkets } from '../stores/serving.js';
+import {
+  createOptimisationId,
+  createOptimisationPlans,
+  estimateOptimisationBytes,
+  type OptimisationJobDependencies,
+  type OptimisationPlansDependencies,
+  optimiseOnce,
+  requireSet,
+  requireTarget,
+} from './optimisations.js';
+
+export interface StudiesDependencies extends OptimisationPlansDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: JobSystem;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+  readonly kind: JobKind<StudyPayload>;
+  readonly engineVersion: string;
+  /** Number of threads of the pool. */
+  readonly workers: number;
+  readonly now: () => number;
+}
+
+/** Many optimisations as one job. */
+export interface Studies {
+  /**
+   * Queues a study.
+   * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
+   * NO_DATA_IN_RANGE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
+   */
+  start(body: Readonly<Record<string, unknown>>, origin: Origin | null): Promise<JobStatus>;
+  /**
+   * Returns a block of the rows of a succeeded study as JSON.
+   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
+   */
+  rows(studyId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+type StudyTerms = ReturnType<typeof readStudyRequest>;
+
+export function createStudies(dependencies: StudiesDependencies): Studies {
+  const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
+  const plans = createOptimisationPlans(dependencies);
+
+  async function submit(
+    { studyId: requestedId, requests }: StudyTerms,
+    targets: readonly StoredIndex[],
+    origin: Origin | null,
+  ) {
+    const { identity, market } = markets.require();
+    for (const request of requests) plans.assertRequest(request, market);
+    const reachedDocuments: Record<string, IndexDocument> = {};
+    for (const target of targets) Object.assign(reachedDocuments, await plans.reachedOn(target, market));
+    const sets: Record<string, StudyPayload['sets'][string]> = {};
+    for (const id of new Set(requests.map((request) => request.constraint_set_id))) {
+      const { set } = await requireSet(documents, id);
+      plans.assertRows(set, market);
+      sets[id] = set.constraints;
+    }
+    assertNoErrors(
+      'request',
+      requests.flatMap((request, i) => reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`)),
+    );
+    const { models = {} } = await plans.readModels(requests, {
+      reached: reachedDocuments,
+      storeId: identity.datasetId,
+    });
+    const studyId = requestedId ?? prefixName(createOptimisationId(now()));
+    const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
+    return jobs.submit({
+      kind,
+      payload: {
+        study_id: studyId,
+        documents: reachedDocuments,
+        models,
+        sets,
+        requests,
+        content_hash: identity.contentHash,
+        engine_version: engineVersion,
+      },
+      request: { study_id: studyId, runs: requests.length, ...subjects },
+      estimatedBytes: workers * estimateOptimisationBytes(market),
+      message: 'waiting for a worker',
+      origin,
+    });
+  }
+
+  return {
+    rows: (ident, block) => readRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
+    async start(body, origin) {
+      const terms = readStudyRequest(body);
+      if (terms.studyId !== null) assertOwnName(terms.studyId);
+      const targets: StoredIndex[] = [];
+      for (const id of new Set(terms.requests.map((request) => request.index_id)))
+        targets.push(await requireTarget(documents, id));
+      const datasetId = getCallMarket()?.identity.datasetId;
+      const storeIds = new Set<string | null>();
+      for (const { document } of targets) storeIds.add(await findReferencedStore(documents, document, datasetId));
+      if (storeIds.size > 1) throw createSeveralStoresRefusal([...storeIds]);
+      return stores.within([...storeIds][0]!, () => submit(terms, targets, origin));
+    },
+  };
+}
+
+function createSeveralStoresRefusal(storeIds: readonly (string | null)[]) {
+  const message = `A study is computed on one data store; its indices name ${storeIds.map((id) => id ?? 'the active one').join(', ')}.`;
+  return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
+}
+
+export type StudyJobDependencies = OptimisationJobDependencies & RowsInPartsDependencies;
+
+/** Result of one optimisation of a study, or the reason why there is no result. */
+interface StudyEntry extends RowEntry {
+  readonly row: StudyRow;
+  /** Result to store. */
+  readonly document: OptimisationDocument | null;
+}
+
+const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
+
+/**
+ * Creates the kind of job that runs many optimisations in parts. Any node can compute a part. The end of the job stores
+ * all results.
+ */
+export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
+  const { markets } = dependencies;
+  const parts = createRowsInParts(dependencies);
+
+  async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
+    const request = payload.requests[position]!;
+    const { index_id, constraint_set_id } = request;
+    const terms = { position, index_id, constraint_set_id };
+    if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
+    try {
+      const documents = collectReached(payload.documents, index_id);
+      const usedModelIds = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
+      const { document, figures } = await optimiseOnce(dependencies, attempt, {
+        run_id: createOptimisationJobId(payload.study_id, position),
+        documents,
+        models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => usedModelIds.has(id))),
+        constraints: payload.sets[constraint_set_id]!,
+        request,
+      });
+      return { row: { ...terms, outcome: 'solved', run_id: document.run_id, figures, error: null }, document };
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      const error = failure.toDetail() as StudyRow['error'];
+      return { row: { ...terms, outcome: 'refused', run_id: null, figures: null, error }, document: null };
+    }
+  }
+
+  const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
+    count: payload.requests.length,
+    computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
+    listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
+  });
+
+  return createJobKind(
+    'study',
+    async (payload, attempt) => {
+      const { study_id: id, engine_version: engineVersion } = payload;
+      const summary = { kind: 'study', id, total: 'runs', outcomes: STUDY_OUTCOMES, engineVersion } as const;
+      const { result, entries } = await parts.run(createOrder(payload), summary, attempt);
+      const solvedDocuments = entries.flatMap(({ document }) => document ?? []);
+      const unsolvedCount = entries.length - solvedDocuments.length;
+      return {
+        result,
+        message:
+          unsolvedCount === 0 ? 'Done.' : `Done. ${unsolvedCount} of ${entries.length} optimisations have no result.`,
+        async effect(tx) {
+          for (const document of solvedDocuments) await tx.put('optimisation-run', document.run_id, document);
+        },
+      };
+    },
+    async (payload, partPositions, attempt) => ({
+      result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
+    }),
+  );
+}
+
+/** Returns the refusal for data that changed during a study. All results of a study must use the same data. */
+const refuseChangedData = (studyId: string): Refusal =>
+  new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
+
+/** Returns an index and every document that it refers to. */
+function collectReached(
+  documents: Readonly<Record<string, IndexDocument>>,
+  indexId: string,
+): Readonly<Record<string, IndexDocument>> {
+  const reachedDocuments = new Map<string, IndexDocument>();
+  const pendingIds = [indexId];
+  for (let id = pendingIds.pop(); id !== undefined; id = pendingIds.pop()) {
+    const document = documents[id];
+    if (document === undefined || reachedDocuments.has(id)) continue;
+    reachedDocuments.set(id, document);
+    pendingIds.push(...listReferences(document));
+  }
+  return Object.fromEntries(reachedDocuments);
+}

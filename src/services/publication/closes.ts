@@ -1,0 +1,324 @@
+import type { PublishRequest } from '#contract/publication.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
+import { Refusal } from '#domain/base/refusals.js';
+import { parseValidDay } from '#domain/base/time.js';
+import type { Calendar } from '#domain/calendars/calendar.js';
+import type { LevelChange, PublicationEntry, PublicationHead } from '#domain/definition/publication.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { Jobs } from '#jobs/port/job-kind.js';
+import { isPartial } from '#market/judge/market-warnings.js';
+import type { ViewMaker } from '../runs/views.js';
+
+/** Closes of an index in one run. All arrays have one entry per date; levels are in index points. */
+export interface Closes {
+  /** YYYY-MM-DD, ascending. */
+  readonly dates: readonly string[];
+  readonly price: readonly (number | null)[];
+  readonly total: readonly (number | null)[];
+  readonly net: readonly (number | null)[];
+  readonly divisor: readonly (number | null)[];
+  readonly composition_hash: readonly string[];
+  /** Number of securities that are held at each close, and how many of them have no bar on the date. */
+  readonly held: readonly number[];
+  readonly without_bar: readonly number[];
+}
+
+/** Date on which a run and the valid published entry differ. */
+export interface Disagreement {
+  readonly date: string;
+  /** Position of the date in the run; null if the run does not have the session. */
+  readonly position: number | null;
+}
+
+/** Levels of an entry. */
+const LEVELS = ['price', 'total', 'net'] as const;
+
+/** Sizes of disagreements. */
+export interface DisagreementSizes {
+  /**
+   * Number of dates on which a level differs by more than rounding. On the other dates only the divisor, the
+   * composition or the last digits differ.
+   */
+  readonly levels_changed: number;
+  /** Earliest of the largest relative changes within rounding; null if only divisor or composition differ. */
+  readonly largest: LevelChange | null;
+}
+
+const COMPARED_NUMBERS = ['price', 'total', 'net', 'divisor'] as const;
+
+/**
+ * Returns the dates on which a run and the valid published entries differ, in ascending order. Levels are rounded as the
+ * index rounds them; a difference within rounding errors is none. Compares only dates that both cover.
+ * @param entriesInForce entries by date
+ */
+export function findDisagreements(
+  closes: Closes,
+  entriesInForce: ReadonlyMap<string, PublicationEntry>,
+): Disagreement[] {
+  const publishedDates = [...entriesInForce.keys()].toSorted();
+  const [first, last] = [closes.dates[0], closes.dates.at(-1)];
+  if (first === undefined || last === undefined || publishedDates.length === 0) return [];
+  const from = first > publishedDates[0]! ? first : publishedDates[0]!;
+  const to = last < publishedDates.at(-1)! ? last : publishedDates.at(-1)!;
+  const positions = new Map(closes.dates.map((date, i) => [date, i]));
+  return [...new Set([...publishedDates, ...closes.dates])]
+    .filter((date) => date >= from && date <= to)
+    .toSorted()
+    .flatMap((date) => {
+      const position = positions.get(date) ?? null;
+      const entry = entriesInForce.get(date);
+      const isEqual =
+        position !== null &&
+        entry !== undefined &&
+        closes.composition_hash[position] === entry.composition_hash &&
+        COMPARED_NUMBERS.every((member) => isSameNumber(closes[member][position]!, entry[member]));
+      return isEqual ? [] : [{ date, position }];
+    });
+}
+
+/** Measures the differences of the levels that exist both in the run and in the entry. */
+export function measureDisagreements(
+  disagreements: readonly Disagreement[],
+  closes: Closes,
+  entriesInForce: ReadonlyMap<string, PublicationEntry>,
+): DisagreementSizes {
+  let changedLevels = 0;
+  let largest: LevelChange | null = null;
+  for (const { date, position } of disagreements) {
+    const changes = listLevelChanges(
+      date,
+      entriesInForce.get(date),
+      position === null ? undefined : closeAt(closes, position),
+    );
+    if (changes.some(isBeyondRounding)) changedLevels++;
+    for (const levelChange of changes) if (isLarger(levelChange, largest)) largest = levelChange;
+  }
+  return { levels_changed: changedLevels, largest };
+}
+
+/**
+ * Maximum relative difference of two levels that only the order of additions can explain. After a price correction,
+ * later closes differ by such amounts.
+ */
+const ROUNDING = 1e-12;
+
+/** Returns true if two numbers are equal, or differ only by rounding errors. */
+const isSameNumber = (run: number | null, published: number | null): boolean =>
+  run === null || published === null ? run === published : Math.abs(run - published) <= ROUNDING * Math.abs(published);
+
+const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
+  Math.abs(change) > ROUNDING * Math.abs(published);
+
+/** Returns true if a change is larger than the largest earlier change by more than rounding. */
+const isLarger = ({ change, change_bps: bps }: LevelChange, largest: LevelChange | null): boolean =>
+  largest === null ? change !== 0 : Math.abs(bps) > Math.abs(largest.change_bps) + 1e4 * ROUNDING;
+
+/** Returns the changes of the levels of one close. @param position position of the date in the closes */
+export const listChangesOn = (
+  date: string,
+  position: number,
+  {
+    closes,
+    entriesInForce,
+  }: { readonly closes: Closes; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
+): readonly LevelChange[] => listLevelChanges(date, entriesInForce.get(date), closeAt(closes, position));
+
+type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
+
+const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
+  price: price[position]!,
+  total: total[position]!,
+  net: net[position]!,
+});
+
+/** Compares the levels that exist both in the entry and in the close. */
+function listLevelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
+  return LEVELS.flatMap((variant) => {
+    const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];
+    if (published === null || run === null) return [];
+    const change = run - published;
+    return [{ date, variant, published, run, change, change_bps: (1e4 * change) / published }];
+  });
+}
+
+/** Close for which some securities of the index have no bar. Its level uses earlier prices of these securities. */
+interface PartialClose {
+  readonly date: string;
+  /** Number of securities that are held, and how many of them have no bar. */
+  readonly held: number;
+  readonly without_bar: number;
+}
+
+/** Maximum number of closes in the details of a refusal, and in its message. */
+const LISTED_MAX = 100;
+const NAMED_MAX = 5;
+
+/**
+ * Returns the partial closes of a run by date. On the last session, one security without a bar is enough, because its
+ * bar may still arrive. On earlier dates the rule for partial dates of a store applies, because a single security may
+ * be halted.
+ */
+function findPartialCloses({
+  dates,
+  held,
+  without_bar: missingPositions,
+}: Pick<Closes, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
+  const results = new Map<string, PartialClose>();
+  for (const [i, date] of dates.entries()) {
+    const isLast = i === dates.length - 1;
+    if (isPartial(missingPositions[i]!, held[i]!) || (isLast && missingPositions[i]! > 0))
+      results.set(date, { date, held: held[i]!, without_bar: missingPositions[i]! });
+  }
+  return results;
+}
+
+/** Refuses to publish partial closes unless the request permits them. @throws Refusal PARTIAL_CLOSES */
+export function assertWhole(
+  statements: readonly { readonly date: string }[],
+  partialCloses: ReadonlyMap<string, PartialClose>,
+  { allow_partial: isAllowed }: { readonly allow_partial: boolean },
+): void {
+  const refusals = statements.flatMap(({ date }) => partialCloses.get(date) ?? []);
+  if (isAllowed || refusals.length === 0) return;
+  const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${formatCoverage(close)})`);
+  const omissionNote =
+    refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
+  throw new Refusal(
+    'PARTIAL_CLOSES',
+    `Constituents have no price on a date to publish: ${listedCloses.join(', ')}${omissionNote}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
+    { closes: refusals.slice(0, LISTED_MAX), total: refusals.length },
+  );
+}
+
+/** Returns the reason of an entry with a partial close. @param reason reason in the request */
+function formatPartialReason(close: PartialClose, reason: string | undefined): string {
+  const message = `Published with ${formatCoverage(close)} of that date.`;
+  return reason === undefined || reason.trim() === '' ? message : `${reason} (${message})`;
+}
+
+const formatCoverage = ({ held, without_bar: missingCount }: PartialClose): string =>
+  `${missingCount} of ${held} names without a bar`;
+
+export interface Log {
+  readonly head: PublicationHead | undefined;
+  /** Last entry of each published date. */
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
+  /** Time of the last entry. */
+  readonly lastAt: string | undefined;
+}
+
+/** Closes of a run, and those of them that are partial. */
+interface PublishableCloses extends Closes {
+  readonly partial: ReadonlyMap<string, PartialClose>;
+}
+
+/** Entry before it is chained and signed. */
+export type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
+
+interface StatementTerms {
+  readonly run: RunDocument;
+  readonly log: Log;
+  readonly disagreements: readonly Disagreement[];
+  readonly request: PublishRequest;
+  /** Reason for the first new close if it corrects a difference from earlier closes; otherwise null. */
+  readonly correction: string | null;
+  readonly by: Authorship;
+  readonly at: string;
+}
+
+/** Returns the entries to publish: first the restated closes, then the closes after the last published date. */
+export function listStatements(closes: PublishableCloses, terms: StatementTerms): Statement[] {
+  const { run, log, disagreements, request, correction, by, at } = terms;
+  const last = findLastDate(log);
+  const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
+  const findReason = (i: number, kind: Statement['kind']): string | null => {
+    const partialClose = closes.partial.get(closes.dates[i]!);
+    if (partialClose !== undefined) return formatPartialReason(partialClose, request.reason);
+    if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
+    return i === firstFresh ? correction : null;
+  };
+  const createStatement = (i: number, kind: Statement['kind']): Statement => ({
+    index_id: run.index_id,
+    date: closes.dates[i]!,
+    kind,
+    price: closes.price[i]!,
+    total: closes.total[i]!,
+    net: closes.net[i]!,
+    divisor: closes.divisor[i]!,
+    composition_hash: closes.composition_hash[i]!,
+    data_hash: run.store_content_hash ?? null,
+    index_version: run.index_version ?? null,
+    ...(run.calendar_version === undefined ? {} : { calendar_version: run.calendar_version }),
+    engine: run.engine_version ?? null,
+    reason: findReason(i, kind),
+    at,
+    author: by.author,
+  });
+  const newStatements = closes.dates.flatMap((date, i) =>
+    last === null || date > last ? [createStatement(i, 'close')] : [],
+  );
+  return [...disagreements.map(({ position }) => createStatement(position!, 'restatement')), ...newStatements];
+}
+
+/** Returns the latest published date; null if no date is published. */
+export function findLastDate(
+  { entriesInForce }: Pick<Log, 'entriesInForce'>,
+  entries: readonly PublicationEntry[] = [],
+): string | null {
+  let last: string | null = null;
+  for (const { date } of [...entriesInForce.values(), ...entries]) if (last === null || date > last) last = date;
+  return last;
+}
+
+interface ClosesDependencies {
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly maker: Pick<ViewMaker, 'readColumns'>;
+}
+
+interface ClosesTerms {
+  readonly through: string | undefined;
+  readonly calendar: Calendar | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the closes of a run up to a date. @throws Refusal NO_DATA_IN_RANGE */
+export async function readCloses(
+  { jobs, maker }: ClosesDependencies,
+  run: RunDocument,
+  { through, calendar, signal }: ClosesTerms,
+): Promise<PublishableCloses> {
+  const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.readColumns(run) }, signal);
+  const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // the engine wrote this JSON
+  if (through !== undefined) assertReached(closes.dates, through, calendar);
+  const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
+  const truncate = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
+  return {
+    dates: truncate(closes.dates),
+    price: truncate(closes.price),
+    total: truncate(closes.total),
+    net: truncate(closes.net),
+    divisor: truncate(closes.divisor),
+    composition_hash: truncate(closes.composition_hash),
+    held: truncate(closes.held),
+    without_bar: truncate(closes.without_bar),
+    partial: findPartialCloses(closes),
+  };
+}
+
+/**
+ * Refuses a last date that the run does not reach: a session up to that date has no close, or the first close is later.
+ * @throws Refusal NO_DATA_IN_RANGE
+ */
+function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
+  const [first, last] = [dates[0]!, dates.at(-1)!];
+  const detail = { through, first, last };
+  if (through < first)
+    throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
+  const { sessions } = calendar ?? {};
+  const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
+  // On a closed day after the last session, no close is missing.
+  if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
+  const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
+  throw new Refusal('NO_DATA_IN_RANGE', message, detail);
+}

@@ -1,0 +1,600 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { BacktestBatch } from '#contract/analytics/analytics.js';
+import type { BacktestRequest } from '#contract/run.js';
+import type { RerunRequest } from '#contract/runs.js';
+import { assertRunnable } from '#domain/backtest/plan.js';
+import type { Finding } from '#domain/base/findings.js';
+import { toCanonicalJson } from '#domain/base/json.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { type AsKnownOn, assertOrder } from '#domain/base/requested-dates.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { isWithin } from '#domain/definition/reach.js';
+import type { RunDocument } from '#domain/definition/runs.js';
+import type { Authorship } from '#domain/definition/versions.js';
+import type { BacktestPayload, RerunPayload } from '#domain/outputs/jobs.js';
+import { createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { Origin } from '#jobs/port/queue.js';
+import type { HashedBytes, ResponseBytes } from '#jobs/tasks/messages.js';
+import type { RerunEntry, RunLevels } from '#jobs/tasks/runs.js';
+import type { Markets } from '#market/serve/served-markets.js';
+import { computeRunId } from '#store/document-identity.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { assertOwnName, currentReach, limitJobs, prefixName, withinReach } from '../keys/access.js';
+import type { Precondition } from '../shared/documents.js';
+import {
+  createRowsInParts,
+  readRows,
+  type RowAttempt,
+  type RowsInPartsDependencies,
+  type RowsOrder,
+} from '../shared/jobs.js';
+import { planModels } from '../shared/model-documents.js';
+import {
+  assertSubject,
+  deleteRuns,
+  findRun,
+  isAnyDamaged,
+  listArtifacts,
+  putRunAfter,
+  type RequestedRun,
+  requireRun,
+  type RunName,
+} from '../shared/run-documents.js';
+import {
+  type CheckedBytes,
+  prependHeadToStored,
+  type RunRecordReader,
+  type StoredBytes,
+} from '../shared/stamped-json.js';
+import { type DataVersions, selectVersion } from '../stores/data-versions.js';
+import type { StoreMarkets } from '../stores/serving.js';
+import type { RunMaker } from './backtest-job.js';
+import {
+  assertFirstVersion,
+  createBacktestPlans,
+  estimateBacktestBytes,
+  readPlanVersion,
+  type RequestedBacktest,
+  type RunnablePlan,
+  type VersionedPlan,
+} from './plans.js';
+import { applyStoredTerms, createStoredState, type RunStates } from './states.js';
+import { assertRecordNamed, computeRecordEtag, createRunList, type RunList, type RunTexts } from './stored-runs.js';
+import { readCompared, type ViewMaker } from './views.js';
+
+export interface RunnableRunsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
+  readonly calendars: Calendars;
+  readonly states: Pick<RunStates, 'findStaleState' | 'planNow'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
+  readonly stores: Pick<StoreMarkets, 'within'>;
+}
+
+/** Returns the payload of the job that runs a plan. */
+function createBacktestPayload(
+  requestedBacktest: RequestedBacktest,
+  { plan, storeId, version, dataVersion }: RunnablePlan,
+  engineVersion: string,
+): BacktestPayload {
+  return {
+    plan,
+    ...(plan.strategy === undefined ? {} : { asked: requestedBacktest.request }),
+    ...(storeId === null ? {} : { on_store: storeId }),
+    ...dataVersion,
+    engine_version: engineVersion,
+    index_version: version,
+  };
+}
+
+/** Plans of requested backtests, and stored runs that already have the requested result. */
+export interface RunnableRuns {
+  /**
+   * Returns the plan of a request with the market of its store. First makes every check that needs no run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
+   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   */
+  planRun(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
+  /** Completes a request: members that are absent get the values of the stored run. */
+  onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
+  /**
+   * Returns the stored run if a new run of the request would be equal; otherwise undefined. @throws the refusals of
+   * `planRun`
+   */
+  currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
+}
+
+export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
+  const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
+  const plans = createBacktestPlans(documents);
+
+  async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
+    await assertSubject(documents, runId);
+    const plannedVersion = await readPlanVersion({ documents, plans, runId, request });
+    return stores.within(plannedVersion.storeId, () => createRunnablePlan(plannedVersion, asKnownOn));
+  }
+
+  /** Returns the plan together with the market of its store. */
+  async function createRunnablePlan(
+    plannedVersion: VersionedPlan,
+    asKnownOn: RequestedBacktest['asKnownOn'],
+  ): Promise<RunnablePlan> {
+    const { plan } = plannedVersion;
+    const versionedMarket = await dataVersions.at(asKnownOn);
+    const { market } = versionedMarket.served;
+    await planModels(documents, plan.documents, market.datasetId); // a plan does not contain the stores of its models
+    assertRunnable(plan, { market, calendars });
+    const { request, documents: planDocuments } = plan;
+    if (request.as_known !== undefined)
+      assertFirstVersion(await dataVersions.before(versionedMarket.version), {
+        market,
+        end: request.end,
+        documents: planDocuments,
+        calendars,
+      });
+    return { ...plannedVersion, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, versionedMarket) };
+  }
+
+  return {
+    planRun,
+    onStoredTerms: async (runId, request) => applyStoredTerms(await findRun(documents, runId), request),
+    async currentRun(runId, requestedBacktest) {
+      const { plan, dataVersion } = await planRun(runId, requestedBacktest);
+      const run = await findRun(documents, runId);
+      // A result of an earlier release has no store. It may lack fields that results have today.
+      if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
+      if ((await states.findStaleState(run, { isOfThen: true })) !== null) return undefined; // The run has the requested data version.
+      const { result } = run.artifacts;
+      if ((result && !result.inset) || toCanonicalJson(await states.planNow(run)) !== toCanonicalJson(plan))
+        return undefined;
+      return (await isAnyDamaged(artifacts, run)) ? undefined : run; // A new run would be undamaged.
+    },
+  };
+}
+
+/** Checks that a comparison has two sides: two runs, or a run and a benchmark. @throws Refusal VALIDATION_FAILED */
+function assertComparable(runIds: readonly string[], benchmark: string | null): void {
+  if (runIds.length >= 2 || benchmark !== null) return;
+  const message = `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted, or 1 with a benchmark.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
+}
+
+/** Parses the name of a run. An id means the newest run, and ID@RUN means one run. */
+function findComparedRun(name: string): RequestedRun {
+  const [subject = '', id] = name.split('@');
+  return { subject, id };
+}
+
+/** Returns a finding if the runs use different market contents. Their prices may then differ as well. */
+function listContentFindings(runs: readonly RunDocument[]): Finding[] {
+  const [first, ...others] = runs;
+  const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
+  if (other === undefined) return [];
+  const { store_id: firstStore } = first!;
+  const { store_id: otherStore } = other;
+  const formatData = firstStore === otherStore || !firstStore || !otherStore ? formatContent : formatStore;
+  const message = `The runs use different data: ${first!.run_id} uses ${formatData(first!)}, and ${other.run_id} uses ${formatData(other)}.`;
+  return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
+}
+
+/** Number of hash digits that identify a content in messages. */
+const HASH_DIGITS = 12;
+
+const formatStore = ({ store_id: storeId }: RunDocument): string => `the data store ${storeId}`;
+
+function formatContent({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
+  const content = `the content ${hash.slice(0, HASH_DIGITS)}`;
+  return storeId === undefined ? content : `${content} of the data store ${storeId}`;
+}
+
+export interface AnalyticsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<BacktestPayload>;
+  readonly markets: Markets;
+  readonly maker: ViewMaker;
+  readonly texts: RunTexts;
+  readonly states: RunStates;
+  readonly runnables: RunnableRuns;
+  readonly engineVersion: string;
+}
+
+/** Backtests and views of stored runs. Worker threads compute the views from the stored columns. */
+export interface Analytics {
+  /** Checks that an index or strategy exists. @throws Refusal INDEX_NOT_FOUND */
+  assertSubject(runId: string): Promise<void>;
+  /**
+   * Queues a backtest. First makes every check that needs no run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
+   * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   */
+  start(runId: string, backtest: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
+  /** Completes a request: members that are absent get the values of the stored run. */
+  onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
+  /**
+   * Returns the stored run if it is up to date for the request; otherwise undefined. @throws the refusals that `start`
+   * throws before it queues a job
+   */
+  currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
+  /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
+  readResult(run: RunDocument): Promise<StoredBytes>;
+  list: RunList;
+  /**
+   * Returns a view. Every view begins with the state of its run. Views that need prices are refused while the store of
+   * the run is not served.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; the following methods throw
+   * these too
+   */
+  record(name: RunName): Promise<RunRecordReader>;
+  overview(name: RunName, signal: AbortSignal): Promise<CheckedBytes>;
+  /** Deletes the stored runs of an index or strategy. @throws Refusal PRECONDITION_FAILED */
+  remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+  /**
+   * Compares stored runs. @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND
+   */
+  compare(
+    names: readonly string[],
+    query: {
+      readonly start?: string | undefined;
+      readonly end?: string | undefined;
+      readonly benchmark?: string | undefined;
+      readonly format: 'json' | 'csv';
+    },
+    signal: AbortSignal,
+  ): Promise<ResponseBytes>;
+  /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
+  estimatedBytes(): number;
+  /** Returns the index levels of the latest run. Services that price derivatives use them. */
+  readLevels(runId: string): Promise<RunLevels>;
+}
+
+export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
+  const { documents, artifacts, jobs, kind, markets, maker, texts, states, runnables, engineVersion } = dependencies;
+
+  const plans = createBacktestPlans(documents);
+  const readHashed = async (ref: ArtifactRef): Promise<HashedBytes> => ({
+    bytes: new Uint8Array(await artifacts.read(ref)),
+    sha256: ref.sha256,
+  });
+  const { readColumns, readHead, readCached } = maker;
+
+  return {
+    assertSubject: (runId) => assertSubject(documents, runId),
+
+    async start(runId, request, origin) {
+      const runnable = await runnables.planRun(runId, request);
+      const knownOn = request.asKnownOn === undefined ? {} : { as_known_on: request.asKnownOn };
+      return jobs.submit({
+        kind,
+        payload: createBacktestPayload(request, runnable, engineVersion),
+        request: { ...runnable.plan.request, ...knownOn },
+        estimatedBytes: estimateBacktestBytes(runnable.market),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+
+    onStoredTerms: runnables.onStoredTerms,
+    readResult: (run) => texts.read(run, 'result'),
+    currentRun: runnables.currentRun,
+
+    list: createRunList({ documents, artifacts, states }),
+
+    async record(name) {
+      const run = await requireRun(documents, name);
+      const head = await readHead(run);
+      return {
+        etag: head.toEtag(computeRecordEtag(run)),
+        read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
+      };
+    },
+    async overview(name, signal) {
+      const run = await requireRun(documents, name);
+      const { overview, plan } = run.artifacts;
+      if (overview !== undefined) return maker.stamped(run, readHashed(overview));
+      const columns = await readColumns(run);
+      const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
+      return maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal));
+    },
+
+    async remove(runId, ifMatch, authorship) {
+      const deleteRunRecords = async (tx: DocumentTransaction): Promise<void> => {
+        await assertSubject(tx, runId);
+        assertRecordNamed(runId, await tx.get('run', runId), ifMatch);
+        await deleteRuns(tx, runId);
+      };
+      await documents.transaction(deleteRunRecords, { by: authorship });
+    },
+
+    async compare(names, { benchmark = null, start = null, end = null, format }, signal) {
+      assertOrder({ start, end });
+      assertComparable(names, benchmark);
+      const runs = await Promise.all(names.map((name) => requireRun(documents, findComparedRun(name))));
+      const runsById = await Promise.all(
+        runs.map(async (run) => ({ run_id: computeRunId(run), ...(await createStoredState(states, run)) })),
+      );
+      const findings = listContentFindings(runs);
+      const comparedWith =
+        benchmark === null
+          ? null
+          : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
+      const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
+      const columns = await Promise.all(runs.map(readColumns));
+      return readCached(
+        {
+          view: 'compare',
+          names,
+          columns,
+          benchmark: comparedWith,
+          market,
+          start,
+          end,
+          states: runsById,
+          findings,
+          format,
+        },
+        signal,
+      );
+    },
+    estimatedBytes: () => estimateBacktestBytes(markets.require().market),
+    async readLevels(runId) {
+      return jobs.query('run-levels', { columns: await readColumns(await requireRun(documents, runId)) });
+    },
+  };
+}
+
+/** Backtests of many indices in one request. */
+export interface BacktestBatches {
+  /**
+   * Queues a backtest for each index of the order, or only for each index with a stale run. Default terms are those of
+   * the stored run. If an index is refused, its entry contains the refusal.
+   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which apply to all indices; jobs that
+   * were queued before remain queued
+   */
+  start(order: BatchOrder, origin: Origin | null): Promise<BacktestBatch>;
+}
+
+export interface BatchOrder {
+  readonly ids: readonly string[];
+  readonly request: BacktestRequest;
+  readonly asKnownOn?: AsKnownOn | undefined;
+  readonly isIfStale: boolean;
+}
+
+type Entry = BacktestBatch['backtests'][number];
+
+export function createBacktestBatches(
+  analytics: Pick<Analytics, 'currentRun' | 'onStoredTerms' | 'start'>,
+): BacktestBatches {
+  async function queueEntry(
+    indexId: string,
+    { request: backtestRequest, asKnownOn, isIfStale }: BatchOrder,
+    origin: Origin | null,
+  ): Promise<Entry> {
+    try {
+      const request = isIfStale ? await analytics.onStoredTerms(indexId, backtestRequest) : backtestRequest;
+      if (isIfStale && (await analytics.currentRun(indexId, { request, asKnownOn })) !== undefined)
+        return { index_id: indexId, outcome: 'current', job: null, error: null };
+      return enqueue(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      return { index_id: indexId, outcome: 'refused', job: null, error: failure.toDetail() as Entry['error'] };
+    }
+  }
+
+  return {
+    async start(order, origin) {
+      const backtests: Entry[] = [];
+      for (const indexId of new Set(order.ids)) {
+        backtests.push(await queueEntry(indexId, order, origin));
+        await setImmediate(); // Each entry may compare definitions, so other work runs in between.
+      }
+      const count = (outcome: Entry['outcome']) => backtests.filter((entry) => entry.outcome === outcome).length;
+      return { backtests, queued: count('queued'), current: count('current'), refused: count('refused') };
+    },
+  };
+}
+
+/** Returns the entry of a queued backtest. The type of the job allows any kind, but this job is a backtest. */
+const enqueue = (indexId: string, job: JobStatus): Entry => ({
+  index_id: indexId,
+  outcome: 'queued',
+  job: job as Entry['job'],
+  error: null,
+});
+
+/**
+ * Returns true if a refusal applies to every index. A full queue does not, because an index with a current stored run
+ * needs no job.
+ */
+export function isOfService({ code }: Refusal): boolean {
+  return ERRORS[code].status === 503 && code !== 'OVERLOADED';
+}
+
+export interface RerunJobDependencies extends RowsInPartsDependencies {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  readonly runnables: RunnableRuns;
+  readonly runMaker: RunMaker;
+  /** Number of runs that are kept for each index. Published runs are kept in addition. */
+  readonly runsKept: number;
+}
+
+const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly RerunEntry['row']['outcome'][];
+
+/**
+ * Creates the kind of job that runs stale indices again, in parts. Any node can compute a part: it writes the files of
+ * its runs and lists their documents. The end of the job stores all documents.
+ */
+export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
+  const { documents, runnables, runMaker, runsKept } = dependencies;
+  const parts = createRowsInParts(dependencies);
+
+  async function computeEntry(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
+    const newestRun = await findRun(documents, indexId);
+    const previousRunId = newestRun === undefined ? null : computeRunId(newestRun);
+    try {
+      const reach = createReach(payload);
+      const order = await (reach === undefined
+        ? createOrder(indexId, payload)
+        : withinReach(reach, () => createOrder(indexId, payload)));
+      if ('current' in order)
+        return { row: createRow(order.current, { indexId, outcome: 'current' }), run: null, previous: previousRunId };
+      const run = await runMaker.make(order.payload, attempt);
+      return {
+        row: { ...createRow(run, { indexId, outcome: 'stored' }), previous_run_id: previousRunId },
+        run,
+        previous: previousRunId,
+      };
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      const error = failure.toDetail() as RerunEntry['row']['error'];
+      return {
+        row: { ...createRow(undefined, { indexId, outcome: 'refused' }), error },
+        run: null,
+        previous: previousRunId,
+      };
+    }
+  }
+
+  /**
+   * Returns the stored run if it is not stale; otherwise the input of a new run. @throws Refusal with the reason why
+   * the index cannot be run
+   */
+  async function createOrder(indexId: string, { engine_version: engineVersion }: RerunPayload) {
+    const backtest = { request: await runnables.onStoredTerms(indexId, {}) };
+    const current = await runnables.currentRun(indexId, backtest);
+    if (current !== undefined) return { current };
+    return { payload: createBacktestPayload(backtest, await runnables.planRun(indexId, backtest), engineVersion) };
+  }
+
+  const createRowsOrder = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
+    count: payload.ids.length,
+    computeEntry: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
+    listFiles: ({ run }) => (run === null ? [] : listArtifacts(run)),
+  });
+
+  async function store(tx: DocumentTransaction, completedReruns: readonly CompletedRerun[]): Promise<void> {
+    for (const { run, previous } of completedReruns) {
+      if (await putRunAfter(tx, run, { after: previous, runsKept }))
+        tx.publish({ type: 'run-stored', run_id: run.run_id });
+    }
+  }
+
+  return createJobKind(
+    'rerun',
+    async (payload, attempt) => {
+      const { rerun_id: id, engine_version: engineVersion } = payload;
+      const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
+      const { result, entries } = await parts.run(createRowsOrder(payload), summary, attempt);
+      const completedReruns = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
+      return { result, effect: (tx) => store(tx, completedReruns) };
+    },
+    async (payload, partPositions, attempt) => ({
+      result: await parts.readOutput(createRowsOrder(payload), partPositions, { attempt, share: 1 }),
+    }),
+  );
+}
+
+type CompletedRerun = RerunEntry & { readonly run: RunDocument };
+
+const createReach = ({ reach }: RerunPayload) =>
+  reach === null ? undefined : { prefixes: reach.prefixes, shared: new Set(reach.shared), isHidden: false };
+
+function createRow(
+  run: RunDocument | undefined,
+  { indexId, outcome }: { readonly indexId: string; readonly outcome: RerunEntry['row']['outcome'] },
+): RerunEntry['row'] {
+  const isNew = outcome === 'stored';
+  return {
+    index_id: indexId,
+    outcome,
+    run_id: run === undefined ? null : computeRunId(run),
+    previous_run_id: null,
+    end: run?.end ?? null,
+    extended_from: (isNew ? run?.extended_from : null) ?? null,
+    full_run_reason: (isNew ? run?.full_run_reason : null) ?? null,
+    error: null,
+  };
+}
+
+export interface RerunsDependencies {
+  readonly documents: Pick<DocumentStore, 'ids'>;
+  readonly jobs: JobSystem;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly kind: JobKind<RerunPayload>;
+  readonly engineVersion: string;
+  /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
+  readonly estimatedBytes: () => number;
+  /** Number of threads of the pool. */
+  readonly workers: number;
+  readonly now: () => number;
+}
+
+/** Runs of many stale indices as one job. */
+export interface Reruns {
+  /** Queues a rerun of stale indices. @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  start(request: RerunRequest, origin: Origin | null): Promise<JobStatus>;
+  /**
+   * Returns a block of the rows of a succeeded rerun as JSON.
+   * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
+   */
+  rows(rerunId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+export function createReruns(dependencies: RerunsDependencies): Reruns {
+  const { documents, jobs, artifacts, kind, engineVersion, estimatedBytes, workers, now } = dependencies;
+
+  /**
+   * Returns the ids of the indices to run. @throws Refusal FORBIDDEN_ID for an id that the client may not use,
+   * VALIDATION_FAILED for too many ids
+   */
+  async function readIds(ids: RerunRequest['ids']): Promise<readonly string[]> {
+    if (ids !== null) {
+      for (const id of ids) assertOwnName(id);
+      return [...new Set(ids)];
+    }
+    const reach = currentReach();
+    const storedIds = (await documents.ids('run')).filter((id) => reach === undefined || isWithin(reach, id));
+    if (storedIds.length <= LIMITS.MAX_RERUN_IDS) return storedIds;
+    throw refuseWithFindings('rerun', [
+      {
+        severity: 'error',
+        code: 'OUT_OF_RANGE',
+        path: 'ids',
+        message: `${storedIds.length} indices and strategies have a stored run; a rerun takes ${LIMITS.MAX_RERUN_IDS} at most: name them.`,
+      },
+    ]);
+  }
+
+  return {
+    rows: (ident, block) => readRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
+    async start(request, origin) {
+      const ids = await readIds(request.ids);
+      if (request.rerun_id !== null) assertOwnName(request.rerun_id);
+      const reach = currentReach();
+      return jobs.submit({
+        kind,
+        payload: {
+          rerun_id: request.rerun_id ?? prefixName(createRerunId(now())),
+          ids,
+          reach: reach === undefined ? null : { prefixes: [...reach.prefixes], shared: [...reach.shared] },
+          engine_version: engineVersion,
+        },
+        request,
+        estimatedBytes: workers * estimatedBytes(),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+  };
+}
+
+/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
+function createRerunId(now: number): string {
+  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `${stamp}-${randomBytes(4).toString('hex')}`;
+}

@@ -1,0 +1,363 @@
+import { createHash, hash, type Hash } from 'node:crypto';
+import { constants, writeSync } from 'node:fs';
+import { type FileHandle, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ProducedBytes } from '#base/bytes.js';
+import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN } from '#base/memory.js';
+import type { ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
+import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './durable-files.js';
+import { callDirectly, type FolderCall, type FolderGuard, noGuard, WRITE_MS } from './folder-calls.js';
+import type { FreeSpace } from './free-space.js';
+
+/** Paths of a local file during and after its writing. */
+interface EarlyPaths {
+  readonly draft: string;
+  readonly path: string;
+}
+
+/**
+ * Opens a file that a thread writes in the middle of its work. An asynchronous write would not continue before the end
+ * of the work. The bytes are therefore copied to the page cache at once, and one flush writes them to disk meanwhile.
+ */
+async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
+  const handle = await openBy(callDirectly, draft, 'wx');
+  let pendingWrite: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
+
+  async function drop(): Promise<void> {
+    await pendingWrite?.flushing.catch(() => {});
+    await handle.close();
+    await unlink(draft).catch(() => {}); // garbage collection removes it later, or a cancellation already did
+  }
+
+  return {
+    begin(bytes) {
+      if (bytes.length >= LARGE_BYTES_MIN) return false;
+      const pendingFlush = startWrite(() => {
+        for (let offset = 0; offset < bytes.length;) offset += writeSync(handle.fd, bytes, offset);
+        return handle.datasync();
+      });
+      pendingWrite = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing: pendingFlush };
+      return true;
+    },
+    async end() {
+      const { bytes, sha256, flushing } = pendingWrite!; // `begin` was called
+      try {
+        await flushing;
+        await rename(draft, path);
+        return { bytes, sha256 };
+      } catch (thrown) {
+        await unlink(draft).catch(() => {}); // garbage collection removes it later
+        throw thrown;
+      } finally {
+        await handle.close();
+      }
+    },
+    drop,
+  };
+}
+
+/** Starts a write. The code that awaits the write receives its error. */
+function startWrite(write: () => Promise<void>): Promise<void> {
+  const pendingFlush = (async () => write())();
+  pendingFlush.catch(() => {});
+  return pendingFlush;
+}
+
+/** Number of bytes that are copied and hashed at a time. They fit into the second-level cache. */
+const HASHED_BYTES = 1 << 17;
+
+/** Number of bytes that are written at a time. The next block is copied and hashed meanwhile. */
+const BLOCK_BYTES = 2 * 2 ** 20;
+
+/** Alignment of direct writes. It is a multiple of the sector size. */
+const SECTOR_BYTES = 4096;
+
+/** Two blocks of aligned memory. */
+type BlockPair = readonly [Uint8Array, Uint8Array];
+
+/** Maximum number of cached block pairs per thread. Two files are written concurrently. */
+const POOLED_BUFFERS_MAX = 2;
+const blockPairs: BlockPair[] = [];
+
+function createBlockPair(): BlockPair {
+  const memory = allocatePageMemory(2 * BLOCK_BYTES);
+  return [new Uint8Array(memory, 0, BLOCK_BYTES), new Uint8Array(memory, BLOCK_BYTES, BLOCK_BYTES)];
+}
+
+interface LargeFile {
+  readonly path: string;
+  /** Handle of the empty file. */
+  readonly handle: FileHandle;
+  readonly bytes: Uint8Array | ProducedBytes;
+  /** Called after each block with its number of bytes. */
+  readonly written: (bytes: number) => Promise<void>;
+}
+
+/**
+ * Writes and hashes a large file. One block is written while the next is hashed. Direct writes bypass the page cache of
+ * the operating system. That cache costs a copy, and on a virtual machine up to thirty times as much for pages that
+ * were not used recently.
+ * @cost one pass of SHA-256; a copy of unaligned bytes at about 10 GB/s
+ */
+async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
+  const { path, handle, bytes, written } = file;
+  const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
+  const blockPair = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
+  const blocks = blockPair ? copyBlocks(bytes, hash, blockPair) : hashBlocks(bytes as Uint8Array, hash);
+  const disk = await openDisk(call, path, handle);
+  try {
+    let lastWrite = Promise.resolve();
+    for (const block of blocks) {
+      await lastWrite;
+      lastWrite = disk.write(block);
+      lastWrite.catch(() => {}); // the caller that awaits the write receives the error
+      await written(block.length);
+    }
+    await lastWrite;
+    if (blockPair && blockPairs.length < POOLED_BUFFERS_MAX) blockPairs.push(blockPair); // after a failure, a late call may still read this memory
+  } finally {
+    await disk.close();
+  }
+}
+
+/**
+ * Copies and hashes blocks with two buffers. A block must be written before the block after the next one is requested.
+ */
+function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
+  let block = 0;
+  let filledBytes = 0;
+  for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
+    for (let offset = 0; offset < part.length;) {
+      const count = Math.min(part.length - offset, HASHED_BYTES, BLOCK_BYTES - filledBytes);
+      const copy = room[block]!.subarray(filledBytes, filledBytes + count);
+      copy.set(part.subarray(offset, offset + count));
+      hash.update(copy);
+      offset += count;
+      filledBytes += count;
+      if (filledBytes < BLOCK_BYTES) continue;
+      yield room[block]!;
+      block = 1 - block;
+      filledBytes = 0;
+    }
+  yield room[block]!.subarray(0, filledBytes);
+}
+
+/** Hashes blocks in place. */
+function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
+    const block = bytes.subarray(from, from + BLOCK_BYTES);
+    for (let offset = 0; offset < block.length; offset += HASHED_BYTES) {
+      const piece = block.subarray(offset, offset + HASHED_BYTES);
+      fetchLines(piece);
+      hash.update(piece);
+    }
+    yield block;
+  }
+}
+
+/** Number of doubles per cache line. */
+const LINE_DOUBLES = 8;
+/** Receives the sum, so that the compiler does not remove the loop. */
+const sums = new Float64Array(1);
+
+/**
+ * Reads one number per cache line, which loads the lines into the second-level cache. SHA-256 then takes two thirds of
+ * the time. SHA-256 itself reads so slowly that the processor hardly prefetches.
+ */
+function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
+  const values = new Float64Array(buffer, byteOffset, byteLength >> 3);
+  let sum = 0;
+  for (let i = 0; i < values.length; i += LINE_DOUBLES) sum += values[i]!;
+  sums[0] = sum;
+}
+
+/** File that is written in blocks. Each block but the last one consists of whole sectors. */
+interface Disk {
+  write(block: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function openDisk(call: FolderCall, path: string, handle: FileHandle): Promise<Disk> {
+  let directHandle = await openDirect(call, path);
+  let offset = 0;
+
+  async function close(): Promise<void> {
+    const closedHandle = directHandle;
+    directHandle = null;
+    if (closedHandle !== null) await closeBy(call, closedHandle);
+  }
+
+  /** Writes whole sectors directly. @returns number of bytes written directly: 0 if the file system refused */
+  async function writeSectors(sectors: Uint8Array): Promise<number> {
+    if (directHandle === null || sectors.length === 0) return 0;
+    const file = directHandle;
+    try {
+      return (await call(() => file.write(sectors, 0, sectors.length, offset), WRITE_MS)).bytesWritten;
+    } catch (thrown) {
+      if (!isRefused(thrown)) throw thrown;
+      await close();
+      return 0;
+    }
+  }
+
+  return {
+    async write(block) {
+      const writtenBytes = await writeSectors(block.subarray(0, block.length - (block.length % SECTOR_BYTES)));
+      await writePart(call, handle, block.subarray(writtenBytes), offset + writtenBytes);
+      offset += block.length;
+    },
+    close,
+  };
+}
+
+/** Opens a file for direct writes. @returns null if the operating system or the file system does not support them */
+async function openDirect(call: FolderCall, path: string): Promise<FileHandle | null> {
+  const { O_DIRECT, O_WRONLY } = constants as Partial<typeof constants>; // not defined on every operating system
+  if (O_DIRECT === undefined) return null;
+  try {
+    return await openBy(call, path, O_WRONLY! | O_DIRECT);
+  } catch (thrown) {
+    if (isRefused(thrown)) return null;
+    throw thrown;
+  }
+}
+
+/** Error codes of file systems without direct writes. */
+const UNSUPPORTED_CODES: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'];
+
+const isRefused = (thrown: unknown): boolean => UNSUPPORTED_CODES.includes((thrown as NodeJS.ErrnoException).code);
+
+/** Suffix of an incomplete file. */
+const DRAFT_SUFFIX = '.new';
+
+/** Returns the path of a file while it is incomplete. A start of the service removes such files. */
+export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
+
+/** Returns the final path of a file or of a draft. */
+export const removeDraftSuffix = (path: string): string =>
+  path.endsWith(DRAFT_SUFFIX) ? path.slice(0, -DRAFT_SUFFIX.length) : path;
+
+/** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
+export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: FolderGuard = noGuard): ArtifactWriter {
+  async function write(
+    contents: readonly ArtifactContent[],
+    { isSettledLater = false, onWritten }: WriteOptions,
+  ): Promise<readonly ArtifactRef[]> {
+    await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
+    const outcomes = await Promise.allSettled(
+      contents.map((content) => writeFile(folder, content, { guard, onWritten })),
+    );
+    try {
+      const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failure !== undefined) throw failure.reason;
+      if (!isSettledLater) await flushFolder(folder, guard.call);
+    } catch (thrown) {
+      await removeFiles(folder, listNames(contents), guard.call).catch(() => {}); // garbage collection removes the files later
+      throw thrown;
+    }
+    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  }
+
+  async function createEarly(name: string): Promise<EarlyArtifact> {
+    await freeSpace.admit(LARGE_BYTES_MIN);
+    const path = join(folder, name);
+    return openEarly({ draft: formatDraftPath(path), path });
+  }
+
+  return {
+    write: (contents, options = {}) =>
+      guard.work(async (isAgain) => {
+        if (isAgain) await removeFiles(folder, listNames(contents), guard.call);
+        return write(contents, options);
+      }),
+    ...(guard === noGuard && { early: createEarly }),
+  };
+}
+
+const listNames = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
+
+interface FileOptions extends Pick<WriteOptions, 'onWritten'> {
+  readonly guard: FolderGuard;
+}
+
+async function writeFile(
+  folder: string,
+  { name, bytes }: ArtifactContent,
+  { guard, onWritten }: FileOptions,
+): Promise<ArtifactRef> {
+  const { call } = guard;
+  const path = join(folder, name);
+  const hash = createHash('sha256');
+  let sha256: string;
+  const handle = await openBy(call, formatDraftPath(path), 'wx');
+  try {
+    const backgroundFlush = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
+    const { written } = backgroundFlush;
+    if (guard === noGuard && bytes.length >= LARGE_BYTES_MIN)
+      await writeLarge(call, hash, { path: formatDraftPath(path), handle, bytes, written });
+    else
+      for (const part of bytes instanceof Uint8Array ? iterateParts(bytes) : bytes.parts()) {
+        const pendingWrite = writePart(call, handle, part);
+        hash.update(part); // while another thread writes the part
+        await pendingWrite;
+        await written(part.length);
+      }
+    await backgroundFlush.end();
+    sha256 = hash.digest('hex');
+    if (guard === noGuard) await onWritten?.({ file: handle, name, bytes: bytes.length, sha256 });
+  } finally {
+    await closeBy(call, handle);
+  }
+  await call(() => rename(formatDraftPath(path), path), WRITE_MS);
+  return { name, bytes: bytes.length, sha256 };
+}
+
+function* iterateParts(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < bytes.length; offset += PART_BYTES) yield bytes.subarray(offset, offset + PART_BYTES);
+}
+
+/** Number of bytes after which a file is flushed. More of the file is written meanwhile. */
+const FLUSHED_BYTES = 64 * 2 ** 20;
+
+/** Flushes a file while it is written. Runs one flush at a time; each flush reports an error of the previous one. */
+function flushBehind(flush: () => Promise<void>) {
+  let lastFlush = Promise.resolve();
+  let unflushedBytes = 0;
+  async function writeNext(): Promise<void> {
+    await lastFlush;
+    unflushedBytes = 0;
+    lastFlush = flush();
+    lastFlush.catch(() => {}); // the caller that awaits the flush receives the error
+  }
+  return {
+    written: async (bytes: number): Promise<void> => {
+      unflushedBytes += bytes;
+      if (unflushedBytes >= FLUSHED_BYTES) await writeNext();
+    },
+    async end(): Promise<void> {
+      await writeNext();
+      await lastFlush;
+    },
+  };
+}
+
+/** Removes files of a folder, complete or not. Ignores absent files. */
+export async function removeFiles(folder: string, names: readonly string[], call = callDirectly): Promise<void> {
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      if (!(await call(() => unlinkIfPresent(path)))) await call(() => unlinkIfPresent(formatDraftPath(path)));
+    }),
+  );
+}
+
+/** Deletes a file. @returns true if the file existed */
+async function unlinkIfPresent(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return false;
+    throw thrown;
+  }
+}

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DatabaseIdentity, StoreMark, StoreOwner } from '../artifacts/folder-calls.js';
+import type { ArtifactStore, DocumentEngine } from '../port.js';
+import { StartRefusal } from '../start-refusal.js';
+import { type ArtifactLocation, formatLocationSubject } from './artifact-location.js';
+import {
+  createMismatchRefusal,
+  openMarker,
+  readRecordedStore,
+  type RecordedOwnership,
+  type RecordedStore,
+  recordStore,
+  type StoreMarker,
+} from './marks.js';
+
+/**
+ * Lease of a database on its artifact store. A token is renewed in the database and in the artifact store. A copy of
+ * the database does not receive the renewals. It finds an unknown token and stops. All deletions check `isConfirmed`
+ * first.
+ */
+export interface StoreOwnership {
+  /** Returns true if the database has recently renewed the lease, and this process has seen it since its start. */
+  isConfirmed(): boolean;
+  /** Returns true if this process renews the lease for the whole cluster. */
+  isHolder(): boolean;
+  close(): void;
+}
+
+/** Ownership of a process that removes nothing from an artifact store. */
+export const noOwnership: StoreOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
+
+export interface OwnershipOptions {
+  /** Identity of the database. Its name and server distinguish it from logical copies. */
+  readonly identity: DatabaseIdentity;
+  /** Called once with the reason when the database no longer owns the artifact store. The process must then end. */
+  readonly onLost: (refusal: StartRefusal) => void;
+  readonly times?: OwnershipTimes;
+}
+
+export interface OwnershipTimes {
+  /** Interval between two renewals. Processes that do not renew check the lease at this interval. */
+  readonly renewMs: number;
+  /**
+   * Time without a renewal after which another process renews. It exceeds several renewal intervals, so that the
+   * original of a copied database is noticed.
+   */
+  readonly observeMs: number;
+  /**
+   * Delay before an unknown token is read again. A renewal may have happened between the reads of marker and record.
+   */
+  readonly repeatMs: number;
+}
+
+const OWNERSHIP_TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
+/** Number of renewal intervals without an answer. Afterwards, the ownership is no longer confirmed. */
+const CONFIRMED_RENEWALS = 3;
+/**
+ * Number of earlier tokens that are recorded. They are ten minutes of renewals, which exceeds the possible delay of a
+ * write to the artifact store.
+ */
+const EARLIER_TOKENS_MAX = 60;
+/** Maximum wait for an object store. */
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 5000 };
+
+/**
+ * Takes part in the lease of a database on its artifact store. Ends when it is closed.
+ * @throws StartRefusal 78 if another database owns the artifact store
+ */
+export async function openOwnership(
+  documents: DocumentEngine,
+  place: ArtifactLocation,
+  { identity, onLost, times = OWNERSHIP_TIMES }: OwnershipOptions,
+): Promise<StoreOwnership> {
+  const marker = await openMarker(place, RETRY_LIMITS);
+  const lease: Lease = { documents, place, marker, identity, times, self: randomUUID() };
+  let observedToken: ObservedToken = { token: null, at: performance.now() };
+  let confirmedAt = -Infinity;
+  let isHolder = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function checkOwnership(): Promise<void> {
+    const nowMs = performance.now();
+    const result = await findAgreedState(lease);
+    if (result === undefined) return; // the artifact store is unavailable, which its watch reports
+    const { ownership } = result;
+    isHolder = ownership?.holder === lease.self;
+    if (observedToken.token !== null && ownership?.token !== observedToken.token) confirmedAt = nowMs;
+    if (ownership?.token !== observedToken.token) observedToken = { token: ownership?.token ?? null, at: nowMs };
+    // The artifact store has no owner yet, or the first renewal was interrupted.
+    const isUnowned = ownership?.token == null;
+    if (!isUnowned && nowMs - observedToken.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs))
+      return;
+    const token = await renew(lease, result);
+    if (token === undefined) return;
+    observedToken = { token, at: performance.now() };
+    confirmedAt = observedToken.at;
+    isHolder = true;
+  }
+
+  function scheduleCheck(): void {
+    if (isClosed) return;
+    timer = setTimeout(() => void checkOwnership().then(scheduleCheck, recordFailure), times.renewMs);
+    timer.unref();
+  }
+
+  function recordFailure(thrown: unknown): void {
+    if (isClosed) return;
+    if (!(thrown instanceof StartRefusal)) return scheduleCheck(); // the database or the artifact store is temporarily unavailable
+    isClosed = true;
+    confirmedAt = -Infinity;
+    onLost(thrown);
+  }
+
+  await checkOwnership();
+  scheduleCheck();
+  return {
+    isConfirmed: () => performance.now() - confirmedAt < CONFIRMED_RENEWALS * times.renewMs,
+    isHolder: () => isHolder,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Fraction of the renewal interval after which the lease is renewed. It is below 1, because a check may be slightly
+ * early.
+ */
+const RENEWAL_FRACTION = 0.9;
+
+interface ObservedToken {
+  readonly token: string | null;
+  readonly at: number;
+}
+
+interface Lease {
+  readonly documents: DocumentEngine;
+  readonly place: ArtifactLocation;
+  readonly marker: StoreMarker;
+  readonly identity: DatabaseIdentity;
+  readonly times: OwnershipTimes;
+  /** Id of this process in the lease. */
+  readonly self: string;
+}
+
+/**
+ * Returns the record of the database if it is consistent with the marker of the artifact store.
+ * @returns undefined if there is no marker or the database has recorded no store
+ * @throws StartRefusal 78 if another database owns the artifact store
+ */
+async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined> {
+  const { documents, marker, times } = lease;
+  for (let isAgain = false; ; isAgain = true) {
+    const mark = await marker.read();
+    const recordedStore = await readRecordedStore(documents); // read after the marker, so that the marker's token is never newer than the record
+    if (mark === undefined || recordedStore === undefined || mark.storeId !== recordedStore.store_id) return undefined;
+    const fault = findOwnerFault(lease, mark.owner, recordedStore.ownership);
+    if (fault === undefined) {
+      await restoreToken(lease, mark, recordedStore);
+      return recordedStore;
+    }
+    if (isAgain) throw createMismatchRefusal(fault);
+    await sleep(times.repeatMs);
+  }
+}
+
+/** Returns the reason why an artifact store does not belong to the database. Returns undefined if it does. */
+function findOwnerFault(
+  { place, identity }: Lease,
+  owner: StoreOwner | undefined,
+  recorded: RecordedOwnership | undefined,
+): string | undefined {
+  if (owner === undefined) return undefined;
+  const isOther = identity.database !== owner.database || isOtherSystem(identity, owner);
+  const knownTokens = recorded === undefined ? [] : [recorded.token, recorded.next, ...recorded.earlier];
+  if (!isOther && knownTokens.includes(owner.token)) return undefined;
+  const [description, theirs] = [identity, owner].map(describeDatabase);
+  const relation = isOther
+    ? `belongs to ${theirs}; this is ${description}`
+    : `was renewed by another copy of ${description}`;
+  return `${formatLocationSubject(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
+}
+
+const isOtherSystem = (databaseIdentity: DatabaseIdentity, otherDatabaseIdentity: DatabaseIdentity): boolean =>
+  databaseIdentity.system !== null &&
+  otherDatabaseIdentity.system !== null &&
+  databaseIdentity.system !== otherDatabaseIdentity.system;
+
+const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
+  `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
+
+/** Writes the current token to the marker again, after a delayed write of an earlier token. */
+async function restoreToken({ marker, identity }: Lease, mark: StoreMark, { ownership }: RecordedStore): Promise<void> {
+  const { token, next, earlier } = ownership ?? { token: null, next: null, earlier: [] };
+  if (mark.owner === undefined || token === null || next !== null) return;
+  // The previous token may remain if a renewal happened between the two reads.
+  if (earlier.indexOf(mark.owner.token) > 0) await marker.write({ ...mark, owner: { ...identity, token } });
+}
+
+/**
+ * Renews the lease. Records the next token, writes it to the marker, and then makes it the current token.
+ * @returns the token; undefined if another process has renewed the lease meanwhile
+ */
+async function renew(
+  { documents, marker, identity, self }: Lease,
+  recordedStore: RecordedStore,
+): Promise<string | undefined> {
+  const next = await documents.transaction(async (tx) => {
+    const store = await readRecordedStore(tx);
+    if (store === undefined || store.ownership?.token !== recordedStore.ownership?.token) return undefined;
+    if (store.ownership?.next != null) return store.ownership.next; // completes an interrupted renewal
+    const { token = null, earlier = [] } = store.ownership ?? {};
+    const ownership = { token, next: randomUUID(), earlier, holder: self };
+    await recordStore(tx, { ...store, ownership });
+    return ownership.next;
+  });
+  if (next === undefined) return undefined;
+  await marker.write({ storeId: recordedStore.store_id, owner: { ...identity, token: next } });
+  await documents.transaction(async (tx) => {
+    const store = await readRecordedStore(tx);
+    if (store?.ownership?.next !== next) return;
+    const { token, earlier } = store.ownership;
+    const earlierTokens = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_TOKENS_MAX);
+    await recordStore(tx, { ...store, ownership: { token: next, next: null, earlier: earlierTokens, holder: self } });
+  });
+  return next;
+}
+
+/** Returns true for the one process of a cluster that removes orphaned artifacts. */
+export const mayRemoveOrphans = (ownership: Pick<StoreOwnership, 'isConfirmed' | 'isHolder'>): boolean =>
+  ownership.isConfirmed() && ownership.isHolder();
+
+/**
+ * Wraps an artifact store so that nothing is removed until its ownership is confirmed. Otherwise a copied database
+ * could remove files of its original. A later sweep of one process of the cluster removes unreferenced artifacts that
+ * remain.
+ */
+export function createOwnedArtifacts(
+  artifacts: ArtifactStore,
+  ownership: Pick<StoreOwnership, 'isConfirmed' | 'isHolder'>,
+): ArtifactStore {
+  return {
+    ...artifacts,
+    ...(artifacts.forRequests && { forRequests: createOwnedArtifacts(artifacts.forRequests, ownership) }),
+    async remove(names) {
+      if (ownership.isConfirmed()) await artifacts.remove(names);
+    },
+    async discard(names) {
+      if (ownership.isConfirmed()) await artifacts.discard(names);
+    },
+    async sweep(referenced, options) {
+      const isReferenced = (): boolean => mayRemoveOrphans(ownership) && (options?.isWanted?.() ?? true);
+      return isReferenced() ? artifacts.sweep(referenced, { ...options, isWanted: isReferenced }) : 0;
+    },
+  };
+}

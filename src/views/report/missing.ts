@@ -1,4 +1,0 @@
-/** Reason why content is not available. */
-export interface Missing {
-  readonly missing: string;
-}

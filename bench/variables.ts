@@ -24,7 +24,7 @@ export const SWEEP_COUNTS = 20;
 const TAILS = 'optimisation/tails';
 const PAIRS = 'optimisation/class-pairs';
 const MAROS = 'optimisation/maros-meszaros';
-const LOAD = 'postgres/load';
+const LOAD = 'distributed/load';
 
 /** Variables of all benches; `npm run bench -- --help` prints them. */
 export const VARIABLES = {

@@ -64,7 +64,7 @@ export interface RouteRequest<R extends Route> {
   upload(): Upload | undefined;
   /**
    * Returns the precondition in `If-Match`; undefined if the header is absent. The service checks it in the transaction
-   * that writes: see `#services/preconditions.js`.
+   * that writes: see `src/services/shared/documents.ts`.
    */
   precondition(): Precondition | undefined;
   /**

@@ -195,8 +195,8 @@ function formatSourceRows(block: string, catalogue: Readonly<Record<string, stri
 /** Returns the rule class that the guide has as its example, in the form of other classes. */
 function readExampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
-    .replaceAll('#domain/rules/', '../')
-    .replaceAll('#domain/', '../../');
+    .replaceAll('#domain/definition/', './')
+    .replaceAll('#domain/', '../');
 }
 
 /** Returns the example plug-ins, each with its inputs and its source. */

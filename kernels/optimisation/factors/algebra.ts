@@ -43,6 +43,7 @@ export interface FactorShape {
  * its terms in its own order.
  * @param l rows of `stride` values, of which row i uses the first i + 1
  * @cost n^2 / 2
+ * @source Golub and Van Loan, Matrix Computations, 4th edition, section 3.1: triangular systems
  */
 export function solveForward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
   let i = 0;

@@ -673,7 +673,7 @@ function collectUsedColumns(positions: Iterable<Numbers>, identifiers: readonly 
   return { columns: Int32Array.from(columns), placeOf: positionByColumn };
 }
 
-/** JSON of a stored record: see `record/README.md`. */
+/** JSON of a stored record: see `README.md`. */
 interface Description {
   readonly identifiers: readonly string[];
   readonly plain: unknown;

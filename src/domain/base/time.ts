@@ -93,6 +93,9 @@ export function toMonthNumber(day: Day): number {
   return 12 * year + month;
 }
 
+/** Position of Saturday among the weekdays. */
+export const SATURDAY = 5;
+
 /** Returns the weekday of a day, 0 for Monday to 6 for Sunday. */
 export function toWeekday(day: Day): number {
   return (((day + 3) % 7) + 7) % 7;

@@ -3,7 +3,7 @@ import { LIMITS } from '../base/limits.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { defineObject, IsoDate } from '../base/schema.js';
-import { type Day, formatDay, parseValidDay, toWeekday } from '../base/time.js';
+import { type Day, formatDay, parseValidDay, SATURDAY, toWeekday } from '../base/time.js';
 
 /** Maximum number of recorded changes of a calendar: one per week for 40 years. */
 export const CLOSURES_MAX = 2000;
@@ -249,8 +249,6 @@ export function estimateCommonPeriods(common: ArrayLike<Day>, ...series: readonl
 function hasWeekend(first: Day, count: number): boolean {
   return (SATURDAY - toWeekday(first) + 7) % 7 < count - 1;
 }
-
-const SATURDAY = 5;
 
 /** Returns the sessions between two dates, both inclusive. */
 export function listSessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {

@@ -553,7 +553,7 @@ const CONSTANT_RATIO = 1e-12;
  * Creates statistics of windows that roll from session to session.
  * @param followed all securities that may be requested, ascending
  * @param periodsPerYear number of sessions per year
- * @source definitions in `aggregates.ts` and `beta.ts`; results agree up to rounding
+ * @source definitions in `statistics.ts` and `beta.ts`; results agree up to rounding
  */
 export function createRollingStatistics(
   table: Pick<SeriesTable, 'returns' | 'growth'>,

@@ -878,16 +878,13 @@ export function createDecider({
     remembers: pipeline.remembers,
     pool,
     decide(session, incumbents, _outgoing, among) {
-      const traced = traceDecision(session, incumbents, among).decision;
-      const spinOffs = traced.kind === 'decided' ? reportSpinOffs(session, among ?? findUniverse(session)) : [];
-      const decision =
-        spinOffs.length === 0 || traced.kind !== 'decided'
-          ? traced
-          : { ...traced, findings: [...traced.findings, ...spinOffs] };
+      const { decision } = traceDecision(session, incumbents, among);
+      if (decision.kind !== 'decided') return decision;
+      const findings = [...decision.findings, ...reportSpinOffs(session, among ?? findUniverse(session))];
       // A review that keeps the constituents leaves the ranking of their selection in force.
-      const selects = among === undefined || among === null;
-      if (!isRanked || !selects || decision.kind !== 'decided') return decision;
-      return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
+      if (!isRanked || (among ?? null) !== null) return { ...decision, findings };
+      const ranking = pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents));
+      return { ...decision, findings, ranking };
     },
     trace: traceDecision,
   };

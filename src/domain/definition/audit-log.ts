@@ -49,7 +49,6 @@ export const AUDIT_ACTIONS = [
   'refused',
   'read',
 ] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 

@@ -404,9 +404,6 @@ function checkUniverseOnMarket(
 
 type RawBody = Readonly<Record<string, unknown>>;
 
-/** Last version whose documents had no settings of index mathematics. */
-export const OLDER_SETTINGS_UNTIL = '0.2.0';
-
 /**
  * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
  * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a

@@ -112,12 +112,6 @@ export function findTreatment(treatment: DatedTreatment, day: Day): TreatmentSpe
   return amended.findLast(({ after }) => after < day)?.treatment ?? first;
 }
 
-/** Returns a treatment without the amendments that take effect after a day. */
-export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
-  const amendedTreatments = (amended ?? []).filter(({ after }) => after <= day);
-  return amendedTreatments.length === 0 ? first : { ...first, amended: amendedTreatments };
-}
-
 /** Returns the treatment of an index inside an overlay. A blend may use another return variant than the index. */
 export function combineTreatment(
   { overlay }: Pick<IndexDocument, 'overlay'>,

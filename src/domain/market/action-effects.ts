@@ -56,6 +56,17 @@ export const NO_EFFECT: SessionEffect = {
   detached: 0,
 };
 
+/** Returns an effect with its amounts in another currency, which are `rate` times as large. */
+export const convertEffect = (effect: SessionEffect, rate: number): SessionEffect => ({
+  ...effect,
+  cash: effect.cash * rate,
+  subscription: effect.subscription * rate,
+  special: effect.special * rate,
+  income: effect.income * rate,
+  spunOff: effect.spunOff * rate,
+  detached: effect.detached * rate,
+});
+
 /** Combines two effects on one security on one session. */
 export function combineEffects(before: SessionEffect, change: SessionEffect): SessionEffect {
   return {

@@ -264,13 +264,6 @@ export function toCloseTerms(terms: GrowthTerms): GrowthTerms {
   return createChangedTerms(terms, { variant: 'price', withholdingTax: 0, reinvestment: 'index' });
 }
 
-/** Returns true if corporate actions other than splits adjust previous closes. */
-export function adjustsCloses(terms: GrowthTerms): boolean {
-  return listTerms(terms).some(
-    ({ specialDividends, rights }) => specialDividends === 'adjust' || rights !== 'constituent',
-  );
-}
-
 /** Returns a key of terms. Under terms with equal keys, the growth of every price is equal. */
 export function createKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;

@@ -594,7 +594,6 @@ export const PAGE_SIZES = {
   LETTER: { width: 612, height: 792 },
   A3: { width: 841.89, height: 1190.55 },
 } as const;
-export type PageSize = keyof typeof PAGE_SIZES;
 
 export const ReportPage = defineObject(() => ({
   size: z.enum(['A4', 'LETTER', 'A3']).default('A4'),

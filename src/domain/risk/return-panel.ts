@@ -8,6 +8,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import {
   addSpinOffValue,
   combineEffects,
+  convertEffect,
   computeEffect,
   computeGrowthStep,
   countSharesOfPayments,
@@ -699,14 +700,7 @@ function combineAcrossCurrencies(
     if (effects.columns[e] !== change.column) continue;
     const effect = readEffect(effects, e);
     const factor = effects.days[e]! < change.day ? change.findFactor(before) : 1;
-    combined = combineEffects(combined, {
-      ...effect,
-      cash: effect.cash * factor,
-      subscription: effect.subscription * factor,
-      special: effect.special * factor,
-      income: effect.income * factor,
-      spunOff: effect.spunOff * factor,
-    });
+    combined = combineEffects(combined, convertEffect(effect, factor));
   }
   return combined;
 }

@@ -23,8 +23,6 @@ export interface AttemptKey {
  */
 export type JobClass = Lane | 'huge';
 
-export const JOB_CLASSES: readonly JobClass[] = ['heavy', 'huge', 'light'];
-
 /**
  * Expected memory in bytes above which a heavy job is huge. It is nearly all the memory that a machine of 4 GiB has for
  * its jobs.

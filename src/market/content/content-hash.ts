@@ -300,13 +300,6 @@ export function countTableRows({ fields, reference, actions, universes, series }
   return countRowsByTable((table) => rows[table]);
 }
 
-/** Returns the days of the first and the last bar; null for an empty store. */
-export function findDateRange({
-  dates,
-}: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {
-  return dates.length === 0 ? null : { start: dates[0]!, end: dates.at(-1)! };
-}
-
 /**
  * Identifies all data of a market up to a day: prices, actions, reference values and memberships.
  */

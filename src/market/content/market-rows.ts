@@ -1,6 +1,6 @@
 import { compareText } from '#domain/base/findings.js';
 import { isAssetIdentifier } from '#domain/base/schema.js';
-import { type Day, formatDay, isTimeZone, toInstant, toWeekday } from '#domain/base/time.js';
+import { type Day, formatDay, isTimeZone, SATURDAY, toInstant, toWeekday } from '#domain/base/time.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { readReference, type ReferenceTable } from '#domain/market/market-data.js';
 import { allocatePanels, isPaged } from '#kernels/memory/paged-memory.js';
@@ -316,9 +316,6 @@ const createSessionConflict = ({ count, day }: SessionConflict, zone: string, id
   message: `In the time zone ${zone}, ${count === 1 ? '1 bar is' : `${count} bars are`} on days without a session (the first is ${identifier} on ${formatDay(day)}); as days in UTC, every bar is on a session. State the time zone of the days as time_zone of the mapping (--time-zone), UTC for days in UTC.`,
   value: zone,
 });
-
-/** Position of Saturday among the weekdays. */
-const SATURDAY = 5;
 
 /** Returns the question for the time zone. It names the zones of exchanges in which every instant is midnight. */
 function createZoneQuestion(

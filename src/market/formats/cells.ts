@@ -23,11 +23,6 @@ export class ShownValue {
   }
 }
 
-/** Rows of a table, a few thousand at a time. Every row has one cell per column. */
-export interface CellBatch {
-  readonly rows: readonly (readonly Cell[])[];
-}
-
 /** Maximum size of a text of a source in bytes. A workbook cell has at most 32,767 characters. */
 export const TEXT_BYTES_MAX = 32_768;
 

@@ -1,6 +1,6 @@
 import { type Finding, type FindingCode, keepSmallValue, sortFindings } from '#domain/base/findings.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
-import { type Day, formatDay, toWeekday } from '#domain/base/time.js';
+import { type Day, formatDay, SATURDAY, toWeekday } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ACTION_KINDS,
@@ -139,9 +139,6 @@ function hasWeekday(from: Day, to: Day): boolean {
   for (let day = from; day < Math.min(to, from + 3); day++) if (toWeekday(day) < SATURDAY) return true;
   return false;
 }
-
-/** Position of Saturday among the weekdays. */
-const SATURDAY = 5;
 
 /** Reports bars of the old code on or after the ex-date of a change of ticker. */
 function findReusedCode(

@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { decodeUtf8 } from '#base/bytes.js';
 import { compareText } from '#domain/base/findings.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { findLastAtMost } from '#domain/base/numbers.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import type { Day } from '#domain/base/time.js';
 import type { CommitEvent, CommitEvents } from '#domain/definition/commit-events.js';
@@ -232,11 +232,6 @@ export function findValueAt(market: MarketData, field: string, position: number,
     if (value === value) return value;
   }
   return Number.NaN;
-}
-
-/** Returns the row of the store on which an action takes effect. For a future action, returns the number of dates. */
-export function findEffectiveRow(market: MarketData, { exDay }: CorporateAction): number {
-  return findFirstAtLeast(market.dates, exDay);
 }
 
 /**

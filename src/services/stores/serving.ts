@@ -789,13 +789,12 @@ interface RegenerationDependencies {
 export function createRegeneration({ folders, calendars }: RegenerationDependencies) {
   return async (store: SourceTerms): Promise<boolean> => {
     const { store_id: datasetId, location, synthetic, files = [] } = store;
-    if (!synthetic || location === null || synthetic['generator'] !== GENERATOR) return false;
+    if (!synthetic || location === null || files.length === 0 || synthetic['generator'] !== GENERATOR) return false;
     const folder = await folders.create(datasetId);
     try {
       const spec = createSyntheticSpec(synthetic['request'] as GenerateRequest, calendars); // this service wrote the request
       const result = await runMarketTask('generate', { spec, folder }, { load: null });
-      if (result.kind === 'refused' || files.length === 0) return false;
-      if (findDamagedFiles(store, result.summary.files).length > 0) return false;
+      if (result.kind === 'refused' || findDamagedFiles(store, result.summary.files).length > 0) return false;
       await folders.remove(location, datasetId);
       await folders.receive(basename(location), datasetId, (draft) => copyData(folder, draft));
       return true;

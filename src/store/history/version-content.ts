@@ -213,7 +213,7 @@ function chooseSettings(length: number): ZlibOptions {
  */
 const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
-/** First character of a text that is compressed with the dictionary of `short-text.ts`. Base64 never begins with it. */
+/** First character of a text that is compressed with `DICTIONARY`. Base64 never begins with it. */
 const SHORT_PREFIX = '~';
 /** Mark of uncompressed base64, written by earlier releases. */
 const UNCOMPRESSED_PREFIX = '=';

@@ -4,7 +4,7 @@ import type { ClientBase, QueryResult } from 'pg';
 /**
  * Returns SQL functions that seal documents. The seal covers the key, so that a row that was moved to another key, or
  * got another body, is not served. Functions of earlier steps write it too, so that programs that use them keep
- * working. Older rows have no seal until `divisor migrate` has sealed them (`seal-rows.ts`); only the hash of their
+ * working. Older rows have no seal until `divisor migrate` has sealed them; only the hash of their
  * body is checked.
  */
 export const formatSealedDocuments = (schema: string, stripes: number): string => `

@@ -224,20 +224,6 @@ export function createSpacer(height: number): Part {
   return { height, draw() {} };
 }
 
-/** Returns a part that draws other parts one below the other. */
-export function stackParts(parts: readonly Part[]): Part {
-  return {
-    height: parts.reduce((sum, { height }) => sum + height, 0),
-    draw(canvas, { x, y, parent }) {
-      let top = y;
-      for (const part of parts) {
-        part.draw(canvas, { x, y: top, parent });
-        top += part.height;
-      }
-    },
-  };
-}
-
 /**
  * Font sizes and colours of all blocks. Lengths are in points. Colours differ in lightness, so a page can be read when
  * it is printed in grey.
@@ -246,7 +232,6 @@ export const INK = '#1b2430';
 export const MUTED_INK = '#5a6472';
 export const HAIRLINE = '#d4d9e0';
 export const RULE_COLOUR = '#8d97a5';
-export const PAPER_TINT = '#f3f5f8';
 /** Lightness 24 of 100. */
 export const NAVY = '#123a63';
 /** Lightness 65. */

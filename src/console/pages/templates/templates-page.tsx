@@ -265,7 +265,7 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
       <p class="quiet template-source">
         {source.publisher}, <cite>{source.title}</cite>, {source.date}
       </p>
-      {canRun === false && (template.problem ?? null) === null && <Missing template={template} id={reasonId} />}
+      {canRun === false && template.problem === null && <Missing template={template} id={reasonId} />}
       <footer>
         {canRun === true && !isDone && <span class="quiet template-waits">Computing the level</span>}
         <Thumbnail values={level.data?.level?.data ?? []} title={title}>

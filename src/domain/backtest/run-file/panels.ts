@@ -186,13 +186,13 @@ function createPriceRows(
   return {
     length: (to - from) * names.length,
     writeTo(into) {
+      const table = sm.rows.isAnyMerged ? createEffectTable(sm, growth) : null;
       for (let session = from; session < to; session++) {
         const { cells, from: row } = sm.rows.read(close, session);
         const position = (session - from) * names.length;
-        if (sm.rows.isMerged(session)) {
-          const table = createEffectTable(sm, growth);
+        if (table !== null && sm.rows.isMerged(session))
           names.forEach((column, i) => (into[position + i] = readSessionClose(sm, table, session, column)));
-        } else if (row < 0) into.fill(Number.NaN, position, position + names.length);
+        else if (row < 0) into.fill(Number.NaN, position, position + names.length);
         else if (areNeighbours) into.set(cells.subarray(row + first, row + first + names.length), position);
         else for (let i = 0; i < names.length; i++) into[position + i] = cells[row + names[i]!]!;
       }

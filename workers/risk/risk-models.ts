@@ -15,26 +15,70 @@ import { createMarketKey, type MarketHandle } from '#domain/market/market-handle
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { assertFiniteNumbers, countPartFigures, divideModel, EIGENVALUES_PART } from '#domain/risk/estimation.js';
 import { type PackedImport, packModel } from '#domain/risk/imported-models.js';
-import { createModelTables, type DatedTables, type ModelTable, type ModelTables, type ParsedModel, readModelBody, reportNotANumber } from '#domain/risk/model-tables.js';
-import { type FactorModel, MODEL_TABLES, type ModelFileFormat, type ModelProblems, type ModelTableName } from '#domain/risk/model-terms.js';
+import {
+  createModelTables,
+  type DatedTables,
+  type ModelTable,
+  type ModelTables,
+  type ParsedModel,
+  readModelBody,
+  reportNotANumber,
+} from '#domain/risk/model-tables.js';
+import {
+  type FactorModel,
+  MODEL_TABLES,
+  type ModelFileFormat,
+  type ModelProblems,
+  type ModelTableName,
+} from '#domain/risk/model-terms.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { type MatrixFiles, RiskModelRequest } from '#domain/risk/risk-models.js';
 import { openPackedFactors, packFactors, packUpper } from '#domain/risk/stored-models.js';
 import { validateRiskModel } from '#domain/risk/validation.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
-import type { ExportRiskModelInput, ImportedModelOutput, ImportRiskModelInput, ModelFiguresFile, RiskModelSource, ValidateRiskModelInput } from '#jobs/tasks/indices.js';
+import type {
+  ExportRiskModelInput,
+  ImportedModelOutput,
+  ImportRiskModelInput,
+  ModelFiguresFile,
+  RiskModelSource,
+  ValidateRiskModelInput,
+} from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import type { EigenvalueRange } from '#kernels/algebra/symmetric-eigen.js';
 import { describeRange, type EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import { averageCorrelationSums, countTriangleEntries, fillCorrelationSums, fillCovarianceRows, type PanelCovariance } from '#kernels/moments/panel-covariance.js';
+import {
+  averageCorrelationSums,
+  countTriangleEntries,
+  fillCorrelationSums,
+  fillCovarianceRows,
+  type PanelCovariance,
+} from '#kernels/moments/panel-covariance.js';
 import { CsvFault, readCsv, readTextCells } from '#market/read/csv.js';
 import { createProblems, formatCellPath, formatReason, type Problems } from '#market/tables/problems.js';
 import type { ArtifactRef } from '#store/port.js';
 import { toImportedFactors } from '#views/factor-model.js';
-import { createDatapoints, createPlainTerms, createSecurityDays, type PreparedEstimate, prepareEstimate } from '#views/risk-estimate.js';
+import {
+  createDatapoints,
+  createPlainTerms,
+  createSecurityDays,
+  type PreparedEstimate,
+  prepareEstimate,
+} from '#views/risk-estimate.js';
 import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model.js';
 import { createRiskValidationView, describeValidation } from '#views/risk-validation.js';
-import { clearLastModel, openCachedCalendars, openCachedMarket, type OpenedModel, openExactNumerics, readStoredDoubles, readStoredMatrix, rememberModel, runOnEngine, runOnProductEngine } from '../input/inputs.js';
+import {
+  clearLastModel,
+  openCachedCalendars,
+  openCachedMarket,
+  type OpenedModel,
+  openExactNumerics,
+  readStoredDoubles,
+  readStoredMatrix,
+  rememberModel,
+  runOnEngine,
+  runOnProductEngine,
+} from '../input/inputs.js';
 import { answerBytes, copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 import { useRunFile } from '../run-files.js';
 

@@ -1,7 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
-import { computeLevelGrowth, computeMoments, computeTallyBytes, createTallies, divideSimulation, planSimulation, type SimulationPlan, summariseSimulation, type Tallies } from '#domain/analytics/simulation.js';
+import {
+  computeLevelGrowth,
+  computeMoments,
+  computeTallyBytes,
+  createTallies,
+  divideSimulation,
+  planSimulation,
+  type SimulationPlan,
+  summariseSimulation,
+  type Tallies,
+} from '#domain/analytics/simulation.js';
 import { readSecurityCurrency } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCanonicalJson } from '#domain/base/json.js';
@@ -21,13 +31,28 @@ import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import { computeFactorRisk } from '#domain/risk/contributions.js';
 import { type OutcomeSource, runVariants, type VariantOutcome } from '#domain/studies/sweep-runs.js';
 import { createSweepTable } from '#domain/studies/sweep-table.js';
-import { applyPatch, countVariants, orderSweepParts, type Patch, type PatchedVariant, type Variant, type Variation } from '#domain/studies/sweep.js';
+import {
+  applyPatch,
+  countVariants,
+  orderSweepParts,
+  type Patch,
+  type PatchedVariant,
+  type Variant,
+  type Variation,
+} from '#domain/studies/sweep.js';
 import { checkVariant } from '#domain/studies/variant-checks.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OutcomesFile, SimulationInput, SweepPartInput, TalliesFile } from '#jobs/tasks/runs.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import { createSimulationView, createSweepRow, createSweepView } from '#views/studies.js';
-import { openCachedCalendars, openCachedMarket, openEarlierContents, openModels, openNumerics, runOnEngine } from '../input/inputs.js';
+import {
+  openCachedCalendars,
+  openCachedMarket,
+  openEarlierContents,
+  openModels,
+  openNumerics,
+  runOnEngine,
+} from '../input/inputs.js';
 import { copyOutput, writeOutputs, writeRowsInBlocks } from '../output/task-outputs.js';
 import { useRunFile } from '../run-files.js';
 import { findHoldingPositions, listHoldingsByName, sumAbsent } from '../views/run-view.js';

@@ -1,6 +1,7 @@
 import { findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import { type IndexDocument, readShareTerms, type TreatmentSpec } from '../definition/index-document.js';
+import type { IndexDocument, TreatmentSpec } from '../definition/index-document.js';
+import { readShareTerms } from '../definition/rule-pipeline.js';
 import type { WeightingSpec } from '../definition/weighting.js';
 import { createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/growth-terms.js';
 import { cutMarket, readCarriedClose } from '../market/growth.js';

@@ -1,7 +1,8 @@
 import { addRebalanceDate, type Finding } from '../base/findings.js';
 import { type IndexText, listTexts } from '../definition/amendments.js';
 import { changesMembers, EventsSpec } from '../definition/events.js';
-import { hasIndependentWeights, type IndexDocument } from '../definition/index-document.js';
+import type { IndexDocument } from '../definition/index-document.js';
+import { hasIndependentWeights } from '../definition/rule-pipeline.js';
 import type { EventCause } from '../definition/index-schedule.js';
 import { countStaleSessions } from '../definition/treatment.js';
 import { hasLeftMarket, readPanelRow, type SessionMarket } from '../market/session-market.js';

@@ -10,7 +10,8 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
 import { createShareCounts } from '../datapoints/series.js';
 import { listTextSpans } from '../definition/amendments.js';
-import { findCountedShares, type IndexDocument, type TreatmentSpec } from '../definition/index-document.js';
+import type { IndexDocument, TreatmentSpec } from '../definition/index-document.js';
+import { findCountedShares } from '../definition/rule-pipeline.js';
 import {
   createDatedRounding,
   findRounding,

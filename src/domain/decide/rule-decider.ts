@@ -27,13 +27,15 @@ import { createValuation, type Series, type Valuation } from '../datapoints/seri
 import { listPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
 import { changesMembers } from '../definition/events.js';
 import { checkFields, type LocatedUse } from '../definition/field-uses.js';
+import type { RuleDocument, TreatmentSpec } from '../definition/index-document.js';
 import {
+  bindPipeline,
+  type BoundGroupCap,
+  type BoundPipeline,
   hasIndependentWeights,
-  isPriceWeighted,
-  type RuleDocument,
-  type TreatmentSpec,
-} from '../definition/index-document.js';
-import { bindPipeline, type BoundGroupCap, type BoundPipeline, listReads } from '../definition/rule-pipeline.js';
+  keepsShares,
+  listReads,
+} from '../definition/rule-pipeline.js';
 import { countNoticeSessions, listRebalanceDates } from '../definition/schedule.js';
 import { readValues, type SelectionScope, type Verdict } from '../definition/selection.js';
 import { applyStoreDefaults, countStaleSessions, readPriceSessions } from '../definition/treatment.js';
@@ -1000,7 +1002,7 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
       ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.
-    ...(isPriceWeighted(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
+    ...(keepsShares(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? createBasket(choice, columns, raw)
       : {}),
     ...(changesMembers(document.events) && columns.length === choice.columns.length

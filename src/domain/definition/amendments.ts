@@ -11,10 +11,8 @@ import {
   AMENDABLE_MEMBERS,
   type Amendment,
   createError,
-  findCountedShares,
   FIXED_TREATMENT,
   IndexDocument,
-  isMarketValue,
   isObject as isJsonObject,
   isOverlayDocument,
   isRuleDocument,
@@ -26,6 +24,7 @@ import {
   type UniverseSpec,
 } from './index-document.js';
 import { findOverlayType } from './overlays.js';
+import { findCountedShares, findIndexShares } from './rule-pipeline.js';
 import {
   countNoticeSessions,
   DEFAULT_REVIEW,
@@ -354,7 +353,7 @@ function findReviews(document: IndexDocument): Review[] {
   const mainReview: Review = { id: DEFAULT_REVIEW, scope: 'membership', document };
   if (!isRuleDocument(document)) return [mainReview];
   const furtherReviews = (document.reviews ?? [])
-    .filter(({ scope }) => scope !== 'shares' || isMarketValue(document.pipeline.weighting))
+    .filter(({ scope }) => scope !== 'shares' || findIndexShares(document.pipeline.weighting)?.kind === 'market_value')
     .map((spec): Review => ({ id: spec.id, scope: spec.scope, document: reviewDocument(document, spec) }));
   return [mainReview, ...furtherReviews].toSorted((a, b) => findRank(a) - findRank(b));
 }

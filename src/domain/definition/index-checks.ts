@@ -24,16 +24,13 @@ import {
 import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from './events.js';
 import {
   createError,
-  findCountedShares,
   findUnknownMembers,
   type IndexContext,
   type IndexDocument,
-  isMarketValue,
   isObject,
   isRuleDocument,
   isSetKind,
   isTooDeep,
-  PRICE_WEIGHT,
   ReviewSpec,
   type RuleDocument,
   RuleFallback,
@@ -44,11 +41,14 @@ import {
 import { checkReference } from './references.js';
 import {
   bindPipeline,
+  findCountedShares,
+  findIndexShares,
   findSelectionClass,
   findWeightingClass,
   SELECTION_CLASSES,
   WEIGHTING_CLASSES,
 } from './rule-pipeline.js';
+import type { IndexShares } from './weighting-classes.js';
 import {
   type CadenceOnCalendar,
   checkDateOrder,
@@ -627,7 +627,7 @@ function reportScope({ scope, selection, weighting }: UncheckedBody, path: strin
     ...(scope === 'shares' && reviewWeighting
       ? [createIdleFinding('weighting', 'a review of shares keeps the factors of the latest weighting')]
       : []),
-    ...(scope === 'shares' && !isMarketValue({ params: {}, ...base } as never)
+    ...(scope === 'shares' && readIndexShares(base)?.kind !== 'market_value'
       ? [
           createIdleFinding(
             'scope',
@@ -635,19 +635,26 @@ function reportScope({ scope, selection, weighting }: UncheckedBody, path: strin
           ),
         ]
       : []),
-    ...(scope !== 'shares' &&
-    reviewWeighting &&
-    (reviewWeighting['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
-      ? [reportMixedShares(path, String(reviewWeighting['type']), String(base['type']))]
+    ...(scope !== 'shares' && reviewWeighting && holdsFixed(reviewWeighting) !== holdsFixed(base)
+      ? [reportMixedShares(path, reviewWeighting, base)]
       : []),
   ];
 }
 
 /** Reports a document that combines fixed numbers of shares with weights, because the allocation would be ambiguous. */
-function reportMixedShares(path: string, reviewType: string, base: string): Finding {
-  const message = `${path}.weighting.type is ${reviewType} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
+function reportMixedShares(path: string, ofReview: UncheckedBody, base: UncheckedBody): Finding {
+  const reviewType = String(ofReview['type']);
+  const fixedType = holdsFixed(ofReview) ? reviewType : String(base['type']);
+  const message = `${path}.weighting.type is ${reviewType} and pipeline.weighting.type is ${String(base['type'])}: ${fixedType} must be the weighting of every review or of none.`;
   return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: reviewType });
 }
+
+function readIndexShares({ type, params }: UncheckedBody): IndexShares | null {
+  return findIndexShares({ type: String(type), params: isObject(params) ? params : {} });
+}
+
+/** Returns true if a weighting holds fixed numbers of shares. */
+const holdsFixed = (weighting: UncheckedBody): boolean => readIndexShares(weighting)?.kind === 'fixed';
 
 /** Reports rounding settings that lack a required member or have no effect. */
 export function checkRounding(body: UncheckedBody, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
@@ -674,9 +681,8 @@ export function checkRounding(body: UncheckedBody, { indexOf }: Pick<IndexContex
 
 function holdsFixedShares({ pipeline }: UncheckedBody): boolean {
   const weighting = isObject(pipeline) ? pipeline['weighting'] : undefined;
-  if (!isObject(weighting) || weighting['type'] !== PRICE_WEIGHT) return false;
-  const { params } = weighting;
-  return !isObject(params) || params['splits'] !== 'keep_weight';
+  const shares = isObject(weighting) ? readIndexShares(weighting) : null;
+  return shares?.kind === 'fixed' && shares.splits === 'keep';
 }
 
 /**

@@ -45,7 +45,6 @@ import {
   isRuleDocument,
   listSources,
   type OverlayDocument,
-  PRICE_WEIGHT,
   readDefinitions,
   RESERVED_INDEX_IDS,
   type ReviewSpec,
@@ -69,7 +68,7 @@ import {
   listRequiredCurrencies,
   listSecuritiesWithoutCurrency,
 } from './required-rates.js';
-import { bindPipeline, findSelectionClass, findWeightingClass, listReads } from './rule-pipeline.js';
+import { bindPipeline, findIndexShares, findSelectionClass, findWeightingClass, listReads } from './rule-pipeline.js';
 import { BacktestFields } from './runs.js';
 import { readDefaultStaleSessions, resolveTreatment, STALE_SESSIONS } from './treatment.js';
 
@@ -448,7 +447,7 @@ function applyOlderPipeline({ treatment = {}, weighting, ...pipeline }: RawBody)
   return {
     ...pipeline,
     ...(isRecord(treatment) ? { treatment: applyOlderTreatment(treatment) } : { treatment }),
-    weighting: isRecord(weighting) && weighting['type'] === PRICE_WEIGHT ? applyOlderWeighting(weighting) : weighting,
+    weighting: isRecord(weighting) ? applyOlderWeighting(weighting) : weighting,
   };
 }
 
@@ -462,8 +461,9 @@ function applyOlderTreatment({ special_dividends: special = 'reinvest', ...treat
 }
 
 function applyOlderWeighting(weighting: RawBody): RawBody {
-  const { params } = weighting;
-  return { ...weighting, params: { ...(isRecord(params) ? params : {}), splits: 'keep_weight' } };
+  const params = isRecord(weighting['params']) ? weighting['params'] : {};
+  const shares = findIndexShares({ type: String(weighting['type']), params });
+  return shares?.kind === 'fixed' ? { ...weighting, params: { ...params, splits: 'keep_weight' } } : weighting;
 }
 
 function isRecord(value: unknown): value is RawBody {

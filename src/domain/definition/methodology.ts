@@ -10,14 +10,12 @@ import { type BoundPath, isBoundPath, type RelaxEntry } from './constraint-class
 import type { EventsSpec } from './events.js';
 import {
   type Amendment,
-  findCountedShares,
   type IndexDocument,
   isDerivedDocument,
   isOverlayDocument,
   isRuleDocument,
   type OverlayDocument,
   readDefinitions,
-  readShareTerms,
   type RuleDocument,
   type TreatmentSpec,
   type UniverseSpec,
@@ -25,7 +23,7 @@ import {
 import { type CostsSpec, readExpectedReturns, readObjective, type UncertaintySpec } from './optimisation.js';
 import { findOverlayType } from './overlays.js';
 import type { PluginUse } from './plugins.js';
-import { bindPipeline, bindRule, bindWeighting } from './rule-pipeline.js';
+import { bindPipeline, bindRule, bindWeighting, findCountedShares, readShareTerms } from './rule-pipeline.js';
 import { countPhaseCloses, type DateRule, type PhaseSpec, type RebalanceSpec } from './schedule.js';
 import { countStaleSessions, readPriceSessions, STALE_SESSIONS } from './treatment.js';
 import type { LadderCaps, WeightingSpec } from './weighting.js';

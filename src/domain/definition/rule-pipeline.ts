@@ -2,9 +2,10 @@ import { type Definitions, readsConstituents } from '../datapoints/expression-ch
 import { describeExpression } from '../datapoints/expression-text.js';
 import { type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
 import { type FunctionSpec, listFunctionSpecs } from '../datapoints/functions.js';
+import type { ShareTerms } from '../market/action-effects.js';
 import { createTypeSpec, type TypeSpec } from './catalogue.js';
 import type { LocatedUse } from './field-uses.js';
-import { readDefinitions, type RuleDocument, type RuleSpec } from './index-document.js';
+import { readDefinitions, type RuleDocument, type RuleSpec, type TreatmentSpec } from './index-document.js';
 import {
   categoryFilter,
   dividendFilter,
@@ -42,6 +43,7 @@ import {
   fixedWeight,
   groupWeight,
   hierarchicalRiskParityWeight,
+  type IndexShares,
   inverseVolatilityWeight,
   marketCapWeight,
   minimumVarianceWeight,
@@ -105,6 +107,46 @@ const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, en
 
 export const findSelectionClass = (type: string): SelectionClass | undefined => selectionByType.get(type);
 export const findWeightingClass = (type: string): WeightingClass | undefined => weightingByType.get(type);
+
+/** Returns the index shares of a weighting, or null if they follow only from weights. */
+export function findIndexShares(weighting: Pick<WeightingSpec, 'type' | 'params'> | undefined): IndexShares | null {
+  return (weighting && findWeightingClass(weighting.type)?.indexShares?.(weighting.params)) ?? null;
+}
+
+/**
+ * Returns true if an index holds a fixed number of shares of each constituent, so that its weights follow only prices.
+ */
+export function keepsShares(weighting: WeightingSpec | undefined): boolean {
+  const shares = findIndexShares(weighting);
+  return shares?.kind === 'fixed' && shares.splits === 'keep';
+}
+
+/** Returns true if the weight of a constituent depends only on its own market value or price. */
+export function hasIndependentWeights(weighting: WeightingSpec | undefined): boolean {
+  const shares = findIndexShares(weighting);
+  return shares?.kind === 'fixed' || findCountedShares(weighting) !== null;
+}
+
+/** Returns the effect of corporate actions on index shares, given the treatment and the weighting of an index. */
+export function readShareTerms(
+  { rights }: Pick<TreatmentSpec, 'rights'>,
+  weighting: WeightingSpec | undefined,
+): ShareTerms {
+  const shares = findIndexShares(weighting);
+  return {
+    rights: rights ?? (shares?.kind === 'market_value' ? 'subscribe' : 'price_only'),
+    splitShares: shares?.kind === 'fixed' ? shares.splits : 'multiply',
+  };
+}
+
+/**
+ * Returns the kind of share counts from which the market values of a weighting are computed: with or without free
+ * float. Returns null for other weightings.
+ */
+export function findCountedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
+  const shares = findIndexShares(weighting);
+  return shares?.kind === 'market_value' ? shares.counted : null;
+}
 
 /** Returns the catalogue as served by the API. */
 export function listRuleTypes(): {

@@ -31,6 +31,7 @@ import {
 } from '../datapoints/statistics.js';
 import { findCoverage, readReturns, type ReturnWindow } from '../risk/return-panel.js';
 import { readModelCovariance, type StoredModels } from '../risk/stored-models.js';
+import type { ShareTerms } from '../market/action-effects.js';
 import type { CatalogueEntry } from './catalogue.js';
 import * as parameters from './rule-parameters.js';
 import { fieldName } from './rule-parameters.js';
@@ -82,15 +83,30 @@ export interface Weighting {
   weigh(scope: WeightingScope): RawWeights;
 }
 
+/**
+ * Index shares that do not follow only from weights. `market_value`: shares outstanding times a factor. `counted` states
+ * of which share counts the weights are the market values, with or without free float; null if the weights are not in
+ * proportion to them. `fixed`: a number of shares of each constituent, which a split multiplies or keeps.
+ */
+export type IndexShares =
+  | { readonly kind: 'market_value'; readonly counted: 'all' | 'float' | null }
+  | { readonly kind: 'fixed'; readonly splits: ShareTerms['splitShares'] };
+
+/** Parameters as a document states them, without defaults. */
+type StatedParams = Readonly<Record<string, unknown>>;
+
 /** Weighting class, with all its operations. */
 export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
+  /** Returns the index shares of its indices; absent or null if they follow from weights. */
+  indexShares?(params: StatedParams): IndexShares | null;
   /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Weighting;
 }
 
 interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'category' | 'params'> {
   readonly params: S;
+  indexShares?(params: StatedParams): IndexShares | null;
   behaviour(params: z.output<S>): Weighting;
 }
 
@@ -322,6 +338,11 @@ export const fieldWeight = defineWeightingClass({
     }),
   })),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },
+  indexShares({ field, power = 1 }) {
+    if (field !== 'MARKET_CAP' && field !== 'FREE_FLOAT_MARKET_CAP') return null;
+    const counted = field === 'MARKET_CAP' ? 'all' : 'float';
+    return { kind: 'market_value', counted: power === 1 ? counted : null };
+  },
   behaviour({ field, power, negative }) {
     const value = useNumber(field, 'field');
     const onNegative = {
@@ -640,6 +661,7 @@ export const marketCapWeight = defineWeightingClass({
       .meta({ label: 'Free float', help: 'True uses only the shares in free float.' }),
   })),
   example: { type: 'MarketCapWeight', params: { free_float: true } },
+  indexShares: ({ free_float: isFloat }) => ({ kind: 'market_value', counted: isFloat === false ? 'all' : 'float' }),
   behaviour({ free_float }) {
     const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     return {
@@ -724,6 +746,7 @@ export const priceWeight = defineWeightingClass({
   help: 'Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
   params: PriceWeightParams,
   example: { type: 'PriceWeight', params: {} },
+  indexShares: ({ splits }) => ({ kind: 'fixed', splits: splits === 'keep_weight' ? 'multiply' : 'keep' }),
   behaviour({ factor_field: factorField, splits }) {
     const value = useNumber('CLOSE', '', true);
     const factor = factorField === null ? null : useNumber(factorField, 'factor_field');

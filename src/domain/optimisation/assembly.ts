@@ -448,8 +448,8 @@ function addRow(parts: ProgramParts, entry: RowWithOrigin, assembly: Assembly): 
 }
 
 /** Returns true if a row limits the tracking error. */
-function isTracking({ origin, row }: RowWithOrigin): boolean {
-  return row.form === 'norm' && origin.type === 'TrackingError';
+function isTracking({ row }: RowWithOrigin): boolean {
+  return row.form === 'norm' && row.metric === 'covariance' && row.centre !== null;
 }
 
 /** Returns the changed value of a row's parameter. Returns undefined if it is unchanged. */

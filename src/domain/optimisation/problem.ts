@@ -464,7 +464,7 @@ export function describeRow({ origin, row }: RowWithOrigin, side: 'lower' | 'upp
 }
 
 /** Returns true if a row measures trades from the weights just before the rebalance. */
-export function measuresHeldWeights({ params }: ConstraintRow): boolean {
+export function measuresHeldWeights({ params }: Pick<ConstraintRow, 'params'>): boolean {
   return params['reference'] === 'held';
 }
 
@@ -473,8 +473,7 @@ export function measuresHeldWeights({ params }: ConstraintRow): boolean {
  * longer be held, and its priority is not 0. Such a row is relaxed by the excess of those sales.
  */
 export function countsForcedSales(problem: Problem, origin: Origin): boolean {
-  const { type, params, priority } = origin;
-  return type === 'Turnover' && params['reference'] === 'held' && priority > 0 && sumForcedSales(problem, origin) > 0;
+  return measuresHeldWeights(origin) && origin.priority > 0 && sumForcedSales(problem, origin) > 0;
 }
 
 /**

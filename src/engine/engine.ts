@@ -41,6 +41,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import { explainWeight } from '#domain/optimisation/explanation.js';
 import { readRequestTerms, runOptimisation } from '#domain/optimisation/run.js';
+import { isCashName } from '#domain/outputs/exports.js';
 import type { StoredModels } from '#domain/risk/stored-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
@@ -334,7 +335,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     const listConstituents = (): readonly string[] =>
       runIndex(createPlan(indexId, {}))
         .weights()
-        .weights.filter(({ weight }) => weight !== 0)
+        .weights.filter(({ identifier, weight }) => weight !== 0 && !isCashName(identifier))
         .map(({ identifier }) => identifier)
         .toSorted(compareText);
     return { calendar, currency, treatment, listHeldIdentifiers: listConstituents };

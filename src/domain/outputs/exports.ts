@@ -221,10 +221,10 @@ export const EXPORTS = {
   },
   weights: {
     help: 'Holdings at every close.',
-    row: 'a security held at the close of a date, by date then identifier',
+    row: 'a security held at the close of a date, or the cash that an overlay holds or owes, by date then identifier, with cash last',
     columns: {
       date: createDateColumn('Session.'),
-      identifier: createTextColumn('Identifier of the security.'),
+      identifier: createTextColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
       weight: createFractionColumn('Weight in the index, or in the portfolio of a strategy, as in the view `weights`.'),
       index_weight: createFractionColumn('Weight in the index; null for a strategy.'),
       portfolio_weight: createFractionColumn(

@@ -15,7 +15,7 @@ import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { StoredModels } from '#domain/risk/stored-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openPanelRows, roundOnDay, roundValues } from './run-columns.js';
+import { findPublishedDivisor, openPanelRows, roundOnDay, roundValues } from './run-columns.js';
 
 /** Closes of the index of a run. All arrays have one entry per date. */
 interface ClosesView {
@@ -56,7 +56,7 @@ export function createClosesView(columns: RunColumns): ClosesView {
     price: readLevels('price'),
     total: readLevels('total'),
     net: readLevels('net'),
-    divisor: toFiniteNumbers(readValues(VARIANT_BLOCKS[columns.header.variant].divisor)),
+    divisor: toFiniteNumbers(readValues(findPublishedDivisor(columns))),
     ...computeCompositions(columns, days),
   };
 }
@@ -70,7 +70,8 @@ function computeCompositions(
   days: Int32Array,
 ): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
-  const rows = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const panel = columns.has('publishedWeights') ? 'publishedWeights' : hasOwn ? 'indexWeights' : 'weights';
+  const rows = openPanelRows(columns, panel, { from: 0, to: days.length - 1 });
   const missingBars = listMissingBars(columns, days);
   // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));

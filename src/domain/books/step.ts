@@ -697,7 +697,6 @@ function driftToClose(state: BookState, session: number): void {
     if (state.effects.isOpening[session] === 1 || shareFactors !== null) recordHoldings(state, session, 'opening');
     reinvestCash(state, session);
   }
-  if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const openingDivisor = roundOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
   divisor[position] = openingDivisor;
@@ -746,32 +745,6 @@ function scaleRow({ weights, columns, input, heldSlots, count }: BookState, sess
   for (let k = 0; k < count; k++) weights[row + heldSlots[k]!]! *= factor;
 }
 
-/**
- * Changes the units of holdings on a session so that they receive cash on the terms of the book. The value index
- * contains cash on other terms, for example with another tax.
- */
-function adjustCash(state: BookState, session: number): void {
-  const { sm, effects: ownEffectTable } = state;
-  const inIndex = state.inIndex!;
-  // both tables are sorted by column, so one pass reads both
-  let a = ownEffectTable.starts[session]!;
-  let b = inIndex.starts[session]!;
-  const endA = ownEffectTable.starts[session + 1]!;
-  const endB = inIndex.starts[session + 1]!;
-  while (a < endA || b < endB) {
-    const columnA = a < endA ? ownEffectTable.columns[a]! : Infinity;
-    const columnB = b < endB ? inIndex.columns[b]! : Infinity;
-    const column = Math.min(columnA, columnB);
-    const cash = columnA === column ? ownEffectTable.cash[a++]! : 0;
-    const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
-    const heldPosition = findSlot(state, column);
-    if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
-    const price =
-      columnA === column ? findCarriedAtEffect(sm, ownEffectTable, a - 1) : findCarriedAtEffect(sm, inIndex, b - 1);
-    setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + cashInIndex)));
-  }
-}
-
 /** Returns true if a position has separate dividend terms: a short position under a withholding tax. */
 function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number): boolean {
   return ofShorts !== effects && units[place]! < 0;
@@ -782,14 +755,14 @@ function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number
  * dividends after tax.
  */
 function adjustShorts(state: BookState, session: number): void {
-  const { sm, effects, inIndex, ofShorts } = state;
+  const { sm, effects, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
     const price = findCarriedAtEffect(sm, ofShorts, e);
-    const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
+    const inOthers = findEffect(effects, session, column)?.cash ?? 0;
     setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + inOthers)));
   }
 }

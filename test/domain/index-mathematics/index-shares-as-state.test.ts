@@ -1,6 +1,11 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectNear, listWeekdays, readLevels, runIndexCase } from './index-case.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
 import { createShareReader, toShareTime } from '#domain/books/book.js';
+import { createClosesView } from '#views/closes.js';
 
 const DAYS = listWeekdays(12);
 
@@ -25,6 +30,57 @@ test('price, total and net levels have the same bits whichever return variant th
   }
   const [first, ...others] = runs.map(({ index }) => [...index.book.divisor]);
   for (const divisor of others) expect(divisor).toEqual(first);
+});
+
+const readPublished = (run: Run) => {
+  const bytes = createRunColumns(run, { contentHash: 'test' });
+  return createClosesView(openColumns((start, end) => bytes.subarray(start, end)));
+};
+
+test('a published close has the same bits whichever return variant the document names, also with reinvestment in the constituent', () => {
+  const weightings = [
+    { type: 'EqualWeight' },
+    { type: 'PriceWeight' },
+    { type: 'FixedWeight', params: { weights: { A: 0.5, B: 0.3, C: 0.2 } } },
+  ];
+  for (const weighting of weightings)
+    for (const weightsAs of ['shares', 'weights']) {
+      const runs = (['price', 'total', 'net'] as const).map((dividends) =>
+        runIndexCase({
+          close: PRICES,
+          actions: [...DIVIDENDS, { name: 'C', type: 'SPECIAL_DIVIDEND', value: 0.3, ex: DAYS[7]! }],
+          treatment: { dividends, withholding_tax: 0.15, reinvestment: 'constituent' },
+          weighting,
+          rebalance: {
+            frequency: 'custom',
+            dates: [DAYS[4], DAYS[9]],
+            effective_lag: weightsAs === 'shares' ? 2 : 0,
+            weights_as: weightsAs,
+          },
+        }),
+      );
+      const [first, ...others] = runs.map(readPublished);
+      for (const closes of others) expect(closes).toEqual(first);
+    }
+});
+
+test('with reinvestment in the constituent, the published divisor and composition are those of the price return', () => {
+  // A: 100, then 90 after a dividend of 10. Price return 95, weights 90/190 and 100/190. Total return 100, weights 1/2.
+  const [price, total] = (['price', 'total'] as const).map((dividends) =>
+    runIndexCase({
+      close: { A: [100, 90], B: [100, 100] },
+      actions: [{ name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
+      treatment: { dividends, reinvestment: 'constituent' },
+    }),
+  );
+  const closes = readPublished(total!);
+  expect([closes.price[1], closes.total[1]]).toEqual([95, 100]);
+  expect([...total!.index.book.weights.slice(2)]).toEqual([0.5, 0.5]);
+  const [a, b] = price!.index.book.weights.slice(2);
+  expectNear(a!, 90 / 190);
+  expect(closes.composition_hash[1]).toBe(createHash('sha256').update(`{"A":${a},"B":${b}}`).digest('hex'));
+  expect(closes.divisor).toEqual([...price!.index.book.divisor]);
+  expect(closes.divisor).toEqual([1, 1]);
 });
 
 test('a session on which no price moves has exactly the level of the session before it, whatever the weights', () => {

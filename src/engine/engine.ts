@@ -128,7 +128,13 @@ function runPlan(input: PlanInput): Api.Backtest {
       return weightsView as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
-      const { held: _held, without_bar: _absent, ...closes } = createClosesView(columns);
+      const {
+        held: _held,
+        without_bar: _absent,
+        rounded: _rounded,
+        traded: _traded,
+        ...closes
+      } = createClosesView(columns);
       return closes;
     },
   };

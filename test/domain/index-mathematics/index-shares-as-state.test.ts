@@ -5,7 +5,8 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createShareReader, toShareTime } from '#domain/books/book.js';
-import { createClosesView } from '#views/closes.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import { createClosesView, findDifferingCloses } from '#views/closes.js';
 
 const DAYS = listWeekdays(12);
 
@@ -123,6 +124,30 @@ test('one corrected close changes the level of its session and no bit of later l
     const differing = [...readLevels(before!, variant)].flatMap((level, t) => (later[t] === level ? [] : [t]));
     expect(differing).toEqual([4]);
   }
+});
+
+test('a recomputation differs from published closes only by corrections that exceed the rounding of the index', () => {
+  const correct = (change: number) =>
+    readPublished(
+      runIndexCase({
+        close: { ...PRICES, A: PRICES.A.map((price, t) => (t === 4 ? price + change : price)) },
+        document: { rounding: { level: 1 } },
+      }),
+    );
+  const published = correct(0);
+  const entries = published.dates.map((date, i) => ({
+    date,
+    price: published.price[i]!,
+    total: published.total[i]!,
+    net: published.net[i]!,
+    divisor: published.divisor[i]!,
+    composition_hash: published.composition_hash[i]!,
+  })) as PublicationEntry[];
+  const corrected = correct(0.001);
+  expect(corrected.composition_hash[4]).not.toBe(published.composition_hash[4]);
+  expect(findDifferingCloses(entries, corrected)).toEqual([]);
+  const [difference, ...others] = findDifferingCloses(entries, correct(1));
+  expect([difference!.date, difference!.member, others]).toEqual([published.dates[4], 'price', []]);
 });
 
 test('index shares keep their bits on sessions without an event of a constituent', () => {

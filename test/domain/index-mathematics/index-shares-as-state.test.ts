@@ -189,6 +189,18 @@ test('a price-weighted index holds exactly its factor of each member, through sp
   }
 });
 
+test('a split of a price-weighted index on a session without moves keeps the level, and the divisor is prices over level', () => {
+  const run = runIndexCase({
+    close: { P: [400, 400, 100, 100], Q: [100, 100, 100, 100] },
+    fields: { PF: { P: [2, 2, 2, 2], Q: [0.5, 0.5, 0.5, 0.5] } },
+    actions: [{ name: 'P', type: 'SPLIT', value: 4, ex: DAYS[2]! }],
+    weighting: { type: 'PriceWeight', params: { factor_field: 'PF' } },
+  });
+  // 2 x 400 + 0.5 x 100 = 850, then 2 x 100 + 0.5 x 100 = 250.
+  expect([...run.index.book.value]).toEqual([100, 100, 100, 100]);
+  expect([...run.index.book.divisor]).toEqual([8.5, 8.5, 2.5, 2.5]);
+});
+
 test('a special dividend that the paying security keeps buys more of its shares and leaves the divisor', () => {
   const run = runIndexCase({
     close: { A: [100, 70, 77], B: [100, 100, 100] },

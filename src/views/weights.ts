@@ -1,5 +1,10 @@
 import type { WeightsView } from '#contract/analytics/analytics.js';
-import { computeCashWeight, computeShortExposure, measureConcentration, measureDrift } from '#domain/analytics/concentration.js';
+import {
+  computeCashWeight,
+  computeShortExposure,
+  measureConcentration,
+  measureDrift,
+} from '#domain/analytics/concentration.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import { readCashCurrency, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';

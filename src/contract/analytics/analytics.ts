@@ -398,7 +398,8 @@ export type ReconciliationView = WithoutRunState<z.infer<typeof ReconciliationVi
 
 export const ConstituentRow = defineObject(() => ({
   identifier: z.string().meta({
-    description: 'Identifier of the security, or `CASH/USD` for the cash of an overlay in that currency (negative if money is borrowed).',
+    description:
+      'Identifier of the security, or `CASH/USD` for the cash of an overlay in that currency (negative if money is borrowed).',
   }),
   weight: z.number().meta({ description: 'Weight held on as_of.' }),
   decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
@@ -465,7 +466,8 @@ export const WeightsView = defineObject(() => ({
   rebalance_date: z.string(),
   cap: z.number().nullable(),
   weights: z.array(ConstituentRow).meta({
-    description: 'Securities, the largest weight first, and last the cash that an overlay holds or owes, with which its weights sum to 1.',
+    description:
+      'Securities, the largest weight first, and last the cash that an overlay holds or owes, with which its weights sum to 1.',
   }),
   concentration: ConcentrationPayload,
   exposure: ExposurePayload.optional().meta({

@@ -215,7 +215,8 @@ export const BookPayload = defineObject(() => ({
       'Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100.',
   }),
   weights: TableFrame.meta({
-    description: 'Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. The last column is the cash that an overlay holds or owes, as `CASH/USD`.',
+    description:
+      'Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. The last column is the cash that an overlay holds or owes, as `CASH/USD`.',
   }),
   weights_dates_total: z.int(),
   rebalances: z.array(RebalanceSnapshot),

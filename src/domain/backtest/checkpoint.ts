@@ -158,7 +158,7 @@ export function findEarliestSession(indices: readonly SimulatedIndex[]): Day {
 
 /**
  * Returns the growth terms of the books of an index. If its return variants have separate holdings, these are the terms
- * of its own variant, of decisions and of each variant.
+ * of the named variant, of decisions and of each variant.
  */
 function listBookTerms(index: Pick<Compositions, 'document' | 'treatment'>, market: MarketData): GrowthTerms[] {
   if (!hasSeparateVariants(index)) return [createIndexTerms(index)];

@@ -121,7 +121,9 @@ function writeWeightsFrame(
   json.token(encodeDays(days));
   json.raw('],"columns":[');
   const names = Array.from(heldSlots, (slot) => identifiers[columns[slot]!]!);
-  json.raw([...names, ...(hasCash ? [formatCashName(cashCurrency!)] : [])].map((name) => JSON.stringify(name)).join(','));
+  json.raw(
+    [...names, ...(hasCash ? [formatCashName(cashCurrency!)] : [])].map((name) => JSON.stringify(name)).join(','),
+  );
   json.raw('],"data":[');
   const isWhole = heldSlots.length === width;
   const row = new Float64Array(isWhole ? 0 : heldSlots.length);

@@ -7,7 +7,12 @@ import type {
   RelativeMetricsPayload,
   StaleFillPayload,
 } from '#contract/analytics/record.js';
-import { computeCashWeight, type ExposurePayload, measureConcentration, measureExposure } from '#domain/analytics/concentration.js';
+import {
+  computeCashWeight,
+  type ExposurePayload,
+  measureConcentration,
+  measureExposure,
+} from '#domain/analytics/concentration.js';
 import type { TrackingForecast } from '#domain/analytics/relative-returns.js';
 import type { RunRecord, Snapshot } from '#domain/backtest/record.js';
 import type { StoredRebalances } from '#domain/backtest/run-file/read.js';

@@ -177,7 +177,14 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'name', title: 'Company', width: 120, grow: 1, priority: 4, value: ({ identifier, facts }) => (isCash(identifier) ? 'Cash' : (facts?.name ?? null)) },
+  {
+    id: 'name',
+    title: 'Company',
+    width: 120,
+    grow: 1,
+    priority: 4,
+    value: ({ identifier, facts }) => (isCash(identifier) ? 'Cash' : (facts?.name ?? null)),
+  },
   {
     id: 'sector',
     title: 'Sector',

@@ -87,7 +87,11 @@ function useKnownScenarios(id: string): KnownScenarios | null {
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (store?.start == null || store.end === null) return null;
   // The reference data of the holdings is read after the holdings.
-  if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.some(({ identifier }) => !isCash(identifier)))) return null;
+  if (
+    runWeights.data === undefined ||
+    (facts.size === 0 && runWeights.data.weights.some(({ identifier }) => !isCash(identifier)))
+  )
+    return null;
   if (isGenerated && performance.data === undefined) return null;
   const weights = new Map<string, number>();
   for (const { identifier, weight } of runWeights.data.weights) {

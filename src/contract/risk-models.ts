@@ -312,7 +312,7 @@ export const riskModelRoutes = defineRoutes({
     summary: 'Deletes a risk model.',
     params,
     versioned: true,
-    success: { status: 204, description: 'Deleted.' },
+    success: { status: 204, description: 'Deleted. An estimate of the model, also its first one, is cancelled.' },
     errors: ['RISK_MODEL_NOT_FOUND'],
   },
 });

@@ -47,6 +47,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import { explainWeight } from '#domain/optimisation/explanation.js';
 import { readRequestTerms, runOptimisation } from '#domain/optimisation/run.js';
+import { isCashName } from '#domain/outputs/exports.js';
 import { packModel } from '#domain/risk/imported-models.js';
 import { readModelBody } from '#domain/risk/model-tables.js';
 import {
@@ -570,7 +571,13 @@ function runPlan(input: PlanInput): Api.Backtest {
       return weightsView as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
-      const { held: _held, without_bar: _absent, ...closes } = createClosesView(columns);
+      const {
+        held: _held,
+        without_bar: _absent,
+        rounded: _rounded,
+        traded: _traded,
+        ...closes
+      } = createClosesView(columns);
       return closes;
     },
   };
@@ -777,7 +784,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     const listConstituents = (): readonly string[] =>
       runIndex(createPlan(indexId, {}))
         .weights()
-        .weights.filter(({ weight }) => weight !== 0)
+        .weights.filter(({ identifier, weight }) => weight !== 0 && !isCashName(identifier))
         .map(({ identifier }) => identifier)
         .toSorted(compareText);
     return { calendar, currency, treatment, listHeldIdentifiers: listConstituents };

@@ -10,12 +10,12 @@ import type { DatedMarkets } from '#domain/books/composer.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
-import type { PublicationEntry } from '#domain/definition/publication.js';
+import { findAgreements, type PublicationEntry } from '#domain/definition/publication.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { StoredModels } from '#domain/risk/stored-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openPanelRows, roundOnDay, roundValues } from './run-columns.js';
+import { findPublishedDivisor, openPanelRows, readDecimals, roundOnDay, roundValues } from './run-columns.js';
 
 /** Closes of the index of a run. All arrays have one entry per date. */
 interface ClosesView {
@@ -34,6 +34,10 @@ interface ClosesView {
    * it.
    */
   readonly without_bar: readonly number[];
+  /** True if the index rounds its levels on the date. */
+  readonly rounded: readonly boolean[];
+  /** True if securities were traded, entered or left at the close. */
+  readonly traded: readonly boolean[];
 }
 
 /**
@@ -56,9 +60,16 @@ export function createClosesView(columns: RunColumns): ClosesView {
     price: readLevels('price'),
     total: readLevels('total'),
     net: readLevels('net'),
-    divisor: toFiniteNumbers(readValues(VARIANT_BLOCKS[columns.header.variant].divisor)),
+    divisor: toFiniteNumbers(readValues(findPublishedDivisor(columns))),
     ...computeCompositions(columns, days),
+    rounded: Array.from(days, (day) => readDecimals(columns, 'level', day) !== undefined),
+    traded: listTraded(columns, days),
   };
+}
+
+function listTraded(columns: RunColumns, days: Int32Array): boolean[] {
+  const events = new Set(columns.i32('eventAt'));
+  return Array.from(days, (_, position) => events.has(position));
 }
 
 const toFiniteNumbers = (values: Float64Array): (number | null)[] =>
@@ -70,7 +81,8 @@ function computeCompositions(
   days: Int32Array,
 ): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
-  const rows = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const panel = columns.has('publishedWeights') ? 'publishedWeights' : hasOwn ? 'indexWeights' : 'weights';
+  const rows = openPanelRows(columns, panel, { from: 0, to: days.length - 1 });
   const missingBars = listMissingBars(columns, days);
   // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
@@ -149,7 +161,8 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
   });
 }
 
-const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
+const FIGURES = ['price', 'total', 'net', 'divisor'] as const;
+const COMPARED = [...FIGURES, 'composition_hash'] as const;
 
 /** Published close that differs from the recomputed close. */
 export interface DifferingClose {
@@ -161,7 +174,8 @@ export interface DifferingClose {
 }
 
 /**
- * Returns the published closes that are not bit-identical to those of a run, by date.
+ * Returns the published closes that are not bit-identical to those of a run, by date. A composition that differs only by
+ * a correction below the rounding of the index is no difference.
  * @param entries log entries, in the order of the log
  */
 export function findDifferingCloses(
@@ -171,13 +185,24 @@ export function findDifferingCloses(
   const rowByDate = new Map(closes.dates.map((date, i) => [date, i]));
   const entriesByDate = new Map<string, PublicationEntry>();
   for (const entry of entries) entriesByDate.set(entry.date, entry);
+  const agreements = findAgreements(
+    closes.dates.map((date, i) => {
+      const entry = entriesByDate.get(date);
+      return {
+        hasSameFigures: entry !== undefined && FIGURES.every((name) => Object.is(entry[name], closes[name][i])),
+        hasSameComposition: entry !== undefined && entry.composition_hash === closes.composition_hash[i],
+        isRounded: closes.rounded[i]!,
+        isTraded: closes.traded[i]!,
+      };
+    }),
+  );
   return [...entriesByDate.values()]
     .toSorted((a, b) => (a.date < b.date ? -1 : 1))
     .flatMap((entry): DifferingClose[] => {
       const i = rowByDate.get(entry.date);
       if (i === undefined) return [{ date: entry.date, member: 'date', published: entry.date, recomputed: null }];
-      const member = COMPARED.find((name) => !Object.is(entry[name], closes[name][i]));
-      if (member === undefined) return [];
+      if (agreements[i]!) return [];
+      const member = COMPARED.find((name) => !Object.is(entry[name], closes[name][i]))!;
       return [{ date: entry.date, member, published: entry[member], recomputed: closes[member][i]! }];
     });
 }

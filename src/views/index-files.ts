@@ -1,3 +1,4 @@
+import { computeCashWeight } from '#domain/analytics/concentration.js';
 import { SHARE_WIDTH, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -198,9 +199,6 @@ function readWeightsAfter({ columns }: RunReader, position: number): Float64Arra
 const computeMarketValueAt = ({ level, divisor, exact }: RunReader, position: number): number =>
   level[position]! * divisor[position]! * (exact?.[position] ?? 1);
 
-/** Maximum rounding error of a sum of weights. */
-const WEIGHT_NOISE = 1e-9;
-
 /** Returns the cash after a close and its trades; negative if money is borrowed. */
 function computeCashAfter(run: RunReader, position: number): number {
   return computeUninvestedCash(readWeightsAfter(run, position), computeMarketValueAt(run, position));
@@ -208,8 +206,8 @@ function computeCashAfter(run: RunReader, position: number): number {
 
 /** Returns the part of a market value that the weights do not invest. */
 function computeUninvestedCash(weights: Float64Array, marketValue: number): number {
-  const cashWeight = 1 - weights.reduce((sum, weight) => sum + weight, 0);
-  return Math.abs(cashWeight) < WEIGHT_NOISE ? 0 : cashWeight * marketValue;
+  const cashWeight = computeCashWeight(weights);
+  return cashWeight === 0 ? 0 : cashWeight * marketValue;
 }
 
 /** Adds cash to a file as an entry with the price 1 in the currency of the index. */

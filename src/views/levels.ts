@@ -9,7 +9,7 @@ import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.
 import { type Producer, yieldBatches } from './formats/batch.js';
 import { createJsonObject, createSeriesMember, createTextMember, encodeDays } from './json/objects.js';
 import type { JsonWriter } from './json/writer.js';
-import { roundValues } from './run-columns.js';
+import { findPublishedDivisor, roundValues } from './run-columns.js';
 import { createSpan } from './run-window.js';
 
 export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) => {
@@ -38,7 +38,7 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
         net: roundLevels(readVariant('net')),
         dividend_points: selectRange(readKnownLevels('dividendPoints')),
         net_dividend_points: selectRange(readKnownLevels('netDividendPoints')),
-        divisor: selectRange(readIndexBlock(VARIANT_BLOCKS[columns.header.variant].divisor)),
+        divisor: selectRange(readIndexBlock(findPublishedDivisor(columns))),
         return: selectRange(prependMissing(computeReturns(level))),
         drawdown: selectRange(computeDrawdown(level)),
         costs: selectRange(columns.f64('costs')),

@@ -1,5 +1,5 @@
 import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices/previews.js';
-import { measureConcentration } from '#domain/analytics/concentration.js';
+import { computeCashWeight, measureConcentration } from '#domain/analytics/concentration.js';
 import { compareText, type Finding, sortFindings } from '#domain/base/findings.js';
 import { checkAsOf } from '#domain/base/requested-dates.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
@@ -35,6 +35,7 @@ import {
   type SecuritySolve,
 } from '#domain/optimisation/explanation.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
+import { formatCashName } from '#domain/outputs/exports.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toDerivedPreview } from './optimisation.js';
 
@@ -150,27 +151,33 @@ function toOverlayPreview(
   { document, sm, session, columns, weights, exposure }: OverlayPreview,
   asOf: string | null,
 ): WithFindings<PreviewResponse> {
-  const assets = Array.from(columns, (column, i): Asset => ({
-    identifier: sm.identifiers[column]!,
+  const createAsset = (identifier: string, weight: number): Asset => ({
+    identifier,
     included: true,
-    weight: weights[i]!,
+    weight,
     excluded_by: null,
     excluded_at: null,
     uncapped_weight: null,
     capped: false,
     ...NO_DERIVATION,
-  }));
+  });
+  const securities = Array.from(columns, (column, i) => createAsset(sm.identifiers[column]!, weights[i]!));
+  const cash = computeCashWeight(weights);
+  const assets = [
+    ...securities.toSorted((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier)),
+    ...(cash === 0 ? [] : [createAsset(formatCashName(document.currency), cash)]),
+  ];
   return {
     index_id: document.id,
     as_of: asOf ?? formatDay(sm.sessions[session]!),
     resolved_date: formatDay(sm.sessions[session]!),
-    assets: assets.toSorted((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier)),
+    assets,
     weights: Object.fromEntries(assets.map(({ identifier, weight }) => [identifier, weight!])),
-    total_weight: weights.reduce((total, weight) => total + weight, 0),
+    total_weight: assets.reduce((total, { weight }) => total + weight!, 0),
     cap: null,
     cap_redistributed: 0,
     // an overlay has no rules: its holdings are a universe
-    steps: [{ position: 0, remaining: assets.length, excluded: [], rule_id: null, rule_type: null }],
+    steps: [{ position: 0, remaining: securities.length, excluded: [], rule_id: null, rule_type: null }],
     solve: null,
     overlay: { type: document.overlay.type, index_ids: [...listSources(document)], ...(exposure ? { exposure } : {}) },
     findings: [],

@@ -7,6 +7,7 @@ import {
   SHARE_CHANGE_WIDTH,
   SHARE_FRACTION_WIDTH,
   SHORT_CASH_WIDTH,
+  VARIANT_BLOCKS,
 } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings } from '#domain/backtest/run-file/header.js';
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/panels.js';
@@ -75,6 +76,11 @@ export interface PanelRows {
   at(row: number): Float64Array;
   /** Returns the row after the last requested one. */
   next(): Float64Array;
+}
+
+/** Returns the block of the divisor that all return variants of an index publish. */
+export function findPublishedDivisor(columns: RunColumns): BlockName {
+  return VARIANT_BLOCKS[columns.has('publishedWeights') ? 'price' : columns.header.variant].divisor;
 }
 
 /**

@@ -1,13 +1,19 @@
 import type { WeightsView } from '#contract/analytics/analytics.js';
-import { computeShortExposure, measureConcentration, measureDrift } from '#domain/analytics/concentration.js';
+import {
+  computeCashWeight,
+  computeShortExposure,
+  measureConcentration,
+  measureDrift,
+} from '#domain/analytics/concentration.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { readCashCurrency, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { findDateInForce } from '#domain/definition/schedule.js';
 import { type MarketData, readReference } from '#domain/market/market-data.js';
+import { formatCashName } from '#domain/outputs/exports.js';
 import { type Batch, BATCH_ROWS, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
 import { openPanelRows, readStoredLabels, roundOnDay } from './run-columns.js';
 import { createSpan } from './run-window.js';
@@ -27,6 +33,8 @@ export interface HeldWeights {
   readonly rebalance: StoredRebalance;
   /** Date of the rebalance. It is on or before the date of the weights. */
   readonly rebalanceDay: Day;
+  /** Currency of the cash of an overlay; null for any other run. */
+  readonly cashCurrency: string | null;
   /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
@@ -53,6 +61,7 @@ export function readPositiveWeights(columns: RunColumns, asOf: string | null): H
     capped: columns.u8('capped', r * H, (r + 1) * H),
     rebalance: header.rebalances[r]!,
     rebalanceDay: findStoredDate(header.rebalances[r]!, days, days[position]!),
+    cashCurrency: readCashCurrency(columns),
     round: roundOnDay(columns, 'weights', days[position]!),
   };
 }
@@ -128,13 +137,45 @@ export function createWeightsView({
     as_of: formatDay(day),
     rebalance_date: formatDay(rebalanceDay),
     cap: rebalance.cap,
-    weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
+    weights: [
+      ...rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
+      ...listCash(weights, { benchmark, hasRisk: risk !== null, hasActiveRisk: activeRisk !== null }),
+    ],
     concentration: measureConcentration(held),
     ...(exposure ? { exposure } : {}),
     drift: isRebalance ? null : { ...measureDrift(held, target), since: formatDay(rebalanceDay) },
     risk: risk?.payload ?? null,
     active_risk: activeRisk?.payload ?? null,
   };
+}
+
+interface CashTerms extends Pick<WeightsInput, 'benchmark'> {
+  readonly hasRisk: boolean;
+  readonly hasActiveRisk: boolean;
+}
+
+/** Returns the row of the cash of an overlay, which has no risk; empty without cash. */
+function listCash(
+  { at, held, target, raw, rebalance, cashCurrency, round }: HeldWeights,
+  { benchmark, hasRisk, hasActiveRisk }: CashTerms,
+): WeightsView['weights'] {
+  const cash = computeCashWeight(held);
+  if (cash === 0 || cashCurrency === null) return [];
+  const decidedCash = computeCashWeight(target);
+  return [
+    {
+      identifier: formatCashName(cashCurrency),
+      weight: round(cash),
+      decided_weight: round(decidedCash),
+      raw_weight: round(computeCashWeight(raw)),
+      capped: false,
+      active_weight: benchmark === null ? null : cash - computeCashWeight(benchmark.values()),
+      active_risk_contribution: hasActiveRisk ? 0 : null,
+      risk_contribution: hasRisk ? 0 : null,
+      delta_since_rebalance: rebalance.at === at ? null : cash - decidedCash,
+      shares_outstanding: null,
+    },
+  ];
 }
 
 /**
@@ -236,7 +277,9 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   const span = { from: from + offset, to: to - 1 };
   const panelRows = openPanelRows(columns, 'weights', span);
   const indexWeights = selectIndexRows(columns, span);
-  const rows = createRows(columns.header.names);
+  const cashCurrency = readCashCurrency(columns);
+  const cashNames = cashCurrency === null ? [] : [formatCashName(cashCurrency)];
+  const rows = createRows([...columns.header.names, ...cashNames]);
   for (let t = span.from; t < to; t++) {
     const weights = panelRows.at(t);
     const roundWeight = roundOnDay(columns, 'weights', days[t]!);
@@ -265,6 +308,7 @@ function selectIndexRows(columns: RunColumns, span: Parameters<typeof openPanelR
 
 interface Rows {
   count: number;
+  /** Identifiers; the last is that of the cash of an overlay. */
   readonly names: readonly string[];
   readonly days: Int32Array;
   readonly codes: Int32Array;
@@ -297,18 +341,19 @@ interface Close {
 }
 
 function addHoldings(rows: Rows, { day, ownWeights, index, round }: Close): void {
-  let row = rows.count;
-  for (let i = 0; i < ownWeights.length; i++) {
-    const weight = ownWeights[i]!;
-    const other = index === null ? Number.NaN : index[i]!;
-    if (weight === 0 && !(other !== 0 && other === other)) continue;
+  const addRow = (code: number, weight: number, other: number): void => {
+    if (weight === 0 && !(other !== 0 && other === other)) return;
+    const row = rows.count++;
     rows.days[row] = day;
-    rows.codes[row] = i;
+    rows.codes[row] = code;
     rows.shownWeights[row] = round(index === null ? weight : other);
     rows.ownWeights[row] = round(weight);
-    rows.index[row++] = round(other);
-  }
-  rows.count = row;
+    rows.index[row] = round(other);
+  };
+  for (let i = 0; i < ownWeights.length; i++) addRow(i, ownWeights[i]!, index === null ? Number.NaN : index[i]!);
+  if (rows.names.length === ownWeights.length) return;
+  const indexCash = index === null ? Number.NaN : computeCashWeight(index);
+  addRow(ownWeights.length, computeCashWeight(ownWeights), indexCash);
 }
 
 function createBatch(

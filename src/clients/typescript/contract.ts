@@ -1684,7 +1684,7 @@ export interface BlendOverlayInput {
 export interface BookPayload {
   /** Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100. */
   readonly levels: SeriesPayload;
-  /** Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. */
+  /** Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. The last column is the cash that an overlay holds or owes, as `CASH/USD`. */
   readonly weights: TableFrame;
   /** Number of dates of the whole table. */
   readonly weights_dates_total: number;
@@ -2425,7 +2425,7 @@ export interface ConstituentChange {
 }
 
 export interface ConstituentRow {
-  /** Asset identifier. */
+  /** Identifier of the security, or `CASH/USD` for the cash of an overlay in that currency (negative if money is borrowed). */
   readonly identifier: string;
   /** Weight held on as_of. */
   readonly weight: number;
@@ -8429,7 +8429,7 @@ export interface PreviewResponse {
   readonly steps: readonly PreviewStep[] | null;
   /** Optimisation; null for a rule-based index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe. */
+  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices, and last its cash as `CASH/USD` (negative if money is borrowed). They sum to 1. `steps` has these holdings as its universe. */
   readonly overlay?: PreviewOverlay | undefined;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -9067,7 +9067,7 @@ export interface RebalanceSnapshot {
   readonly date: string;
   /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
   readonly schedule_dates: readonly string[];
-  /** Applied weights, with a sum of 1. */
+  /** Applied weights, with a sum of 1. The cash that an overlay holds or owes is `CASH/USD` in that currency. */
   readonly weights: Readonly<Record<string, number>>;
   /** Weights before capping. They equal the weights if no cap was applied. */
   readonly uncapped_weights: Readonly<Record<string, number>>;
@@ -13394,7 +13394,7 @@ export interface WeightsView {
   readonly rebalance_date: string;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Weights by security. */
+  /** Securities, the largest weight first, and last the cash that an overlay holds or owes, with which its weights sum to 1. */
   readonly weights: readonly ConstituentRow[];
   /** Concentration of the weights. */
   readonly concentration: ConcentrationPayload;

@@ -94,6 +94,9 @@ export const NamesStore = createContext<string | null>(null);
 /** Reference data while it is loading. */
 export const PENDING_NAMES: ReadonlyMap<string, NameFacts> = new Map();
 
+/** Returns true for the identifier of cash, for example `CASH/USD`. */
+export const isCash = (identifier: string): boolean => identifier.startsWith('CASH/');
+
 /**
  * Reads reference data of securities from a store. Default: the store of the displayed run. Securities that are unknown are left out; values that are missing are null.
  * Returns `PENDING_NAMES` while the data is loading.
@@ -105,8 +108,9 @@ export function useNames(
 ): ReadonlyMap<string, NameFacts> {
   const runStore = useContext(NamesStore) ?? undefined;
   const store = ofStore ?? runStore;
-  const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
-  const facts = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
+  const securities = identifiers.filter((identifier) => !isCash(identifier));
+  const key = securities.length === 0 ? null : `names ${store} ${asOf} ${securities.length} ${securities.join(',')}`;
+  const facts = useResource(key, (signal) => readFacts(securities, { as_of: asOf, store_id: store }, signal), {
     keeps: true,
   });
   return facts.data ?? (key === null || facts.trouble !== null ? new Map() : PENDING_NAMES);

@@ -397,7 +397,10 @@ export const ReconciliationView = defineObject(() => ({
 export type ReconciliationView = WithoutRunState<z.infer<typeof ReconciliationView>>;
 
 export const ConstituentRow = defineObject(() => ({
-  identifier: z.string(),
+  identifier: z.string().meta({
+    description:
+      'Identifier of the security, or `CASH/USD` for the cash of an overlay in that currency (negative if money is borrowed).',
+  }),
   weight: z.number().meta({ description: 'Weight held on as_of.' }),
   decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
   raw_weight: z.number().meta({ description: 'Weight of the rebalance in force, before capping.' }),
@@ -462,7 +465,10 @@ export const WeightsView = defineObject(() => ({
   as_of: z.string(),
   rebalance_date: z.string(),
   cap: z.number().nullable(),
-  weights: z.array(ConstituentRow),
+  weights: z.array(ConstituentRow).meta({
+    description:
+      'Securities, the largest weight first, and last the cash that an overlay holds or owes, with which its weights sum to 1.',
+  }),
   concentration: ConcentrationPayload,
   exposure: ExposurePayload.optional().meta({
     description: 'Long, short, gross and net exposure of the held weights; absent without a short position.',

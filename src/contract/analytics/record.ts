@@ -146,7 +146,9 @@ export const RebalanceSnapshot = defineObject(() => ({
     description:
       'Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.',
   }),
-  weights: defineWeightMap('Applied weights, with a sum of 1.'),
+  weights: defineWeightMap(
+    'Applied weights, with a sum of 1. The cash that an overlay holds or owes is `CASH/USD` in that currency.',
+  ),
   uncapped_weights: defineWeightMap('Weights before capping. They equal the weights if no cap was applied.'),
   cap: z.number().nullable().meta({ description: 'Effective maximum weight of a security, if there is one.' }),
   capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
@@ -213,7 +215,8 @@ export const BookPayload = defineObject(() => ({
       'Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100.',
   }),
   weights: TableFrame.meta({
-    description: 'Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates.',
+    description:
+      'Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. The last column is the cash that an overlay holds or owes, as `CASH/USD`.',
   }),
   weights_dates_total: z.int(),
   rebalances: z.array(RebalanceSnapshot),

@@ -493,7 +493,7 @@ export const PreviewResponse = defineObject(() => ({
   }),
   overlay: PreviewOverlay.optional().meta({
     description:
-      'State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.',
+      'State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices, and last its cash as `CASH/USD` (negative if money is borrowed). They sum to 1. `steps` has these holdings as its universe.',
   }),
   limits: PreviewLimits.optional().meta({
     description: 'Rule that triggers rebalances of the index on a breach.',

@@ -48,6 +48,16 @@ export function computeGrossEffectiveAssets(gross: number, squareSum: number): n
   return squareSum > 0 ? (gross * gross) / squareSum : 0;
 }
 
+/** Maximum rounding error of a sum of weights. */
+const WEIGHT_NOISE = 1e-9;
+
+/** Returns the weight of cash: 1 minus the sum of the weights, negative if money is borrowed. A rounding error is 0. */
+export function computeCashWeight(weights: Iterable<number>): number {
+  let cash = 1;
+  for (const weight of weights) cash -= weight;
+  return Math.abs(cash) < WEIGHT_NOISE ? 0 : cash;
+}
+
 export interface DriftFigures {
   readonly maximum: number;
   readonly total_absolute: number;

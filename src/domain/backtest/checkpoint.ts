@@ -12,7 +12,7 @@ import {
   type DecisionMemory,
   findCompositionInForce,
 } from '../books/compositions.js';
-import { createIndexTerms } from '../books/index-run.js';
+import { createDecisionTerms, createIndexTerms, hasSeparateVariants } from '../books/index-run.js';
 import type { RequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { findLatestReviews } from '../decide/rule-decider.js';
@@ -26,7 +26,8 @@ import {
   resolveTreatment as documentTreatment,
 } from '../definition/treatment.js';
 import { markMarket } from '../market/growth.js';
-import type { MarketData, ReturnVariant } from '../market/market-data.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
+import { listVariants, type MarketData, type ReturnVariant } from '../market/market-data.js';
 import type { MarketMark } from '../market/session-market.js';
 import { listPathDates } from '../optimisation/decision-problem.js';
 import { findDecision } from '../optimisation/derived-index.js';
@@ -89,7 +90,7 @@ export interface RunCheckpoint {
 }
 
 /** Version of the checkpoint format. Increment it with every change of the contents or of their bytes. */
-export const CHECKPOINT_FORMAT = 19;
+export const CHECKPOINT_FORMAT = 20;
 
 /**
  * Index with the compositions that later decisions can use. Decisions use them as incumbents, or as the universe of
@@ -156,6 +157,16 @@ export function findEarliestSession(indices: readonly SimulatedIndex[]): Day {
 }
 
 /**
+ * Returns the growth terms of the books of an index. If its return variants have separate holdings, these are the terms
+ * of the named variant, of decisions and of each variant.
+ */
+function listBookTerms(index: Pick<Compositions, 'document' | 'treatment'>, market: MarketData): GrowthTerms[] {
+  if (!hasSeparateVariants(index)) return [createIndexTerms(index)];
+  const variantTerms = listVariants(market).map((variant) => createIndexTerms(index, variant));
+  return [createIndexTerms(index), createDecisionTerms(index), ...variantTerms];
+}
+
+/**
  * Returns the market state of each calendar, with the growth terms of the simulated indices. All indices of one
  * calendar end on the same session.
  */
@@ -167,7 +178,7 @@ export function listMarks(
     indices.map(({ document: { calendar }, sm, to }) => {
       const terms = simulated
         .filter(({ document }) => document.calendar === calendar)
-        .map((index) => createIndexTerms(index));
+        .flatMap((index) => listBookTerms(index, sm.market));
       return [calendar, markMarket(sm, to, terms)];
     }),
   );

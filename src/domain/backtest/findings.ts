@@ -318,7 +318,7 @@ export function groupFindings({ decisions, solves, index, portfolio, currency }:
     solves,
     indexExits: listExits(index),
     portfolioExits: listExits(portfolio),
-    rights,
+    rights: [...rights, ...reportUnknownRelated(index)],
     jumps: reportJumps({ books: [index, portfolio], after: portfolio.from, currency }),
   };
 }
@@ -447,13 +447,56 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
 }
 
 /** Finds rights issues without a subscription price for securities that the book held. */
-function findUnadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
-  const results: Gap[] = [];
-  if (sm.market.adjustment === 'total') return results;
-  for (const { session, column } of sm.actions.unpricedRights) {
-    if (session <= from || session >= from + length) continue;
-    const slot = columns.indexOf(column);
-    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) results.push({ session, column });
-  }
-  return results;
+function findUnadjustedRights(book: Book): Gap[] {
+  const { sm } = book;
+  return sm.market.adjustment === 'total' ? [] : sm.actions.unpricedRights.filter((one) => isHeldBefore(book, one));
+}
+
+/** Returns true if a book held a security at the close before a session. */
+function isHeldBefore({ from, length, columns, weights }: Book, { session, column }: Gap): boolean {
+  if (session <= from || session >= from + length) return false;
+  const slot = columns.indexOf(column);
+  return slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0;
+}
+
+/** Consequences of actions on a security of which a store has no value, by type. */
+const CONSEQUENCES: Readonly<Partial<Record<CorporateAction['type'], string>>> = {
+  MERGER: 'its last price was paid instead',
+  SPIN_OFF: 'nothing was received',
+  TICKER_CHANGE: 'the change was not applied',
+};
+
+/** Returns true if an action pays the holders of a security that a merger of the session does not convert. */
+const paysInstead = ({ session, column, action }: SessionMarket['actions']['all'][number], ended: Gap): boolean =>
+  session === ended.session &&
+  column === ended.column &&
+  (action.type === 'ACQUISITION' || action.type === 'DELISTING') &&
+  !action.isUnpriced;
+
+/** Reports actions of held securities that give or name a security of which the store has no value. */
+function reportUnknownRelated(book: Book): Finding[] {
+  const { sm } = book;
+  return sm.actions.all.flatMap(({ session, column, action }): Finding[] => {
+    const { type, related, value } = action;
+    const consequence = CONSEQUENCES[type];
+    const isKnown = related !== null && sm.columnOf(related) >= 0;
+    const isPaid = type === 'MERGER' && sm.actions.all.some((other) => paysInstead(other, { session, column }));
+    const isAdjusted = type === 'SPIN_OFF' && sm.market.adjustment === 'total';
+    if (consequence === undefined || isKnown || isPaid || isAdjusted || !isHeldBefore(book, { session, column }))
+      return [];
+    const [identifier, date] = [sm.identifiers[column]!, formatDay(action.exDay)];
+    const security = related ?? 'a security that it does not name';
+    const event = type === 'TICKER_CHANGE' ? `change to ${security}` : `${value} shares of ${security} per share`;
+    return [
+      {
+        severity: 'warning',
+        code: 'ACTION_WITHOUT_PRICE',
+        message: `${type} of ${identifier} on ${date}, ${event}: the store has no value of ${related ?? 'it'}, so ${consequence}.`,
+        path: '',
+        places: [identifier],
+        first_date: date,
+        last_date: date,
+      },
+    ];
+  });
 }

@@ -4,6 +4,7 @@ import { toCanonicalJson } from '../base/json.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '../base/refusals.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import { assertSeriesBenchmark } from '../books/benchmark.js';
+import { publishesPriceReturn } from '../books/index-run.js';
 import { assertSingleHolding } from '../books/portfolios.js';
 import { checkRequestedRange } from '../books/window.js';
 import { type Calendars, listClosures, type RecordedClosures, type SessionChange } from '../calendars/calendar.js';
@@ -18,7 +19,7 @@ import { listReferences } from '../definition/references.js';
 import { findLateRates } from '../definition/required-rates.js';
 import { BacktestFields } from '../definition/runs.js';
 import type { StrategyDocument } from '../definition/strategies.js';
-import type { MarketData } from '../market/market-data.js';
+import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import { createReferenceSpells } from '../market/reference.js';
 
 /**
@@ -374,3 +375,13 @@ export function combineStaleReasons({ definition, data, engine, otherStore }: St
     store_id: otherStore,
   };
 }
+
+/**
+ * Returns true if the book of a return variant is not that of the index, but its weights and divisor are published. Only
+ * an index is published.
+ */
+export const isPublishedBook = (
+  { strategy }: Pick<BacktestPlan, 'strategy'>,
+  index: Parameters<typeof publishesPriceReturn>[0],
+  variant: ReturnVariant,
+): boolean => strategy === undefined && variant === 'price' && publishesPriceReturn(index);

@@ -493,7 +493,13 @@ export const ARRAY_FIELDS = createFieldGroup({
  * Contents of the record of a run as typed arrays, created from a run or read from its file. `columns` and `capped` are
  * positions in `identifiers` everywhere.
  */
-export interface RunRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<typeof ARRAY_FIELDS> {
+export interface RunRecord extends StoredRecord {
+  /** Currency of the cash of an overlay; null for any other run. */
+  readonly cashCurrency: string | null;
+}
+
+/** Record without the facts of the header of its run. */
+export interface StoredRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<typeof ARRAY_FIELDS> {
   readonly identifiers: readonly string[];
 }
 
@@ -551,7 +557,12 @@ export const RECORD_SHAPE = JSON_FIELDS.shape + ARRAY_FIELDS.shape;
 /** Returns the record of a whole run. @cost one pass over trades and served rows */
 export function createRunRecord(run: Run): RunRecord {
   const source = { run, frame: createFrame(run.portfolio) };
-  return { identifiers: run.portfolio.sm.identifiers, ...JSON_FIELDS.whole(source), ...ARRAY_FIELDS.whole(source) };
+  return {
+    identifiers: run.portfolio.sm.identifiers,
+    cashCurrency: run.portfolio.overlay === undefined ? null : run.document.currency,
+    ...JSON_FIELDS.whole(source),
+    ...ARRAY_FIELDS.whole(source),
+  };
 }
 
 /**
@@ -685,7 +696,7 @@ export function readDescription(bytes: Uint8Array): Description {
 }
 
 /** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if a part is missing */
-export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
+export function readPacked(description: Uint8Array, stored: StoredNumbers): StoredRecord {
   const { identifiers, plain, rest } = readDescription(description);
   const recordIdentifiers = [...identifiers];
   const reading = readRecord(stored, recordIdentifiers);

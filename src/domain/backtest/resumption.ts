@@ -14,7 +14,7 @@ import {
 } from '../books/book.js';
 import { createComposer, listHeldCompositions } from '../books/composer.js';
 import type { Composer, Composition, Compositions, DecisionMemory, ResumedIndex } from '../books/compositions.js';
-import { createIndexTargets, createIndexTerms, findHeldLevel } from '../books/index-run.js';
+import { createIndexTargets, createIndexTerms, findHeldLevel, publishesPriceReturn } from '../books/index-run.js';
 import { computeOverlayPath, createPathBook, findValuationCurrency, readShares } from '../books/overlay-book.js';
 import { followBook, resumeOverlayPortfolio } from '../books/portfolios.js';
 import { type DueRebalance, listDueAfter, listDueAfterUnderTexts } from '../books/rebalance-dates.js';
@@ -61,6 +61,7 @@ import {
   type ResumeRunInput,
   type SimulatedIndex,
 } from './checkpoint.js';
+import { isPublishedBook } from './plan.js';
 import { findLastPriced } from './run-backtest.js';
 import {
   appendShares,
@@ -382,7 +383,8 @@ function assertNoBreach(
     for (const { document } of listTexts(documents[id]!)) {
       const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
-      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResumeError('breach');
+      const isUnknown = isCalled || index === undefined || publishesPriceReturn(index); // the book that decides is not resumed
+      if (isUnknown || isBreached(index, rule)) throw new CannotResumeError('breach');
     }
   }
 }
@@ -482,7 +484,6 @@ function resumeBook(
     from,
     to,
     growth: createIndexTerms(index, variant),
-    ...(variant ? { indexTerms: createIndexTerms(index) } : {}),
     isBrief,
     targets: composed
       .filter(({ session }) => session <= to)
@@ -763,7 +764,11 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     const variantEnd = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
     if (variantEnd)
-      variants[variant] = resumeBook(index, { stored: createSeparateBook(variantEnd), variant, isBrief: true });
+      variants[variant] = resumeBook(index, {
+        stored: createSeparateBook(variantEnd),
+        variant,
+        isBrief: !isPublishedBook(plan, index, variant),
+      });
     else if (overlay)
       variants[variant] = resumeIndexOrOverlay(marketView, {
         indexId,

@@ -24,6 +24,7 @@ import { countStale, groupFillsByRebalance, listTrades, reportStaleFills } from 
 import { type CalendarCoverage, checkRequestedRange, openMarketOn } from '../books/window.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { isDerivedDocument, isOverlayDocument } from '../definition/index-document.js';
+import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { listVariants, resolveVariant, type ReturnVariant, UNTAXED_VARIANTS } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { groupFindings, listRunAssumptions, reportPartialLastSession, selectReportedFindings } from './findings.js';
@@ -38,6 +39,7 @@ import {
   toStoredIndex,
   type VariantLevel,
 } from './run.js';
+import { isPublishedBook } from './plan.js';
 import { createStrategyTargets, decideStrategyTerms, followIndex, hasOwnRebalances, isPlain } from './strategies.js';
 
 /**
@@ -230,12 +232,11 @@ function selectRebalancesFrom({ list }: Compositions, from: number): Composition
   return before && inRange[0]?.session !== from ? [before, ...inRange] : inRange;
 }
 
-interface ComputedVariants {
-  readonly variants: Run['variants'];
+interface ComputedVariants extends Pick<Run, 'variants' | 'published'> {
   readonly ends: Pick<RunEndState, 'variants' | 'overlays' | 'decisionsBeneath'>;
 }
 
-function computeVariants({ compositions, book }: IndexRun, to: number): ComputedVariants {
+function computeVariants({ compositions, book }: IndexRun, plan: BacktestPlan, to: number): ComputedVariants {
   const {
     treatment,
     sm: { market },
@@ -244,6 +245,7 @@ function computeVariants({ compositions, book }: IndexRun, to: number): Computed
   const levelByVariant = new Map<ReturnVariant, VariantLevel>([[definedVariant, toVariantLevel(book)]]);
   const ends: Partial<Record<ReturnVariant, LevelsOnlyEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
+  let published: Book | null = null;
   for (const variant of listVariants(market)) {
     if (levelByVariant.has(variant)) continue;
     if (book.reinvested) {
@@ -252,7 +254,10 @@ function computeVariants({ compositions, book }: IndexRun, to: number): Computed
     }
     const variantLevel = treatment.withholding_tax === 0 ? levelByVariant.get(UNTAXED_VARIANTS[variant]) : undefined;
     const variantBook =
-      variantLevel === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
+      variantLevel === undefined
+        ? simulateIndexBook({ compositions, to, variant, isBrief: !isPublishedBook(plan, compositions, variant) })
+        : null;
+    if (isPublishedBook(plan, compositions, variant)) published = variantBook;
     if (variantBook && variantBook.overlay === undefined) ends[variant] = shortenBookEnd(variantBook);
     else if (variantBook) overlays[variant] = toStoredIndex(variantBook) as StoredOverlay; // the book of an overlay is stored as an overlay
     levelByVariant.set(variant, variantLevel ?? toVariantLevel(variantBook!)); // either the twin or the simulation is present
@@ -260,6 +265,7 @@ function computeVariants({ compositions, book }: IndexRun, to: number): Computed
   const findLevel = (variant: ReturnVariant): VariantLevel | null => levelByVariant.get(variant) ?? null;
   return {
     variants: { price: findLevel('price'), total: findLevel('total'), net: findLevel('net') },
+    published,
     ends: {
       variants: ends,
       ...(book.overlay ? { overlays, decisionsBeneath: listUnderlyingDecisions(compositions) } : {}),
@@ -319,7 +325,7 @@ export function runBacktest(input: RunInput): Run {
     ...reportStaleFills(stale),
     ...reportPartialLastSession(portfolio),
   ];
-  const { variants, ends } = computeVariants(index, to);
+  const { variants, published, ends } = computeVariants(index, plan, to);
   const rawBook = simulateUncapped(compositions, to);
   return {
     plan,
@@ -341,6 +347,7 @@ export function runBacktest(input: RunInput): Run {
     gaps: listGaps([index.book, portfolio], from),
     findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
+    published,
     uncapped: rawBook && rawBook.value,
     remains: { ...ends, uncapped: rawBook && shortenBookEnd(rawBook), findings, stale, solves: computedRun.solves },
   };

@@ -179,6 +179,11 @@ export interface Run {
    * Index level by return variant, on the dates of the index book. Null if the market prices do not allow the variant.
    */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
+  /**
+   * Book of the price return, whose weights an index publishes with another return variant. Null if it publishes those of
+   * its own book.
+   */
+  readonly published: Book | null;
   /** Index level without the cap, on the dates of the index book. Null if the index has no cap. */
   readonly uncapped: Float64Array | null;
   /** State for an extension of the run, in addition to the end states of its books. */

@@ -482,11 +482,6 @@ export interface BookInput {
    * zero.
    */
   readonly isSparse?: boolean;
-  /**
-   * Terms of the value index. They differ from `growth` only in cash, so one panel serves every return variant.
-   * Default: `growth`.
-   */
-  readonly indexTerms?: GrowthTerms;
   /** First session of a portfolio that follows the book; its close always begins a holding period. */
   readonly followedFrom?: number;
   /** Mergers in which the merged security leaves instead of converting. Default: none. */

@@ -35,8 +35,8 @@ export function setUnits({ units, panel, ahead, periods }: BookState, place: num
  * `SESSIONS_PER_CALL` sessions later. An event that is only known at a close may change units earlier.
  */
 function findNextUnitChange(state: BookState, session: number): number {
-  const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;
-  if (inIndex !== null || ofShorts !== effects) return session + 1;
+  const { input, sm, targetsOn, ofShorts, effects } = state;
+  if (ofShorts !== effects) return session + 1;
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
   const last = Math.min(input.to, session + Math.min(SESSIONS_PER_CALL, countSessionsAhead(state, session)) - 1);

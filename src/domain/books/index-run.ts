@@ -1,11 +1,18 @@
 import { findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import type { IndexDocument, TreatmentSpec } from '../definition/index-document.js';
+import { type IndexDocument, isOverlayDocument, type TreatmentSpec } from '../definition/index-document.js';
 import { readShareTerms } from '../definition/rule-pipeline.js';
 import type { WeightingSpec } from '../definition/weighting.js';
 import { createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/growth-terms.js';
 import { cutMarket, readCarriedClose } from '../market/growth.js';
-import { ACTION_KINDS, type MarketData, readReference, type ReturnVariant } from '../market/market-data.js';
+import {
+  ACTION_KINDS,
+  listVariants,
+  type MarketData,
+  readReference,
+  resolveVariant,
+  type ReturnVariant,
+} from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { alignBook } from './aligned-books.js';
@@ -60,6 +67,29 @@ export function createIndexTerms(
       toChangingTerms(createTerms(treatment, isOwn ? weighting : undefined), after),
     ),
   };
+}
+
+/**
+ * Returns the terms of the book whose weights an index reads for its decisions. They drift with prices, whichever return
+ * variant the index names.
+ */
+export function createDecisionTerms(index: Pick<Compositions, 'treatment' | 'document'>): GrowthTerms {
+  return createIndexTerms(index, 'price');
+}
+
+/** Returns true if each return variant has separate weights and a separate divisor. */
+export function hasSeparateVariants({ treatment, document }: Pick<Compositions, 'treatment' | 'document'>): boolean {
+  return !isOverlayDocument(document) && treatment.reinvestment === 'constituent';
+}
+
+/**
+ * Returns true if an index publishes the divisor and the weights of its price return although it names another return
+ * variant.
+ */
+export function publishesPriceReturn(index: Pick<Compositions, 'treatment' | 'document' | 'sm'>): boolean {
+  const { market } = index.sm;
+  const isOther = resolveVariant(market, index.treatment.dividends) !== 'price';
+  return isOther && hasSeparateVariants(index) && listVariants(market).includes('price');
 }
 
 export interface IndexBookInput {
@@ -134,7 +164,6 @@ function simulateRuleBook({
     sm,
     treatment,
     growth: createIndexTerms(compositions, variant),
-    ...(variant ? { indexTerms: createIndexTerms(compositions) } : {}),
     outside,
     isBrief,
     isSparse,
@@ -573,7 +602,7 @@ export function simulateBookUntil(
     treatment,
     outside: composer.outsideMergers(indexId),
     shareChanges: createShareChangeTerms({ sm, document, treatment }),
-    growth: createIndexTerms({ treatment, document }),
+    growth: createDecisionTerms({ treatment, document }),
     from: stored === null ? first : at,
     to,
     targets: known

@@ -6,7 +6,15 @@ import { hasIndependentWeights } from '../definition/rule-pipeline.js';
 import type { EventCause } from '../definition/index-schedule.js';
 import { countStaleSessions } from '../definition/treatment.js';
 import { hasLeftMarket, readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { type Book, type BookEnd, type BookEvent, requireBookEnd, type StoredBook } from './book.js';
+import {
+  type Book,
+  type BookEnd,
+  type BookEvent,
+  requireBookEnd,
+  type SecurityCounts,
+  type ShareChangeTerms,
+  type StoredBook,
+} from './book.js';
 import {
   type Candidate,
   type Composer,
@@ -132,17 +140,7 @@ function composeEntering(input: EnteringSecuritiesInput): Composition {
     document: composer.document(indexId),
     treatment: composer.treatment(indexId),
   });
-  const counts = shareChangeTerms && readCounts(shareChangeTerms, session, columns);
-  if (counts && held.counts) {
-    const { columns: adoptedColumns, adopted, latest } = held.counts;
-    counts.adopted.forEach((_, k) => {
-      const position = adoptedColumns.indexOf(columns[k]!);
-      if (position >= 0) {
-        counts.adopted[k] = adopted[position]!;
-        (counts.latest as Float64Array)[k] = latest[position]!;
-      }
-    });
-  }
+  const counts = shareChangeTerms && readEnteredCounts(shareChangeTerms, { session, columns, kept: held.counts });
   return {
     date: sm.sessions[session]!,
     also: [],
@@ -165,6 +163,21 @@ function composeEntering(input: EnteringSecuritiesInput): Composition {
     selected: findSelection(before),
     ...(counts === undefined ? {} : { counts }),
   };
+}
+
+interface EnteredCountsInput {
+  readonly session: number;
+  readonly columns: Int32Array;
+  /** Counts of the holdings before the change. */
+  readonly kept: BookEnd['counts'];
+}
+
+/** Returns the share counts of constituents: those of the holdings, and those on a session of securities that enter. */
+function readEnteredCounts(terms: ShareChangeTerms, { session, columns, kept }: EnteredCountsInput): SecurityCounts {
+  const entered = readCounts(terms, session, columns);
+  const merge = (member: 'adopted' | 'latest'): Float64Array =>
+    entered[member].map((count, k) => kept?.[member][kept.columns.indexOf(columns[k]!)] ?? count);
+  return { adopted: merge('adopted'), latest: merge('latest') };
 }
 
 /** Returns the fixed numbers of shares of constituents: those held, and those of securities that enter. */

@@ -58,8 +58,6 @@ export interface BookState extends EventTerms {
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects of corporate actions that the value index includes. Null if they equal the effects in the book. */
-  readonly inIndex: EffectTable | null;
   /** Effects of corporate actions on short positions. If no tax is withheld, this is the table of long positions. */
   readonly ofShorts: EffectTable;
   readonly absences: Absences;
@@ -737,7 +735,7 @@ export function countSessionsAhead({ shareCounts }: BookState, session: number):
  * dividends of a security
  */
 export function openBook(input: BookInput): BookState {
-  const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
+  const { sm, from, to, growth, treatment, targets } = input;
   const { resume } = input;
   const columns = resume
     ? listBookSecurities({ sm, targets: [...targets, resume], from: resume.first, to })
@@ -748,7 +746,7 @@ export function openBook(input: BookInput): BookState {
   columns.forEach((column, slot) => (slotByColumn[column] = slot));
   const H = columns.length;
   const shortTerms = toShortTerms(growth);
-  const index = computeValueIndex(sm, indexTerms);
+  const index = computeValueIndex(sm, growth);
   const state: BookState = {
     input,
     sm,
@@ -762,7 +760,6 @@ export function openBook(input: BookInput): BookState {
     panel: getValuePanel(index),
     effects: createEffectTable(sm, growth),
     ofShorts: createEffectTable(sm, shortTerms),
-    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
     absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     ...allocateSessionArrays(input, H),

@@ -453,20 +453,27 @@ interface OpenedHolding {
   readonly factor: number;
 }
 
+/** Previous close after its adjustment. */
+interface OpenedSession {
+  /** Factor on the divisor: market value after the adjustment over market value before it. */
+  readonly growth: number;
+  readonly marketValue: number;
+}
+
 /**
  * Adjusts the previous close before growth is computed. Share-count changes come first; special dividends, rights
  * issues and splits follow.
  * @param ofCounts factors, by position, of share-count changes after the previous close
- * @returns the factor on the divisor: market value after the adjustment over market value before it
  */
-function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
+function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): OpenedSession {
   const { effects, units } = state;
   const countGrowth = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
-  if (effects.isOpening[session] === 0) return countGrowth;
   const before = state.path * countGrowth;
+  if (effects.isOpening[session] === 0) return { growth: countGrowth, marketValue: before };
   const { columns, starts } = effects;
   const opened = new Map<number, OpenedHolding>();
   let openingGrowth = 1;
+  let marketValue = before;
   let isValueMoved = false;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const place = findSlot(state, columns[e]!);
@@ -477,11 +484,24 @@ function openSession(state: BookState, session: number, ofCounts: CountFactors |
     opened.set(place, holding);
     if (factor === 1) continue;
     isValueMoved = true;
-    openingGrowth += (computeValueAt(state, session - 1, place) / before) * (factor - 1);
+    const value = computeValueAt(state, session - 1, place);
+    openingGrowth += (value / before) * (factor - 1);
+    marketValue += value * (factor - 1);
   }
   if (isValueMoved) recordMoves(state, session, { opened, growth: openingGrowth, before });
   for (const [place, holding] of opened) setUnits(state, place, holding.units);
-  return openingGrowth * countGrowth;
+  return { growth: openingGrowth * countGrowth, marketValue };
+}
+
+/**
+ * Returns the divisor after the previous close was adjusted. That of fixed numbers of shares is their market value over
+ * the level.
+ */
+function computeOpeningDivisor(state: BookState, session: number, { growth, marketValue }: OpenedSession): number {
+  const { divisor, reinvested, holdsBasket } = state;
+  const before = session - state.input.from - 1;
+  const level = reinvested?.levels.price[before] ?? 0;
+  return holdsBasket && growth !== 1 && level > 0 ? marketValue / level : divisor[before]! * growth;
 }
 
 /** Returns a holding after an effect has adjusted the previous close. */
@@ -692,14 +712,13 @@ function driftToClose(state: BookState, session: number): void {
   const shareFactors = countFactors(state, session);
   roundShareFactors(state, session, shareFactors);
   const spunOffSecurities = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, shareFactors);
-  const openingGrowth = openSession(state, session, shareFactors);
+  const opened = openSession(state, session, shareFactors);
   if (state.reinvested !== null) {
     if (state.effects.isOpening[session] === 1 || shareFactors !== null) recordHoldings(state, session, 'opening');
     reinvestCash(state, session);
   }
-  if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
-  const openingDivisor = roundOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
+  const openingDivisor = roundOpeningDivisor(state, session, computeOpeningDivisor(state, session, opened));
   divisor[position] = openingDivisor;
   const sum = isStructural
     ? growThroughEvents(state, session, { spunOff: spunOffSecurities, written: worthlessColumns })
@@ -709,7 +728,7 @@ function driftToClose(state: BookState, session: number): void {
       'NUMERIC_FAILURE',
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
-  if (state.reinvested === null) growValue(state, session, { sum, openingGrowth });
+  if (state.reinvested === null) growValue(state, session, { sum, openingGrowth: opened.growth });
   else growShares(state, session, sum);
   assertWorth(state, session, value[position]!);
   cash[position] = sum > 0 ? state.periodCash / sum : 1;
@@ -746,32 +765,6 @@ function scaleRow({ weights, columns, input, heldSlots, count }: BookState, sess
   for (let k = 0; k < count; k++) weights[row + heldSlots[k]!]! *= factor;
 }
 
-/**
- * Changes the units of holdings on a session so that they receive cash on the terms of the book. The value index
- * contains cash on other terms, for example with another tax.
- */
-function adjustCash(state: BookState, session: number): void {
-  const { sm, effects: ownEffectTable } = state;
-  const inIndex = state.inIndex!;
-  // both tables are sorted by column, so one pass reads both
-  let a = ownEffectTable.starts[session]!;
-  let b = inIndex.starts[session]!;
-  const endA = ownEffectTable.starts[session + 1]!;
-  const endB = inIndex.starts[session + 1]!;
-  while (a < endA || b < endB) {
-    const columnA = a < endA ? ownEffectTable.columns[a]! : Infinity;
-    const columnB = b < endB ? inIndex.columns[b]! : Infinity;
-    const column = Math.min(columnA, columnB);
-    const cash = columnA === column ? ownEffectTable.cash[a++]! : 0;
-    const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
-    const heldPosition = findSlot(state, column);
-    if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
-    const price =
-      columnA === column ? findCarriedAtEffect(sm, ownEffectTable, a - 1) : findCarriedAtEffect(sm, inIndex, b - 1);
-    setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + cashInIndex)));
-  }
-}
-
 /** Returns true if a position has separate dividend terms: a short position under a withholding tax. */
 function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number): boolean {
   return ofShorts !== effects && units[place]! < 0;
@@ -782,14 +775,14 @@ function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number
  * dividends after tax.
  */
 function adjustShorts(state: BookState, session: number): void {
-  const { sm, effects, inIndex, ofShorts } = state;
+  const { sm, effects, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
     const price = findCarriedAtEffect(sm, ofShorts, e);
-    const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
+    const inOthers = findEffect(effects, session, column)?.cash ?? 0;
     setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + inOthers)));
   }
 }

@@ -493,12 +493,14 @@ function listRepeatedIds(rows: readonly unknown[], path: string): Finding[] {
   });
 }
 
-const reportMissingSchedule = (path: string): Finding =>
-  createError(
-    'REQUIRED',
-    `${path}.schedule`,
-    `${path}.schedule is missing: a review states its dates in the form of rebalance, for example {"frequency": "quarterly"}.`,
-  );
+/** Reports a review without a schedule, or with one that states no frequency: the default is that of the rebalance. */
+function reportMissingSchedule(schedule: unknown, path: string): Finding[] {
+  const isStated = schedule !== undefined && (!isObject(schedule) || schedule['frequency'] !== undefined);
+  if (isStated) return [];
+  const place = `${path}.schedule${schedule === undefined ? '' : '.frequency'}`;
+  const message = `${place} is missing: a review states its dates in the form of rebalance, for example {"frequency": "quarterly"}.`;
+  return [createError('REQUIRED', place, message)];
+}
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
@@ -514,7 +516,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   }));
   const findings = [
     ...mainCadence.findings,
-    ...rows.flatMap(({ review, path }) => (review['schedule'] === undefined ? [reportMissingSchedule(path)] : [])),
+    ...rows.flatMap(({ review, path }) => reportMissingSchedule(review['schedule'], path)),
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checkedReviews.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),

@@ -39,6 +39,33 @@ export const PublicationEntry = defineObject(() => ({
 })).meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
+/** Comparison of a close of a run with the published close of its date. */
+export interface ComparedClose {
+  /** True if levels and divisor agree, rounded as the index rounds them. */
+  readonly hasSameFigures: boolean;
+  readonly hasSameComposition: boolean;
+  /** True if the index rounds its levels on the date. */
+  readonly isRounded: boolean;
+  /** True if securities were traded, entered or left at the close. Otherwise the weights only drifted. */
+  readonly isTraded: boolean;
+}
+
+/**
+ * Returns, for the consecutive closes of a run, whether each agrees with the published one. If an index rounds its levels,
+ * a correction of a price below the rounding changes the weights of the close but no published figure. Such a close
+ * agrees, because the composition before or after it is the published one, and only drift lies between them.
+ */
+export function findAgreements(closes: readonly ComparedClose[]): boolean[] {
+  const agreements: boolean[] = [];
+  for (const [i, { hasSameFigures, hasSameComposition, isRounded, isTraded }] of closes.entries()) {
+    const next = closes[i + 1];
+    const isBetween =
+      (!isTraded && agreements[i - 1] === true) || (next?.isTraded === false && next.hasSameComposition);
+    agreements.push(hasSameFigures && (hasSameComposition || (isRounded && isBetween)));
+  }
+  return agreements;
+}
+
 /** Maximum number of entries per document. A larger publication is stored in several documents. */
 export const BATCH_ENTRIES_MAX = 256;
 

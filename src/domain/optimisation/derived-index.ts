@@ -21,7 +21,7 @@ import {
   type OutgoingComposition,
   restoreDecided,
 } from '../books/compositions.js';
-import { createIndexTerms, listHoldings } from '../books/index-run.js';
+import { createDecisionTerms, listHoldings } from '../books/index-run.js';
 import { simulateBook } from '../books/step.js';
 import { takeOverSecurity } from '../books/trading.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
@@ -133,7 +133,7 @@ export function computeWeightsBefore({
     title: `The index ${document.id}`,
     sm,
     treatment,
-    growth: createIndexTerms({ treatment, document }),
+    growth: createDecisionTerms({ treatment, document }),
     isSparse: true,
     from,
     to: decision,

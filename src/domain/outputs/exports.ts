@@ -203,7 +203,7 @@ export const EXPORTS = {
       total: createPointsColumn('Total return level of the index.'),
       net: createPointsColumn('Net total return level of the index; null if prices include dividends.'),
       divisor: createNumberColumn(
-        'Divisor of the index after the trades and exits of the close, which is the divisor at the next opening. All return variants have the same divisor if dividends are reinvested in the whole index.',
+        'Divisor of the index after the trades and exits of the close, which is the divisor at the next opening. All return variants have this divisor if dividends are reinvested in the whole index; otherwise it is that of the price return.',
       ),
       dividend_points: createPointsColumn(
         'Ordinary dividends of the session in points of the price return; null if they are reinvested in the security that pays them.',
@@ -221,10 +221,10 @@ export const EXPORTS = {
   },
   weights: {
     help: 'Holdings at every close.',
-    row: 'a security held at the close of a date, by date then identifier',
+    row: 'a security held at the close of a date, or the cash that an overlay holds or owes, by date then identifier, with cash last',
     columns: {
       date: createDateColumn('Session.'),
-      identifier: createTextColumn('Identifier of the security.'),
+      identifier: createTextColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
       weight: createFractionColumn('Weight in the index, or in the portfolio of a strategy, as in the view `weights`.'),
       index_weight: createFractionColumn('Weight in the index; null for a strategy.'),
       portfolio_weight: createFractionColumn(

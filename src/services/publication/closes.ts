@@ -3,7 +3,13 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { Calendar } from '#domain/calendars/calendar.js';
-import type { LevelChange, PublicationEntry, PublicationHead } from '#domain/definition/publication.js';
+import {
+  type ComparedClose,
+  findAgreements,
+  type LevelChange,
+  type PublicationEntry,
+  type PublicationHead,
+} from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
@@ -22,6 +28,9 @@ export interface Closes {
   /** Number of securities that are held at each close, and how many of them have no bar on the date. */
   readonly held: readonly number[];
   readonly without_bar: readonly number[];
+  /** True if the index rounds its levels on the date, and if securities were traded, entered or left at the close. */
+  readonly rounded?: readonly boolean[];
+  readonly traded?: readonly boolean[];
 }
 
 /** Date on which a run and the valid published entry differ. */
@@ -62,19 +71,25 @@ export function findDisagreements(
   const from = first > publishedDates[0]! ? first : publishedDates[0]!;
   const to = last < publishedDates.at(-1)! ? last : publishedDates.at(-1)!;
   const positions = new Map(closes.dates.map((date, i) => [date, i]));
+  const agreements = findAgreements(closes.dates.map((date, i) => compareClose(closes, i, entriesInForce.get(date))));
   return [...new Set([...publishedDates, ...closes.dates])]
     .filter((date) => date >= from && date <= to)
     .toSorted()
     .flatMap((date) => {
       const position = positions.get(date) ?? null;
-      const entry = entriesInForce.get(date);
-      const isEqual =
-        position !== null &&
-        entry !== undefined &&
-        closes.composition_hash[position] === entry.composition_hash &&
-        COMPARED_NUMBERS.every((member) => isSameNumber(closes[member][position]!, entry[member]));
-      return isEqual ? [] : [{ date, position }];
+      return position !== null && agreements[position]! ? [] : [{ date, position }];
     });
+}
+
+function compareClose(closes: Closes, position: number, entry: PublicationEntry | undefined): ComparedClose {
+  const isSame = (member: (typeof COMPARED_NUMBERS)[number]): boolean =>
+    isSameNumber(closes[member][position]!, entry![member]);
+  return {
+    hasSameFigures: entry !== undefined && COMPARED_NUMBERS.every(isSame),
+    hasSameComposition: entry !== undefined && closes.composition_hash[position] === entry.composition_hash,
+    isRounded: closes.rounded?.[position] === true,
+    isTraded: closes.traded?.[position] !== false,
+  };
 }
 
 /** Measures the differences of the levels that exist both in the run and in the entry. */
@@ -302,6 +317,8 @@ export async function readCloses(
     composition_hash: truncate(closes.composition_hash),
     held: truncate(closes.held),
     without_bar: truncate(closes.without_bar),
+    rounded: closes.rounded === undefined ? [] : truncate(closes.rounded),
+    traded: closes.traded === undefined ? [] : truncate(closes.traded),
     partial: findPartialCloses(closes),
   };
 }

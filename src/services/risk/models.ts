@@ -594,8 +594,8 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      await cancelEstimate({ documents, jobs }, modelId, ifMatch);
-      await documents.transaction((tx) => deleteModel(tx, modelId, ifMatch), { by: authorship });
+      const isCancelled = await cancelEstimate({ documents, jobs }, modelId, ifMatch);
+      await documents.transaction((tx) => deleteModel(tx, { modelId, isCancelled }, ifMatch), { by: authorship });
     },
     async result(value) {
       const document = readModel(value);
@@ -636,20 +636,30 @@ const createModelUse = (request: RiskValidationRequest, storeId: string): ModelU
  * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for
  * an imported model
  */
-async function deleteModel(tx: DocumentTransaction, modelId: string, ifMatch: Precondition | undefined): Promise<void> {
+async function deleteModel(
+  tx: DocumentTransaction,
+  { modelId, isCancelled }: { readonly modelId: string; readonly isCancelled: boolean },
+  ifMatch: Precondition | undefined,
+): Promise<void> {
   await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-  if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
+  // A model whose first estimate was cancelled has no document yet.
+  if (!(await tx.delete('risk-model', modelId)) && !isCancelled) throw refuseMissingModel(modelId);
 }
 
-/** Cancels the estimate of a model that is deleted. Its end would store the model again. */
+/**
+ * Cancels the estimate of a model that is deleted. Its end would store the model again.
+ * @returns true if there was an estimate
+ */
 async function cancelEstimate(
   { documents, jobs }: Pick<RiskModelsDependencies, 'documents' | 'jobs'>,
   modelId: string,
   ifMatch: Precondition | undefined,
-): Promise<void> {
+): Promise<boolean> {
   await assertPrecondition(documents, 'risk-model', modelId, ifMatch); // a refused request must not cancel the job
   const jobId = `risk:${modelId}`;
-  if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
+  if (!(await jobs.isLive(jobId))) return false;
+  await jobs.cancel(jobId);
+  return true;
 }
 
 function requireEstimatedSettings({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {

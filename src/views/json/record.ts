@@ -8,9 +8,11 @@ import type {
 import type { RecordedOrder } from '#domain/backtest/positions.js';
 import type { WeightsFrame } from '#domain/backtest/record-fields.js';
 import type { RecordedBook, RecordedPortfolio, RunRecord } from '#domain/backtest/record.js';
+import { computeCashWeight } from '#domain/analytics/concentration.js';
 import { compareText } from '#domain/base/findings.js';
 import { formatDay } from '#domain/base/time.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
+import { formatCashName } from '#domain/outputs/exports.js';
 import {
   createItemsUpgrade,
   createJsonObject,
@@ -30,7 +32,10 @@ import { createJsonWriter, encodeToken, type JsonWriter } from './writer.js';
 /** Function that writes a weights frame of one record. If the same frame was already written, its text is copied. */
 type FrameWriter = (frame: WeightsFrame) => void;
 
-function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): FrameWriter {
+/** Names of the weights of a record. */
+type WeightNames = Pick<RunRecord, 'identifiers' | 'cashCurrency'>;
+
+function createFrameWriter(json: JsonWriter, names: WeightNames): FrameWriter {
   const writtenFrames = new Map<WeightsFrame, { readonly from: number; readonly to: number }>();
   return (frame) => {
     const offset = writtenFrames.get(frame);
@@ -39,20 +44,19 @@ function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): Fr
       return;
     }
     const from = json.mark();
-    writeWeightsFrame(json, identifiers, frame);
+    writeWeightsFrame(json, names, frame);
     writtenFrames.set(frame, { from, to: json.mark() });
   };
 }
 
-export interface BookSource {
+export interface BookSource extends WeightNames {
   readonly book: RecordedBook;
-  readonly identifiers: readonly string[];
   /** Days of the book, encoded by `encodeDays`. */
   readonly dates: Uint8Array;
   readonly writeFrame: FrameWriter;
 }
 
-function createBookSource(book: RecordedBook, names: Pick<BookSource, 'identifiers' | 'writeFrame'>): BookSource {
+function createBookSource(book: RecordedBook, names: Omit<BookSource, 'book' | 'dates'>): BookSource {
   return { ...names, book, dates: encodeDays(book.days) };
 }
 
@@ -74,7 +78,7 @@ const BOOK = createJsonObject<BookPayload, BookSource>({
   }),
   weights_dates_total: createNumberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
   rebalances: {
-    write: (json, { book, identifiers }) => writeSnapshots(json, identifiers, book.snapshots),
+    write: (json, { book, ...names }) => writeSnapshots(json, names, book.snapshots),
     upgrade: createItemsUpgrade(SNAPSHOT),
   },
   rebalances_total: createNumberMember(({ book }) => book.rebalancesTotal),
@@ -95,13 +99,19 @@ const BOOK = createJsonObject<BookPayload, BookSource>({
   },
 });
 
-/** Writes a frame. Securities that are not held on any of its dates are left out. */
+/**
+ * Writes a frame. Securities that are not held on any of its dates are left out. The last column is the cash of an
+ * overlay, if there is any on one of the dates.
+ */
 function writeWeightsFrame(
   json: JsonWriter,
-  identifiers: readonly string[],
+  { identifiers, cashCurrency }: WeightNames,
   { days, columns, weights }: WeightsFrame,
 ): void {
   const width = columns.length;
+  const cash = new Float64Array(cashCurrency === null ? 0 : days.length);
+  cash.forEach((_, t) => (cash[t] = computeCashWeight(weights.subarray(t * width, (t + 1) * width))));
+  const hasCash = cash.some((weight) => weight !== 0);
   const heldFlags = new Uint8Array(width);
   for (let position = 0; position < weights.length; position += width) {
     for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) heldFlags[slot] = 1;
@@ -110,7 +120,10 @@ function writeWeightsFrame(
   json.raw('{"index":[');
   json.token(encodeDays(days));
   json.raw('],"columns":[');
-  json.raw(Array.from(heldSlots, (slot) => JSON.stringify(identifiers[columns[slot]!]!)).join(','));
+  const names = Array.from(heldSlots, (slot) => identifiers[columns[slot]!]!);
+  json.raw(
+    [...names, ...(hasCash ? [formatCashName(cashCurrency!)] : [])].map((name) => JSON.stringify(name)).join(','),
+  );
   json.raw('],"data":[');
   const isWhole = heldSlots.length === width;
   const row = new Float64Array(isWhole ? 0 : heldSlots.length);
@@ -121,6 +134,10 @@ function writeWeightsFrame(
     } else {
       for (let i = 0; i < heldSlots.length; i++) row[i] = weights[t * width + heldSlots[i]!]!;
       json.numbers(row);
+    }
+    if (hasCash) {
+      if (heldSlots.length > 0) json.raw(',');
+      json.number(cash[t]!);
     }
     json.raw(']');
   }
@@ -347,7 +364,8 @@ const RECORD = createJsonObject<BacktestResultSummary, RecordSource>({
 function createBookMember(readBook: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
   return createObjectMember(BOOK, ({ run, writeFrame }) => {
     const book = readBook(run);
-    return book && createBookSource(book, { identifiers: run.identifiers, writeFrame });
+    const { identifiers, cashCurrency } = run;
+    return book && createBookSource(book, { identifiers, cashCurrency, writeFrame });
   });
 }
 
@@ -356,7 +374,7 @@ function createBookMember(readBook: (run: RunRecord) => RecordedBook | null): Me
  * @cost about 60 ns per number
  */
 export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {
-  RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
+  RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run) });
 }
 
 /** Adds members to a stored record that were introduced after it was stored. */

@@ -7,7 +7,12 @@ import type {
   RelativeMetricsPayload,
   StaleFillPayload,
 } from '#contract/analytics/record.js';
-import { type ExposurePayload, measureConcentration, measureExposure } from '#domain/analytics/concentration.js';
+import {
+  computeCashWeight,
+  type ExposurePayload,
+  measureConcentration,
+  measureExposure,
+} from '#domain/analytics/concentration.js';
 import type { TrackingForecast } from '#domain/analytics/relative-returns.js';
 import type { RunRecord, Snapshot } from '#domain/backtest/record.js';
 import type { StoredRebalances } from '#domain/backtest/run-file/read.js';
@@ -17,6 +22,7 @@ import { type Day, formatDay, formatDayTimestamp } from '#domain/base/time.js';
 import { sumMovedWeight } from '#domain/books/compositions.js';
 import type { StoredFullRunReason } from '#domain/definition/runs.js';
 import { findDateInForce } from '#domain/definition/schedule.js';
+import { formatCashName } from '#domain/outputs/exports.js';
 import {
   createItemsUpgrade,
   createJsonObject,
@@ -124,6 +130,8 @@ interface SnapshotSource {
   readonly identifiers: readonly string[];
   /** Identifiers as JSON keys, each with a leading comma and a trailing colon. */
   readonly keys: readonly string[];
+  /** Identifier of the cash of an overlay; null for any other run. */
+  readonly cashName: string | null;
   /** Range of the applied weights in the written text. */
   written: { readonly from: number; readonly to: number };
 }
@@ -162,7 +170,8 @@ export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   target_weights: {
     ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { columns, targets, targetColumns } = source.snapshot;
-      writeMap(json, source, targetColumns ?? columns, hasDrifted(source.snapshot) ? targets : null);
+      if (targets === null || !hasDrifted(source.snapshot)) json.raw('null');
+      else writeWeights(json, source, targets, targetColumns ?? columns);
     }),
     older: () => null,
   },
@@ -226,14 +235,15 @@ function writeStaleFills(json: JsonWriter, identifiers: readonly string[], fills
 
 export function writeSnapshots(
   json: JsonWriter,
-  identifiers: readonly string[],
+  { identifiers, cashCurrency }: Pick<RunRecord, 'identifiers' | 'cashCurrency'>,
   rebalances: readonly Snapshot[],
 ): void {
+  const cashName = cashCurrency === null ? null : formatCashName(cashCurrency);
   const keys = listKeys(identifiers);
   json.raw('[');
   rebalances.forEach((snapshot, i) => {
     if (i > 0) json.raw(',');
-    SNAPSHOT.write(json, { snapshot, identifiers, keys, written: { from: 0, to: 0 } });
+    SNAPSHOT.write(json, { snapshot, identifiers, keys, cashName, written: { from: 0, to: 0 } });
   });
   json.raw(']');
 }
@@ -247,9 +257,20 @@ function listKeys(identifiers: readonly string[]): readonly string[] {
   return keys;
 }
 
-function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: SnapshotSource, weights: Float64Array): void {
+/** Writes weights by identifier. The weight of cash, if there is any, is the last member. */
+function writeWeights(
+  json: JsonWriter,
+  { keys, cashName, snapshot }: SnapshotSource,
+  weights: Float64Array,
+  columns = snapshot.columns,
+): void {
   json.raw('{');
   json.members(keys, columns, weights);
+  const cash = cashName === null ? 0 : computeCashWeight(weights);
+  if (cash !== 0) {
+    json.raw(`${columns.length === 0 ? '' : ','}${JSON.stringify(cashName)}:`);
+    json.number(cash);
+  }
   json.raw('}');
 }
 
@@ -341,7 +362,7 @@ const RESULT = createJsonObject<BacktestRunResult, DatedSource>({
   metrics: createValueMember(({ run }) => run.metrics),
   ...createGapsAndPricing<DatedSource>(),
   rebalances: {
-    write: (json, { rebalances: { identifiers, rebalances } }) => writeSnapshots(json, identifiers, rebalances),
+    write: (json, { rebalances: { rebalances, ...names } }) => writeSnapshots(json, names, rebalances),
     upgrade: createItemsUpgrade(SNAPSHOT),
   },
   rebalances_total: createNumberMember(({ run }) => run.rebalancesTotal),

@@ -1,6 +1,12 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectNear, listWeekdays, readLevels, runIndexCase } from './index-case.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
 import { createShareReader, toShareTime } from '#domain/books/book.js';
+import type { PublicationEntry } from '#domain/definition/publication.js';
+import { createClosesView, findDifferingCloses } from '#views/closes.js';
 
 const DAYS = listWeekdays(12);
 
@@ -25,6 +31,57 @@ test('price, total and net levels have the same bits whichever return variant th
   }
   const [first, ...others] = runs.map(({ index }) => [...index.book.divisor]);
   for (const divisor of others) expect(divisor).toEqual(first);
+});
+
+const readPublished = (run: Run) => {
+  const bytes = createRunColumns(run, { contentHash: 'test' });
+  return createClosesView(openColumns((start, end) => bytes.subarray(start, end)));
+};
+
+test('a published close has the same bits whichever return variant the document names, also with reinvestment in the constituent', () => {
+  const weightings = [
+    { type: 'EqualWeight' },
+    { type: 'PriceWeight' },
+    { type: 'FixedWeight', params: { weights: { A: 0.5, B: 0.3, C: 0.2 } } },
+  ];
+  for (const weighting of weightings)
+    for (const weightsAs of ['shares', 'weights']) {
+      const runs = (['price', 'total', 'net'] as const).map((dividends) =>
+        runIndexCase({
+          close: PRICES,
+          actions: [...DIVIDENDS, { name: 'C', type: 'SPECIAL_DIVIDEND', value: 0.3, ex: DAYS[7]! }],
+          treatment: { dividends, withholding_tax: 0.15, reinvestment: 'constituent' },
+          weighting,
+          rebalance: {
+            frequency: 'custom',
+            dates: [DAYS[4], DAYS[9]],
+            effective_lag: weightsAs === 'shares' ? 2 : 0,
+            weights_as: weightsAs,
+          },
+        }),
+      );
+      const [first, ...others] = runs.map(readPublished);
+      for (const closes of others) expect(closes).toEqual(first);
+    }
+});
+
+test('with reinvestment in the constituent, the published divisor and composition are those of the price return', () => {
+  // A: 100, then 90 after a dividend of 10. Price return 95, weights 90/190 and 100/190. Total return 100, weights 1/2.
+  const [price, total] = (['price', 'total'] as const).map((dividends) =>
+    runIndexCase({
+      close: { A: [100, 90], B: [100, 100] },
+      actions: [{ name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
+      treatment: { dividends, reinvestment: 'constituent' },
+    }),
+  );
+  const closes = readPublished(total!);
+  expect([closes.price[1], closes.total[1]]).toEqual([95, 100]);
+  expect(Array.from(total!.index.book.weights.subarray(2))).toEqual([0.5, 0.5]);
+  const [a, b] = price!.index.book.weights.slice(2);
+  expectNear(a!, 90 / 190);
+  expect(closes.composition_hash[1]).toBe(createHash('sha256').update(`{"A":${a},"B":${b}}`).digest('hex'));
+  expect(closes.divisor).toEqual([...price!.index.book.divisor]);
+  expect(closes.divisor).toEqual([1, 1]);
 });
 
 test('a session on which no price moves has exactly the level of the session before it, whatever the weights', () => {
@@ -69,6 +126,30 @@ test('one corrected close changes the level of its session and no bit of later l
   }
 });
 
+test('a recomputation differs from published closes only by corrections that exceed the rounding of the index', () => {
+  const correct = (change: number) =>
+    readPublished(
+      runIndexCase({
+        close: { ...PRICES, A: PRICES.A.map((price, t) => (t === 4 ? price + change : price)) },
+        document: { rounding: { level: 1 } },
+      }),
+    );
+  const published = correct(0);
+  const entries = published.dates.map((date, i) => ({
+    date,
+    price: published.price[i]!,
+    total: published.total[i]!,
+    net: published.net[i]!,
+    divisor: published.divisor[i]!,
+    composition_hash: published.composition_hash[i]!,
+  })) as PublicationEntry[];
+  const corrected = correct(0.001);
+  expect(corrected.composition_hash[4]).not.toBe(published.composition_hash[4]);
+  expect(findDifferingCloses(entries, corrected)).toEqual([]);
+  const [difference, ...others] = findDifferingCloses(entries, correct(1));
+  expect([difference!.date, difference!.member, others]).toEqual([published.dates[4], 'price', []]);
+});
+
 test('index shares keep their bits on sessions without an event of a constituent', () => {
   // D is not a constituent, but its merger and its split are events of the market.
   const run = runIndexCase({
@@ -106,6 +187,18 @@ test('a price-weighted index holds exactly its factor of each member, through sp
     const money = held.reduce((sum, count, k) => sum + count * sm.closeAt(t, columns[k]!), 0);
     expectNear(divisor[t]!, money / value[t]!, 1e-12);
   }
+});
+
+test('a split of a price-weighted index on a session without moves keeps the level, and the divisor is prices over level', () => {
+  const run = runIndexCase({
+    close: { P: [400, 400, 100, 100], Q: [100, 100, 100, 100] },
+    fields: { PF: { P: [2, 2, 2, 2], Q: [0.5, 0.5, 0.5, 0.5] } },
+    actions: [{ name: 'P', type: 'SPLIT', value: 4, ex: DAYS[2]! }],
+    weighting: { type: 'PriceWeight', params: { factor_field: 'PF' } },
+  });
+  // 2 x 400 + 0.5 x 100 = 850, then 2 x 100 + 0.5 x 100 = 250.
+  expect([...run.index.book.value]).toEqual([100, 100, 100, 100]);
+  expect([...run.index.book.divisor]).toEqual([8.5, 8.5, 2.5, 2.5]);
 });
 
 test('a special dividend that the paying security keeps buys more of its shares and leaves the divisor', () => {

@@ -78,7 +78,10 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
     if (index.shares.size > 0)
       changeDivisor(result, index, computeWorthWith(index.shares, market, leavers), computeWorth(index.shares, market));
     for (const decision of decisions.filter((one) => findPricingSession(one, market) === t))
-      orders.set(decision.session * 1000 + t, createOrder(decision, market, t, terms));
+      orders.set(
+        decision.session * 1000 + t,
+        createOrder(decision, index.shares, { market, t, keepsShares: terms.keepsShares }),
+      );
     for (const [key, { session, shares, counts, entered = 1 }] of orders) {
       if (session !== t) continue;
       const worthBefore = computeWorth(index.shares, market);
@@ -121,13 +124,13 @@ function findPricingSession(
 
 /**
  * Returns the number of shares of each security that a decision holds, at the closes of its session. With fixed
- * numbers, it is one share of each security.
+ * numbers, it is one share of each security at a review. A change between reviews adds one share of the securities that
+ * enter; the others keep their shares, of which a spun-off security has those that were distributed.
  */
 function createOrder(
   one: Run['rebalances'][number],
-  market: Market,
-  t: number,
-  { keepsShares }: ReplayTerms,
+  held: Shares,
+  { market, t, keepsShares }: { readonly market: Market; readonly t: number; readonly keepsShares: boolean },
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = findPricingSession(one, market) === session ? one : (targets ?? one);
@@ -136,7 +139,9 @@ function createOrder(
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
   const [of, wantedWeights] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
   const columnMoney = [...of].map((column) => market.money(market.names[column]!));
-  const unit = keepsShares ? sum(columnMoney) : 1;
+  const isReview = one.cause === undefined || one.cause === 'breach';
+  const countShares = (column: number): number => (isReview ? 1 : (held.get(market.names[column]!) ?? 1));
+  const unit = keepsShares ? sum([...of].map((column, k) => countShares(column) * columnMoney[k]!)) : 1;
   const countEntries = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
   return {
     session,

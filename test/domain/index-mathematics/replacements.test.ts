@@ -73,6 +73,31 @@ describe('a constituent that leaves between reviews', () => {
     expect(readHeldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
   });
 
+  test('leaves a spun-off security of a price-weighted index at the shares that were distributed', () => {
+    const run = runIndexCase({
+      close: {
+        A: [100, 90, 90, 90],
+        K: [null, 20, 20, 20],
+        B: [100, 100, 100, null],
+        C: [50, 50, 50, 50],
+      },
+      universe: ['A', 'B', 'C'],
+      fields: { SHARES_OUTSTANDING: { A: repeatPrice(4, 4), B: repeatPrice(3, 4), C: repeatPrice(2, 4) } },
+      weighting: { type: 'PriceWeight' },
+      selection: TOP_2,
+      actions: [
+        { name: 'A', type: 'SPIN_OFF', value: 0.5, related: 'K', ex: DAYS[1]! },
+        { name: 'B', type: 'ACQUISITION', value: 100, ex: DAYS[2]! },
+      ],
+      events: { replacement: 'next_ranked' },
+    });
+    // One share each of A and B: 200 / 100 = 2. Then A 90, half a share of K at 20, and one share of C: 150 / 100 = 1.5.
+    expect([...run.index.book.value]).toEqual([100, 100, 100, 100]);
+    run.index.book.divisor.forEach((divisor, t) => expectNear(divisor, [2, 2, 1.5, 1.5][t]!));
+    const fifteenths = (n: number): number => Math.round((n / 15) * 1e12) / 1e12;
+    expect(readHeldAt(run, 2)).toEqual({ A: fifteenths(9), C: fifteenths(5), K: fifteenths(1) });
+  });
+
   test('is replaced by the market value of the other where those are the weights', () => {
     const run = runReplacement({ weighting: { type: 'MarketCapWeight' } });
     expect(readHeldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });

@@ -53,6 +53,22 @@ describe('a change of share counts', () => {
     ).toBe(1);
   });
 
+  test('below the threshold is not lost if another constituent is replaced in between', () => {
+    // A changes by 4 % on the session of the replacement, and by 6 % in total on the next one. B leaves with 10,000 of
+    // 20,000, and C enters with 5,000: 15,000 / 20,000. Then A has 10,600 of 15,600.
+    const run = runIndexCase({
+      close: { A: repeatPrice(100, 4), B: [100, 100, null, null], C: repeatPrice(100, 4) },
+      fields: { SHARES_OUTSTANDING: { A: [100, 104, 106, 106], B: repeatPrice(100, 4), C: repeatPrice(50, 4) } },
+      weighting: { type: 'MarketCapWeight' },
+      selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
+      actions: [{ name: 'B', type: 'ACQUISITION', value: 100, ex: DAYS[1]! }],
+      events: { share_changes: 'effective', replacement: 'next_ranked' },
+    });
+    run.index.book.divisor.forEach((divisor, t) => expectNear(divisor, [1, 0.75, 0.78, 0.78][t]!));
+    run.index.book.value.forEach((level) => expectNear(level, 100));
+    expect(listShareChanges(run)).toEqual([{ session: 2, column: 0, before: 100, after: 106 }]);
+  });
+
   test('is left to the review unless it is effective', () => {
     expect([...runShareChanges([100, 150, 150], { events: {} }).index.book.divisor]).toEqual([1, 1, 1]);
     expect([...runShareChanges([100, 150, 150], { events: undefined }).index.book.divisor]).toEqual([1, 1, 1]);

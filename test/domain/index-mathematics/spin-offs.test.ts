@@ -131,3 +131,29 @@ describe('the return of a security over a spin-off', () => {
     for (const level of readLevels(run, 'total')) expect(level).toBeCloseTo(100, 12);
   });
 });
+
+test.each([
+  [
+    'SPIN_OFF',
+    { name: 'A', type: 'SPIN_OFF', ex: '2024-03-06', value: 0.5, related: 'K' },
+    'SPIN_OFF of A on 2024-03-06, 0.5 shares of K per share: the store has no value of K, so nothing was received.',
+  ],
+  [
+    'MERGER',
+    { name: 'A', type: 'MERGER', ex: '2024-03-06', value: 2, related: 'K' },
+    'MERGER of A on 2024-03-06, 2 shares of K per share: the store has no value of K, so its last price was paid instead.',
+  ],
+  [
+    'TICKER_CHANGE',
+    { name: 'A', type: 'TICKER_CHANGE', ex: '2024-03-06', value: 1, related: 'K' },
+    'TICKER_CHANGE of A on 2024-03-06, change to K: the store has no value of K, so the change was not applied.',
+  ],
+] as const)('a run reports a %s of a held security to a security without any value', (_, action, message) => {
+  const close = { A: [80, 80, 60, 60, 60], B: [100, 100, 100, 100, 100] };
+  const listMessages = (universe: string[]) =>
+    runIndexCase({ close, actions: [action], universe })
+      .findings.filter(({ code }) => code === 'ACTION_WITHOUT_PRICE')
+      .map((finding) => finding.message);
+  expect(listMessages(['A', 'B'])).toEqual([message]);
+  expect(listMessages(['B'])).toEqual([]);
+});

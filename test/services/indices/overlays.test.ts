@@ -66,7 +66,8 @@ test('twice the return in every return variant, contributions of securities and 
   const [part] = data.slice(view.contributions.length - 1);
   expect(part).toEqual(['DOUBLE', view.overlay_parts![0]!.contribution, 0, null, 'financing']);
   const { weights } = await client.call('getWeights', { params, query: {} });
-  expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
+  expect(weights.at(-1)).toMatchObject({ identifier: 'CASH/USD', weight: expect.closeTo(-1, 12) });
+  expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(1, 12);
 });
 
 test('contributions of securities and of the parts of an overlay sum together, and the answer states this', async () => {
@@ -95,17 +96,62 @@ test('the preview of an overlay has its holdings after the close, through the un
     for (const { identifier, weight } of weights) expect(preview.weights[identifier]).toBeCloseTo(weight, 12);
     expect(preview).toMatchObject({
       resolved_date: date,
-      total_weight: expect.closeTo(2, 12),
-      steps: [{ position: 0, remaining: weights.length, excluded: [], rule_id: null, rule_type: null }],
+      total_weight: expect.closeTo(1, 12),
+      steps: [{ position: 0, remaining: weights.length - 1, excluded: [], rule_id: null, rule_type: null }],
       solve: null,
       overlay: { type: 'leverage', index_ids: ['TOP'] },
     });
   }
-  expect(await requestPreviewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(2, 12) });
+  expect(await requestPreviewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(1, 12) });
   await expect(requestPreviewOn('2022-05-31')).rejects.toMatchObject({ code: 'NO_DATA_AT_DATE' });
   const document = { ...DOUBLE, id: 'SENT', overlay: { type: 'fee', percent: 1 } } as const;
   const sentAnswer = await client.call('previewDocument', { body: { document, as_of: '2022-11-16' } });
   expect([sentAnswer.index_version, sentAnswer.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
+});
+
+test('with a row of cash, every table of weights of an overlay sums to 1: borrowed, lent, held short and converted', async () => {
+  const overlays = {
+    'L-DOUBLE': [{ type: 'leverage', factor: 2 }, -1],
+    'L-SHORT': [{ type: 'leverage', factor: -1 }, 2],
+    'L-HALF': [{ type: 'leverage', factor: 0.5 }, 0.5],
+    'L-FEE': [{ type: 'fee', percent: 1 }, 0],
+  } as const;
+  const sum = (weights: readonly number[]) => weights.reduce((all, weight) => all + weight, 0);
+  for (const [id, [overlay, cash]] of Object.entries(overlays)) {
+    await client.call('createIndex', { body: { ...DOUBLE, id, overlay } });
+    await client.run('startBacktest', { params: { index_id: id }, body: {} });
+    const { body: table } = await service.ask<{ readonly columns: string[]; readonly data: (string | number)[][] }>(
+      'GET',
+      `/analytics/${id}/exports/weights?format=json`,
+    );
+    const column = table.columns.indexOf('weight');
+    for (const date of new Set(table.data.map(([day]) => day))) {
+      const rows = table.data.filter(([day]) => day === date);
+      expect(sum(rows.map((row) => Number(row[column])))).toBeCloseTo(1, 12);
+      const last = rows.at(-1)!;
+      if (cash === 0) expect(String(last[1])).not.toContain('/');
+      else expect([last[1], last[column]]).toEqual(['CASH/USD', expect.closeTo(cash, 12)]);
+    }
+    const record = await client.call('getRecord', { params: { index_id: id } });
+    const frame = record.index.target!.weights;
+    expect(frame.columns.at(-1) === 'CASH/USD').toBe(cash !== 0);
+    for (const row of frame.data) expect(sum(row.map(Number))).toBeCloseTo(1, 12);
+    expect(record.portfolio.weights).toEqual(frame);
+    for (const { weights, uncapped_weights: uncapped } of record.index.target!.rebalances) {
+      expect(weights['CASH/USD'] ?? 0).toBeCloseTo(cash, 12);
+      expect([sum(Object.values(weights)), sum(Object.values(uncapped))]).toEqual([
+        expect.closeTo(1, 12),
+        expect.closeTo(1, 12),
+      ]);
+    }
+    const { weights } = await client.call('getWeights', {
+      params: { index_id: id },
+      query: { risk: true, benchmark: 'TOP' },
+    });
+    expect(sum(weights.map(({ active_weight: active }) => active!))).toBeCloseTo(0, 12);
+    if (cash !== 0) expect(weights.at(-1)).toMatchObject({ identifier: 'CASH/USD', risk_contribution: 0 });
+    await client.call('deleteIndex', { params: { index_id: id } });
+  }
 });
 
 test('the levels of an unsaved document are those of its run', async () => {

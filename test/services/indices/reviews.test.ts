@@ -203,6 +203,12 @@ describe('a document is checked', () => {
       'error UNKNOWN_TYPE reviews[0].selection[0].type',
     ],
     ['no schedule', { ...monthly, schedule: undefined }, 'error REQUIRED reviews[0].schedule'],
+    ['an empty schedule', { ...monthly, schedule: {} }, 'error REQUIRED reviews[0].schedule.frequency'],
+    [
+      'a schedule without a frequency',
+      { ...monthly, schedule: { effective_lag: 2 } },
+      'error REQUIRED reviews[0].schedule.frequency',
+    ],
     [
       'a schedule without dates',
       { ...monthly, schedule: { frequency: 'none' } },

@@ -91,6 +91,33 @@ test('of the closes after a correction, only those disagree that differ after th
   expect(find([noise, noise, noise, noise], ['h', 'h', 'other', 'h'])).toEqual([dates[2]]);
 });
 
+test('of an index that rounds its levels, a composition that only a correction below the rounding changes does not disagree', () => {
+  const dates = [0, 1, 2, 3, 4].map(readSession);
+  const figures = { price: 100.88, total: null, net: null, divisor: 1 };
+  const published = new Map(dates.map((date) => [date, { ...figures, composition_hash: 'h' }]));
+  const find = (composition: string, { traded = [], rounded = true }: { traded?: number[]; rounded?: boolean } = {}) =>
+    findDisagreements(
+      {
+        dates,
+        price: dates.map(() => 100.88),
+        total: dates.map(() => null),
+        net: dates.map(() => null),
+        divisor: dates.map(() => 1),
+        composition_hash: [...composition],
+        rounded: dates.map(() => rounded),
+        traded: dates.map((_, i) => traded.includes(i)),
+      } as never,
+      published as never,
+    ).map(({ date }) => dates.indexOf(date));
+  expect(find('hhxhh', { rounded: false })).toEqual([2]);
+  expect(find('hhxhh')).toEqual([]);
+  expect(find('hhxyz')).toEqual([]); // the last composition drifts from the published one
+  expect(find('hhxhh', { traded: [2] })).toEqual([]); // the trades lead to the composition that is published after them
+  expect(find('hhxxx', { traded: [2] })).toEqual([2, 3, 4]); // the trades are others
+  expect(find('hhxxx', { traded: [2, 3] })).toEqual([2, 3, 4]);
+  expect(find('xxxxx')).toEqual([0, 1, 2, 3, 4]);
+});
+
 test('a difference below the threshold is not restated, and the next close has the notice once', async () => {
   await deliverDay(9, createScalingEdit('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
   await deliverDay(10);

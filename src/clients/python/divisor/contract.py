@@ -1908,7 +1908,7 @@ class BlendOverlayInput(_BlendOverlayInput, total=False):
 class _BookPayload(t.TypedDict):
     #: Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100.
     levels: SeriesPayload
-    #: Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates.
+    #: Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. The last column is the cash that an overlay holds or owes, as `CASH/USD`.
     weights: TableFrame
     #: Number of dates of the whole table.
     weights_dates_total: int
@@ -2753,7 +2753,7 @@ class ConstituentChange(t.TypedDict):
 
 
 class ConstituentRow(t.TypedDict):
-    #: Asset identifier.
+    #: Identifier of the security, or `CASH/USD` for the cash of an overlay in that currency (negative if money is borrowed).
     identifier: str
     #: Weight held on as_of.
     weight: float
@@ -9450,7 +9450,7 @@ class _PreviewResponse(t.TypedDict):
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` has these holdings as its universe.
+    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices, and last its cash as `CASH/USD` (negative if money is borrowed). They sum to 1. `steps` has these holdings as its universe.
     overlay: PreviewOverlay
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
@@ -10141,7 +10141,7 @@ class RebalanceSnapshot(t.TypedDict):
     date: str
     #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
     schedule_dates: t.Sequence[str]
-    #: Applied weights, with a sum of 1.
+    #: Applied weights, with a sum of 1. The cash that an overlay holds or owes is `CASH/USD` in that currency.
     weights: t.Mapping[str, float]
     #: Weights before capping. They equal the weights if no cap was applied.
     uncapped_weights: t.Mapping[str, float]
@@ -14784,7 +14784,7 @@ class _WeightsView(t.TypedDict):
     rebalance_date: str
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Weights by security.
+    #: Securities, the largest weight first, and last the cash that an overlay holds or owes, with which its weights sum to 1.
     weights: t.Sequence[ConstituentRow]
     #: Concentration of the weights.
     concentration: ConcentrationPayload

@@ -18,6 +18,7 @@ import { type Column, createNumericColumn, listCells } from '../../components/ta
 import { Table } from '../../components/table/table.js';
 import { formatFileName } from '../../state/files.js';
 import { getParameter, setParameters } from '../../state/location.js';
+import { isCash } from '../../state/market.js';
 import { service, useResource } from '../../state/service.js';
 import { addStale } from '../../words/freshness.js';
 import { formatCount, formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
@@ -479,6 +480,7 @@ const mayShareStore = (own: LatestWeights, other: LatestWeights): boolean =>
 async function readWeights({ index_id: id }: Entry, signal: AbortSignal): Promise<LatestWeights | null> {
   const view = await service.value.call('getWeights', { params: { index_id: id }, signal }).catch(() => null);
   if (view === null) return null;
-  const weights = new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));
+  const securities = view.weights.filter(({ identifier }) => !isCash(identifier));
+  const weights = new Map(securities.map(({ identifier, weight }) => [identifier, weight]));
   return { store: view.store_id, weights };
 }

@@ -6,7 +6,7 @@ import { DateInput } from '../../components/controls/range.js';
 import { Table } from '../../components/table/table.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { awaitNames } from '../../components/securities.js';
-import { type NameFacts, useNames } from '../../state/market.js';
+import { isCash, type NameFacts, useNames } from '../../state/market.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { service, useResource } from '../../state/service.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
@@ -131,7 +131,7 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
         columns={awaitNames(COLUMNS, facts, ['name', 'sector'])}
         rows={rows}
         getKey={({ identifier }) => identifier}
-        onOpen={({ identifier }) => setParameters({ name: identifier })}
+        onOpen={({ identifier }) => !isCash(identifier) && setParameters({ name: identifier })}
         openKey={open}
         searchIn={({ identifier, facts: rowFacts }) =>
           `${identifier} ${rowFacts?.name ?? ''} ${rowFacts?.sector ?? ''} ${rowFacts?.country ?? ''}`
@@ -156,7 +156,8 @@ function createGrossNote({ constituents, gross_constituents: all }: WeightsView[
  * weight would be shown as zero.
  */
 function listCash(weights: readonly ConstituentRow[]) {
-  const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
+  const securities = weights.filter(({ identifier }) => !isCash(identifier));
+  const cash = 1 - securities.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN
     ? []
     : [
@@ -176,7 +177,14 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'name', title: 'Company', width: 120, grow: 1, priority: 4, value: ({ facts }) => facts?.name ?? null },
+  {
+    id: 'name',
+    title: 'Company',
+    width: 120,
+    grow: 1,
+    priority: 4,
+    value: ({ identifier, facts }) => (isCash(identifier) ? 'Cash' : (facts?.name ?? null)),
+  },
   {
     id: 'sector',
     title: 'Sector',

@@ -23,7 +23,7 @@ import { type Column, createNumericColumn } from '../../components/table/columns
 import { Table } from '../../components/table/table.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { NamesStore, useNames } from '../../state/market.js';
+import { isCash, NamesStore, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { createTrouble, service, useResource } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
@@ -542,7 +542,11 @@ function useKnownScenarios(id: string): KnownScenarios | null {
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (store?.start == null || store.end === null) return null;
   // The reference data of the holdings is read after the holdings.
-  if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
+  if (
+    runWeights.data === undefined ||
+    (facts.size === 0 && runWeights.data.weights.some(({ identifier }) => !isCash(identifier)))
+  )
+    return null;
   if (isGenerated && performance.data === undefined) return null;
   const weights = new Map<string, number>();
   for (const { identifier, weight } of runWeights.data.weights) {

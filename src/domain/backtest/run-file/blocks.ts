@@ -6,6 +6,7 @@ import { createEffectTable } from '../../market/action-effects.js';
 import { toShortTerms } from '../../market/growth-terms.js';
 import { readReference, type ReturnVariant } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
+import { isPublishedBook } from '../plan.js';
 import { hasOwnRebalances } from '../strategies.js';
 import {
   type AnyBlock,
@@ -563,6 +564,19 @@ export const BLOCKS = {
       createWeightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
     added: ({ continuation, hasIndexWeights, names }) =>
       hasIndexWeights ? createAppended(listAppendedWeights(continuation.index.book, names)) : null,
+  },
+  publishedWeights: {
+    type: 'f64',
+    axes: ['dates', 'names'],
+    meaning:
+      'weights of the price return after each close, if an index of another return variant reinvests dividends in the paying constituents',
+    compare: compareByDate(25),
+    upgrade: 'absent',
+    whole: ({ run: { portfolio, published }, names }) =>
+      published &&
+      createWeightRows(published, names, { from: portfolio.from - published.from, count: portfolio.length }),
+    added: ({ plan, continuation: { index, variants }, names }) =>
+      isPublishedBook(plan, index, 'price') ? createAppended(listAppendedWeights(variants.price!, names)) : null,
   },
   eventAt: {
     type: 'i32',

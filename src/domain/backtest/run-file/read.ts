@@ -445,12 +445,16 @@ function requireWhole(name: BlockName, bytes: Uint8Array, length: number): Uint8
  * @throws Refusal DOCUMENT_UNREADABLE if the file has no record
  */
 export function readRecord(columns: RunColumns): RunRecord {
-  return readPacked(columns.u8('record'), openStoredNumbers(columns));
+  return { ...readPacked(columns.u8('record'), openStoredNumbers(columns)), cashCurrency: readCashCurrency(columns) };
+}
+
+/** Returns the currency of the cash of an overlay; null for any other run. */
+export function readCashCurrency({ header }: RunColumns): string | null {
+  return header.parts === undefined ? null : header.currency;
 }
 
 /** Rebalances of a stored run, with the identifiers to which their columns refer. */
-export interface StoredRebalances {
-  readonly identifiers: readonly string[];
+export interface StoredRebalances extends Pick<RunRecord, 'identifiers' | 'cashCurrency'> {
   readonly rebalances: readonly Snapshot[];
 }
 
@@ -462,6 +466,7 @@ export function readRebalances(columns: RunColumns): StoredRebalances {
   const { identifiers } = readDescription(columns.u8('record'));
   return {
     identifiers,
+    cashCurrency: readCashCurrency(columns),
     rebalances: REBALANCES.read(readPackedRebalances(columns), createSourceWithoutWeights(columns)),
   };
 }

@@ -78,8 +78,9 @@ describe('of everything that is stored of a run', () => {
   const bytes = createRichRun();
   const storedBlocks = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
-  test('there is a block of every kind but those of extended runs, of short positions, of spin-offs without a price of the parent, of rounding, of share changes and of overlays', () => {
+  test('there is a block of every kind but those of extended runs, of short positions, of spin-offs without a price of the parent, of rounding, of share changes, of overlays and of dividends reinvested in the constituent', () => {
     const otherBlocks = [
+      'publishedWeights',
       'joinedPrice',
       'shortCash',
       'detachments',

@@ -414,5 +414,5 @@ function describeConflict(conflict: readonly RowName[]): string {
 const IMPLICIT_ROW_NAMES: Readonly<Record<string, string>> = {
   FullInvestment: 'the full-investment budget',
   LongOnly: 'the long-only default',
-  Exclude: 'the exclusion of securities without a risk estimate',
+  Exclude: 'the exclusion of securities without a risk estimate or without variance',
 };

@@ -122,7 +122,8 @@ const DOCUMENT_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   resampling: 'Frontier that is averaged over draws; null for only the frontier of the estimates.',
   costs: 'Trading costs, linear and market impact. In a result, their sum as a fraction of value.',
   objective_type: 'Type of the objective.',
-  objective: 'Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.',
+  objective:
+    'Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.',
   constraints: 'Constraints. Without constraints, weights are long-only and add up to 1.',
   anchor: 'Day within each period.',
   weekday: 'Weekday: 0 is Monday, 4 is Friday.',

@@ -58,7 +58,7 @@ export interface AccountBacktestRequest {
   readonly account: PersonalAccount;
   /** Stored factor model. */
   readonly risk_model: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: BatchObjective | undefined;
   /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly BatchRow[] | undefined;
@@ -1360,7 +1360,7 @@ export interface BatchRequest {
   readonly parent: string;
   /** Stored factor model. */
   readonly risk_model: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: BatchObjective | undefined;
   /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly BatchRow[] | undefined;
@@ -3405,7 +3405,7 @@ export interface DeliveryRecord {
 export interface DerivationPayload {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective: string | {
     /** Class name. */
     readonly type: string;
@@ -3432,7 +3432,7 @@ export interface DerivationPayload {
 export interface DerivationPayloadInput {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: string | {
     /** Class name. */
     readonly type: string;
@@ -3468,7 +3468,7 @@ export interface DerivedActions {
 export interface DerivedSource {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective: string;
   /** Weight in the parent, from which the optimisation starts; null if the security is not a candidate. */
   readonly source_weight: number | null;
@@ -7138,7 +7138,7 @@ export interface MarketCapWeightWeighting {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Minimum weighted average correlation, which is the minimum variance if every volatility were one. */
+/** Minimum variance of the correlation matrix, with weights divided by volatilities and rescaled. This is the maximum diversification ratio. */
 export interface MaxDecorrelationObjective {
   readonly type: 'max_decorrelation';
 }
@@ -7642,7 +7642,7 @@ export interface OptimisationJobStatus {
 export interface OptimisationPreviewRequest {
   /** Index whose weights are the target. */
   readonly index_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: Objective | undefined;
   /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
@@ -7669,7 +7669,7 @@ export interface OptimisationRunRequest {
   readonly index_id: string;
   /** The constraint set. */
   readonly constraint_set_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: Objective | undefined;
   /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
@@ -7779,7 +7779,7 @@ export interface OptimiseRequest {
   readonly name: string;
   /** Description of the new index, free text. It is not copied from the parent. */
   readonly description?: string | null | undefined;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective?: Objective | undefined;
   /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
@@ -8442,7 +8442,7 @@ export interface PreviewResponse {
 export interface PreviewSolve {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
-  /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
+  /** Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object. */
   readonly objective: string;
   /** Latest rebalance of the parent on or before as_of. */
   readonly rebalance_date: string;

@@ -58,9 +58,13 @@ export function computeMean(values: Float64Array): number {
   return values.length === 0 ? 0 : sum / values.length;
 }
 
-/** Returns the sample standard deviation (ddof 1). Returns 0 with fewer than two values. */
+/**
+ * Returns the sample standard deviation (ddof 1) of returns. Returns 0 with fewer than two values, and for values that
+ * differ only by rounding.
+ */
 export function computeDeviation(values: Float64Array): number {
-  return Math.sqrt(computeCovariance(values, values));
+  const deviation = Math.sqrt(computeCovariance(values, values));
+  return isConstant(deviation) ? 0 : deviation;
 }
 
 /** Returns the sample covariance (ddof 1). Returns 0 with fewer than two values. */
@@ -142,12 +146,13 @@ export function computeReturnStatistics(
 ): ReturnStatistics {
   const returns = computeReturns(level);
   const middle = computeMean(returns);
-  const downside = Math.sqrt(computeMean(returns.map((value) => Math.min(value, 0) ** 2)) * periodsPerYear);
+  const downsideSquare = computeMean(returns.map((value) => Math.min(value, 0) ** 2));
+  const downside = isConstant(Math.sqrt(downsideSquare)) ? 0 : Math.sqrt(downsideSquare * periodsPerYear);
   const sortedReturns = returns.toSorted();
   const spread = Math.sqrt(computeMean(returns.map((value) => (value - middle) ** 2)));
   return {
     downside_volatility: downside,
-    sortino_ratio: isConstant(downside / Math.sqrt(periodsPerYear)) ? null : (middle * periodsPerYear) / downside,
+    sortino_ratio: downside === 0 ? null : (middle * periodsPerYear) / downside,
     cvar_95: 0 - computeMean(sortedReturns.subarray(0, Math.ceil(TAIL_FRACTION * returns.length))),
     skewness: isConstant(spread)
       ? null

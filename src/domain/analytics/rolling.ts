@@ -30,7 +30,10 @@ export type RiskReference = (typeof RISK_REFERENCES)[number];
 /** Number of series: run, index, and active return of the run. */
 const SERIES_COUNT = 3;
 
-/** Variance below which an index counts as constant. */
+/**
+ * Variance below which a series counts as constant. The moments of a window are updated from those of the window before,
+ * so that their rounding errors are in proportion to the returns that left it.
+ */
 const VARIANCE_MIN = 1e-18;
 
 /**
@@ -81,7 +84,7 @@ function allocateRisk(from: number, count: number): RollingRisk {
  * @param covariance covariances of run, index and their difference, [3 x 3]
  */
 function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periodsPerYear: number): void {
-  const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periodsPerYear);
+  const annualise = (variance: number): number => (variance < VARIANCE_MIN ? 0 : Math.sqrt(variance * periodsPerYear));
   const runVariance = covariance[0]!;
   const crossCovariance = covariance[1]!;
   const indexVariance = covariance[SERIES_COUNT + 1]!;

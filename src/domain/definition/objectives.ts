@@ -7,7 +7,7 @@ import {
   selectMetric,
 } from '#kernels/optimisation/program/metric.js';
 import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
-import { findRiskless, formatNumber } from '../base/numbers.js';
+import { formatNumber } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { defineObject } from '../base/schema.js';
 import { type FieldUse, useCategory } from '../datapoints/expression-tree.js';
@@ -25,11 +25,9 @@ import {
 /** Objective in the form that a solver minimises or maximises. Arrays follow the securities of the problem. */
 export type Goal = QuadraticGoal | RatioGoal | TailGoal;
 
-/** Goal: minimise curvature/2 (w - centre)' M (w - centre) + linear'w. */
+/** Goal: minimise curvature/2 (w - centre)' Sigma (w - centre) + linear'w. */
 export interface QuadraticGoal {
   readonly form: 'quadratic';
-  /** Matrix M: the covariance, or the corresponding correlation matrix. */
-  readonly metric: 'covariance' | 'correlation';
   readonly curvature: number;
   /** [N] */
   readonly centre: Float64Array;
@@ -92,11 +90,7 @@ export interface TradeCosts {
  */
 export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
   return (
-    costs === null &&
-    goal.form === 'quadratic' &&
-    goal.metric === 'covariance' &&
-    goal.centre === index &&
-    goal.linear.every((value) => value === 0)
+    costs === null && goal.form === 'quadratic' && goal.centre === index && goal.linear.every((value) => value === 0)
   );
 }
 
@@ -104,7 +98,6 @@ export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCost
 export function createTrackingGoal(index: Float64Array): QuadraticGoal {
   return {
     form: 'quadratic',
-    metric: 'covariance',
     curvature: 2,
     centre: index,
     linear: new Float64Array(index.length),
@@ -178,18 +171,28 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
    * @param most largest numerator of a ratio after costs. Null if unknown.
    */
   readonly unattainable: ((params: z.output<P>, most: number | null) => string) | null;
+  /** True if securities without variance get no weight, because the objective does not depend on their weight. */
+  readonly excludesRiskless: boolean;
   /** Describes the objective, for the end of a sentence in a methodology. */
   sentence(params: z.output<P>): string;
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
-type OptionalMember = 'reads' | 'unattainable' | 'uncertain' | 'cash';
+type OptionalMember = 'reads' | 'unattainable' | 'uncertain' | 'cash' | 'excludesRiskless';
 
 /** Defines an objective; infers the parameter types from its schema. */
 function defineObjectiveClass<P extends z.ZodObject>(
   entry: Omit<ObjectiveClass<P>, 'category' | OptionalMember> & Partial<Pick<ObjectiveClass<P>, OptionalMember>>,
 ): ObjectiveClass<P> {
-  return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
+  return {
+    category: 'objective',
+    cash: () => 0,
+    reads: () => [],
+    unattainable: null,
+    uncertain: [],
+    excludesRiskless: false,
+    ...entry,
+  };
 }
 
 /** Formats a number for a sentence. */
@@ -222,37 +225,20 @@ const createPlainMeasure = (name: string): Measure => ({
   of: (value) => value,
 });
 
-const maxDecorrelation = defineObjectiveClass({
-  type: 'max_decorrelation',
-  label: 'Maximum decorrelation',
-  help: 'Minimum weighted average correlation, which is the minimum variance if every volatility were one.',
-  sense: 'minimise',
-  needsReturns: false,
-  params: z.strictObject({}),
-  measure: createPlainMeasure('the weighted correlation'),
-  example: { type: 'max_decorrelation' },
-  sentence: () => 'the least weighted average correlation',
-  toGoal: (_, { index }) => ({
-    form: 'quadratic',
-    metric: 'correlation',
-    curvature: 2,
-    centre: new Float64Array(index.length),
-    linear: new Float64Array(index.length),
-  }),
-});
-
-const maxDiversification = defineObjectiveClass({
-  type: 'max_diversification',
-  label: 'Maximum diversification',
-  help: 'Maximum diversification ratio, which is the weighted average of the volatilities divided by the volatility of the portfolio.',
+/**
+ * Members of the objectives that maximise the diversification ratio v'w / root of w' Sigma w. With x = v w / v'w, its
+ * square is 1 / x' C x. The ratio is therefore largest where x has the least variance of the correlation matrix.
+ * @source Choueifaty, Froidure & Reynier (2013), Properties of the most diversified portfolio, Journal of Investment
+ * Strategies 2(2), for the equivalence.
+ */
+const diversification = {
   sense: 'maximise',
   needsReturns: false,
   params: z.strictObject({}),
   unattainable: (_, most) =>
     `For all weights within the constraints, costs exceed the average volatility${most === null ? '' : `, by ${formatForSentence(-most)} at least`}.`,
   measure: createPlainMeasure('the diversification ratio'),
-  example: { type: 'max_diversification' },
-  sentence: () => 'the largest ratio of average volatility to volatility',
+  excludesRiskless: true,
   toGoal: (_, { metric }) => ({
     form: 'ratio',
     numerator: {
@@ -260,6 +246,24 @@ const maxDiversification = defineObjectiveClass({
       slopes: computeMetricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0))),
     },
   }),
+} satisfies Partial<ObjectiveClass>;
+
+const maxDecorrelation = defineObjectiveClass({
+  ...diversification,
+  type: 'max_decorrelation',
+  label: 'Maximum decorrelation',
+  help: 'Minimum variance of the correlation matrix, with weights divided by volatilities and rescaled. This is the maximum diversification ratio.',
+  example: { type: 'max_decorrelation' },
+  sentence: () => 'the least variance of the correlation matrix, divided by volatilities',
+});
+
+const maxDiversification = defineObjectiveClass({
+  ...diversification,
+  type: 'max_diversification',
+  label: 'Maximum diversification',
+  help: 'Maximum diversification ratio, which is the weighted average of the volatilities divided by the volatility of the portfolio.',
+  example: { type: 'max_diversification' },
+  sentence: () => 'the largest ratio of average volatility to volatility',
 });
 
 const maxReturn = defineObjectiveClass({
@@ -275,7 +279,6 @@ const maxReturn = defineObjectiveClass({
   sentence: () => 'the largest expected return',
   toGoal: (_, context) => ({
     form: 'quadratic',
-    metric: 'covariance',
     curvature: 0,
     centre: new Float64Array(context.index.length),
     linear: context.expectedReturns().map((value) => -value),
@@ -327,7 +330,6 @@ const maxUtility = defineObjectiveClass({
   sentence: ({ risk_aversion }) => `the largest expected return less ${risk_aversion}/2 times the variance`,
   toGoal: ({ risk_aversion }, context) => ({
     form: 'quadratic',
-    metric: 'covariance',
     curvature: risk_aversion,
     centre: new Float64Array(context.index.length),
     linear: context.expectedReturns().map((value) => -value),
@@ -393,7 +395,6 @@ const minVariance = defineObjectiveClass({
   sentence: () => 'the least variance',
   toGoal: (_, { index }) => ({
     form: 'quadratic',
-    metric: 'covariance',
     curvature: 2,
     centre: new Float64Array(index.length),
     linear: new Float64Array(index.length),
@@ -441,23 +442,14 @@ export interface BudgetParams {
 /**
  * Returns the risk budget of each security as a fraction of the variance, [N], with sum 1. Null gives equal budgets. A
  * key is an identifier or a group. Members of a group share its budget, unless they have a separate budget. Securities
- * without variance, or that may not be held, get no budget; the other budgets are scaled up in proportion.
+ * that may not be held get no budget; the other budgets are scaled up in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 function readBudgets({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
-  // A security without variance contributes nothing to the variance at any weight.
-  const isRiskless = findRiskless(computeMetricDiagonal(context.metric));
-  const eligibleFlags = context.eligible.map((isEligible, i) => (isRiskless[i] === 1 ? 0 : isEligible));
-  const leftNames = context.identifiers.filter((_, i) => context.eligible[i] === 1 && isRiskless[i] === 1);
-  if (leftNames.length > 0)
-    context.warn(
-      `${leftNames.length} of ${context.identifiers.length} securities have a variance of 0, and therefore no risk budget and no weight: ${formatKeys(leftNames)}.`,
-      budgets === null ? '' : '.budgets',
-    );
   const shares =
     budgets === null
-      ? Float64Array.from(eligibleFlags, (isEligible) => isEligible)
-      : computeShares(budgets, budget_field, { ...context, eligible: eligibleFlags });
+      ? Float64Array.from(context.eligible, (isEligible) => isEligible)
+      : computeShares(budgets, budget_field, context);
   const total = shares.reduce((sum, share) => sum + share, 0);
   return total > 0 ? shares.map((share) => share / total) : shares;
 }
@@ -496,7 +488,7 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
 /** Maximum number of identifiers or groups listed in a message. */
 const KEYS_MAX = 5;
 
-function formatKeys(keys: readonly string[]): string {
+export function formatKeys(keys: readonly string[]): string {
   return `${keys.slice(0, KEYS_MAX).join(', ')}${keys.length > KEYS_MAX ? ', ...' : ''}`;
 }
 
@@ -550,6 +542,8 @@ const riskParity = defineObjectiveClass({
       : `contributions to the variance of ${Object.entries(budgets)
           .map(([key, share]) => `${share} for ${key}`)
           .join(', ')} (names, or groups of ${budget_field})`,
+  // A security without variance contributes nothing to the variance at any weight.
+  excludesRiskless: true,
   toGoal: (params, context) => ({
     form: 'ratio',
     numerator: createParityNumerator(readBudgets(params, context), context),

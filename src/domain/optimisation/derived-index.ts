@@ -589,7 +589,6 @@ function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
   const { slopes } = goal.numerator;
   return {
     form: 'quadratic',
-    metric: 'covariance',
     curvature: 0,
     centre: new Float64Array(slopes.length),
     linear: slopes.map((slope) => -slope),

@@ -2,7 +2,7 @@ import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { type ActiveState, createColdState } from '#kernels/optimisation/program/active-state.js';
 import { computeMetricDiagonal, computeMetricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal, type ProgramResult } from '#kernels/optimisation/program/optimality.js';
-import { computeNormLength, type Norm, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
+import { computeNormLength, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { raiseToPower } from '#kernels/power.js';
 import { computeDotProduct } from '../base/numbers.js';
@@ -21,38 +21,6 @@ import { addLinearCost, computeCost, computePrices, type Problem, scalePrices } 
 import { addSeparableTerms, createBarrierTerm, createImpactTerm, solveSeparable } from './separable-terms.js';
 import { solveTailGoal, type TailSolution, type TailStart } from './tail-averages.js';
 import { solveUncertain } from './uncertainty.js';
-
-/** Correlation metrics by covariance metric. They are cached, so that solvers receive an identical object. */
-const correlationCache = new WeakMap<Metric, Metric>();
-
-/**
- * Returns the correlations of a covariance in the covariance's form; zero for a security without variance.
- * @cost n^2, or n k for loadings
- */
-export function computeCorrelation(metric: Metric): Metric {
-  const result = correlationCache.get(metric) ?? scaleToCorrelation(metric);
-  correlationCache.set(metric, result);
-  return result;
-}
-
-function scaleToCorrelation(metric: Metric): Metric {
-  const inverse = computeMetricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
-  if (metric.form === 'factor') {
-    const { factors: k } = metric;
-    return {
-      ...metric,
-      loadings: metric.loadings.map((value, e) => value * inverse[Math.floor(e / k)]!),
-      specific: metric.specific.map((value, i) => value * inverse[i]! * inverse[i]!),
-    };
-  }
-  const { n } = metric;
-  const matrix = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) matrix[i * n + j] = metric.matrix[i * n + j]! * inverse[i]! * inverse[j]!;
-    if (inverse[i] !== 0) matrix[i * n + i] = 1;
-  }
-  return { form: 'dense', n, matrix };
-}
 
 /** Portfolio at one price, as a point of the search for the largest ratio. */
 interface RatioPoint {
@@ -261,12 +229,7 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
   if (goal.form === 'quadratic') {
     const { curvature, centre, linear } = goal;
     const offset = weights.map((weight, i) => weight - centre[i]!);
-    const square =
-      curvature === 0
-        ? 0
-        : goal.metric === 'covariance'
-          ? computeWorstVariance(metric, robustness, offset)
-          : computeMetricSquare(computeCorrelation(metric), offset);
+    const square = curvature === 0 ? 0 : computeWorstVariance(metric, robustness, offset);
     return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + totalCost;
   }
   if (goal.form === 'tail')
@@ -474,7 +437,7 @@ function solveQuadratic(
   const program = addLinearCost(
     {
       ...rows,
-      ...selectMetrics(goal.metric, metric, rows.norms),
+      metric,
       curvature: goal.curvature,
       centre: goal.centre,
       linear: goal.linear,
@@ -509,19 +472,6 @@ function solveCostly(
   return costs !== null && costs.impact > 0
     ? solveSeparable(solver, program, createImpactTerm(costs, returnPrice), setStart(options, costs.reference))
     : solvePlain(solver, program, options);
-}
-
-/** Returns the metric of the objective. Norms keep their metric if it differs. */
-function selectMetrics(
-  kind: QuadraticGoal['metric'],
-  metric: Metric,
-  norms: readonly Norm[],
-): Pick<Program, 'metric' | 'norms'> {
-  if (kind === 'covariance') return { metric, norms };
-  return {
-    metric: computeCorrelation(metric),
-    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
-  };
 }
 
 function solveLinearRatio(

@@ -31,12 +31,16 @@ export interface Infeasibility {
   readonly conflict: readonly ConflictRow[];
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
-  /**
-   * False if the work limit was reached. Then not every row of the conflict was tested, changes may be missing, and the
-   * listed changes may not be the smallest. Otherwise absent.
-   */
+  /** False if the work limit was reached. Otherwise absent. */
   readonly exhaustive?: false;
+  /**
+   * Members that the work limit left incomplete: rows of the conflict that were not tested, changes that were not tried,
+   * or a joint change that was not reduced to the least. Present if `exhaustive` is.
+   */
+  readonly incomplete?: readonly IncompleteMember[];
 }
+
+type IncompleteMember = 'conflict' | 'relaxations' | 'all_rows_relaxation';
 
 /**
  * Explanation of an infeasible problem. Its further conflicts appear only in the message of the error, not in the
@@ -59,14 +63,19 @@ type RowName = Pick<Origin, 'id' | 'index' | 'type'>;
 /** Maximum number of rows of a choice problem that are tested one by one. */
 const CHOICE_ROWS_MAX = 24;
 
-/** Fraction of the work limit for finding the conflict; the rest is for its resolution. */
+/** Maximum fraction of the work limit for finding the conflict; the rest is for its resolution. */
 const CONFLICT_SHARE = 0.5;
 
+/** Fraction of the work for a resolution that searches for choices of securities may use; the rest verifies changes. */
+const TRIALS_SHARE = 0.7;
+
 /**
- * Maximum number of multiplications of an explanation: a few seconds. Work is counted instead of time, so that
- * equal requests have equal explanations. The message names the constraints whose changes were not found by then.
+ * Maximum number of multiplications of an explanation, times the number of securities: about three seconds. A
+ * multiplication of a small program costs more than one of a large program (0.6 ns of 6 securities, 4 ns of 45), because
+ * vectors, which are not counted, take most of the time of an iteration. Work is counted instead of time, so that equal
+ * requests have equal explanations. The message names what was not tried by then.
  */
-const WORK_MAX = 6e9;
+const WORK_MAX = 3e10;
 
 /** Minimum work of an explanation, in solves of a problem of this size. */
 const SOLVES_MAX = 20;
@@ -74,9 +83,10 @@ const SOLVES_MAX = 20;
 /** Work of the proof of a conflict, without which there is no explanation, relative to the work of an explanation. */
 const PROOF_FACTOR = 10;
 
-/** Returns the maximum number of multiplications of an explanation. It is `WORK_MAX`, or more for a large problem. */
+/** Returns the maximum number of multiplications of an explanation. */
 function computeWorkLimit(problem: Problem): number {
-  return Math.max(WORK_MAX, SOLVES_MAX * estimateWork(assembleProgram(problem).program));
+  const { program } = assembleProgram(problem);
+  return Math.max(WORK_MAX / program.n, SOLVES_MAX * estimateWork(program));
 }
 
 /**
@@ -110,24 +120,37 @@ export function explainRows(
     trying: limitedSolver,
   });
   if (conflict === null) return undefined;
-  const solver = createLimitedSolver(inner, (1 - CONFLICT_SHARE) * workMax);
+  const solver = createLimitedSolver(inner, workMax - limitedSolver.spent());
   const solvers = { solver, algebra };
-  const trials = createFeasibilityTests(solvers, problem);
+  const trials = createFeasibilityTests(solvers, problem, TRIALS_SHARE * (workMax - limitedSolver.spent()));
+  const hasEnded = () => solver.hasEnded() || trials.hasEnded();
+  const remaining = listRemainingConflicts(solver, problem, conflict);
   const convexMoves = findSingleMoves(solvers, problem, conflict.origins);
   const singleMoves =
     convexMoves.length > 0
       ? convexMoves
       : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
+  const areMovesIncomplete = hasEnded();
   const joint = findJointChange(solvers, problem, { trials, single: singleMoves });
-  const remainingConflicts = listRemainingConflicts(solver, problem, conflict);
   const detail = {
     proven: true,
     conflict: listConflictRows(problem, conflict),
     relaxations: singleMoves.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...([limitedSolver, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
+    ...listIncomplete({
+      conflict: limitedSolver.hasEnded(),
+      relaxations: areMovesIncomplete,
+      all_rows_relaxation: hasEnded(),
+    }),
   };
-  return { detail, remaining: remainingConflicts };
+  return { detail, remaining };
+}
+
+function listIncomplete(
+  ended: Readonly<Record<IncompleteMember, boolean>>,
+): Pick<Infeasibility, 'exhaustive' | 'incomplete'> {
+  const incomplete = (Object.keys(ended) as IncompleteMember[]).filter((member) => ended[member]);
+  return incomplete.length === 0 ? {} : { exhaustive: false, incomplete };
 }
 
 /** Returns the least joint change. If only one parameter can move, returns the change of that parameter. */
@@ -196,13 +219,13 @@ export function explainChoice(
   solvers: Solvers,
   problem: Problem,
   isProven: boolean,
-  workMax = WORK_MAX,
+  workMax = computeWorkLimit(problem),
 ): Infeasibility {
   const trials = createFeasibilityTests(solvers, problem, workMax);
-  const origins =
+  const { origins, isComplete } =
     problem.origins.length <= CHOICE_ROWS_MAX
       ? findIrreducibleChoice(trials, problem)
-      : [...new Set(listNonConvexRows(problem).map(({ origin }) => origin))];
+      : { origins: [...new Set(listNonConvexRows(problem).map(({ origin }) => origin))], isComplete: true };
   const conflict = origins.map((origin) => ({
     id: origin.id,
     index: origin.index,
@@ -216,6 +239,7 @@ export function explainChoice(
     within: EXACT_TOLERANCE,
     convex: selectConvexRows(problem),
   });
+  const areMovesIncomplete = trials.hasEnded();
   const joint =
     selectPriorityMove(singleMoves) ??
     findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
@@ -224,22 +248,25 @@ export function explainChoice(
     conflict,
     relaxations: singleMoves.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...readExhaustive(trials),
+    ...listIncomplete({
+      conflict: !isComplete,
+      relaxations: areMovesIncomplete,
+      all_rows_relaxation: trials.hasEnded(),
+    }),
   };
 }
 
-function readExhaustive(trials: FeasibilityTests): Pick<Infeasibility, 'exhaustive'> {
-  return trials.hasEnded() ? { exhaustive: false } : {};
-}
-
-function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Origin[] {
-  let remainingOrigins = [...problem.origins];
+function findIrreducibleChoice(
+  trials: FeasibilityTests,
+  problem: Problem,
+): { readonly origins: readonly Origin[]; readonly isComplete: boolean } {
+  let origins = [...problem.origins];
   for (const origin of problem.origins) {
-    if (!trials.isWithin(CONFLICT_SHARE)) break;
-    const otherOrigins = remainingOrigins.filter((other) => other !== origin);
-    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) remainingOrigins = otherOrigins;
+    if (!trials.isWithin(CONFLICT_SHARE)) return { origins, isComplete: false };
+    const otherOrigins = origins.filter((other) => other !== origin);
+    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) origins = otherOrigins;
   }
-  return remainingOrigins;
+  return { origins, isComplete: !trials.hasEnded() };
 }
 
 /** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
@@ -267,9 +294,10 @@ export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }:
  */
 export function describeInfeasibility(
   problem: Problem,
-  { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
+  explanation: Omit<Infeasibility, 'proven'>,
   remaining: readonly UnresolvedConflict[] = [],
 ): string {
+  const { conflict, relaxations } = explanation;
   const moreCount = relaxations.length - DESCRIBED_CHANGES_MAX;
   return [
     describeConflict(conflict),
@@ -280,20 +308,36 @@ export function describeInfeasibility(
     ...remaining.map(describeRemaining),
     ...describeMissingSecurities(problem, conflict),
     ...describeParity(problem, conflict),
-    ...(exhaustive === false ? describeWorkLimit(conflict, relaxations) : []),
+    ...describeWorkLimit(explanation),
   ].join(' ');
 }
 
 /** Maximum number of parameter changes described in sentences. */
 const DESCRIBED_CHANGES_MAX = 5;
 
-/** Describes an explanation that was not completed: which constraints have no change that was tried to the end. */
-function describeWorkLimit(conflict: readonly ConflictRow[], relaxations: readonly Relaxation[]): string[] {
+/** Describes what the work limit left incomplete: the rows that were not tested, and the changes that were not tried. */
+function describeWorkLimit({
+  conflict,
+  relaxations,
+  all_rows_relaxation: joint,
+  incomplete = [],
+}: Omit<Infeasibility, 'proven'>): string[] {
+  if (incomplete.length === 0) return [];
   const moved = new Set(relaxations.map(({ index }) => index));
   const names = conflict.filter(({ index }) => index !== null && !moved.has(index)).map(formatRowName);
-  const sentence =
-    'The work limit of this explanation was reached. It can list unnecessary constraints, and other or smaller changes can be sufficient.';
-  return names.length === 0 ? [sentence] : [sentence, `Changes of ${names.join(', ')} were not tried to the end.`];
+  const sentences: Readonly<Record<IncompleteMember, readonly string[]>> = {
+    conflict: ['Not every constraint of the conflict was tested, so some can be unnecessary.'],
+    relaxations: [
+      'Other or smaller changes of a single constraint can be sufficient.',
+      ...(names.length === 0 ? [] : [`Changes of ${names.join(', ')} were not tried to the end.`]),
+    ],
+    all_rows_relaxation: [
+      joint === undefined
+        ? 'Joint changes of several constraints were not tried to the end.'
+        : `The joint change of ${[...new Set(joint.map(formatRowName))].join(', ')} is sufficient, but smaller changes were not tried to the end.`,
+    ],
+  };
+  return ['The work limit of this explanation was reached.', ...incomplete.flatMap((member) => sentences[member])];
 }
 
 function describeRemaining({ without, conflict }: UnresolvedConflict): string {
@@ -370,5 +414,5 @@ function describeConflict(conflict: readonly RowName[]): string {
 const IMPLICIT_ROW_NAMES: Readonly<Record<string, string>> = {
   FullInvestment: 'the full-investment budget',
   LongOnly: 'the long-only default',
-  Exclude: 'the exclusion of securities without a risk estimate',
+  Exclude: 'the exclusion of securities without a risk estimate or without variance',
 };

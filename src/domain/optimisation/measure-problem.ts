@@ -41,7 +41,6 @@ export function createMeasureProblem(
   const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
   const goal: QuadraticGoal = {
     form: 'quadratic',
-    metric: 'covariance',
     curvature: CURVATURE / meanVariance,
     centre: reference.slice(),
     linear: new Float64Array(n),

@@ -194,7 +194,6 @@ function mustMove({ from, to }: BoundedStep): boolean {
 export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   return (
     goal.form === 'quadratic' &&
-    goal.metric === 'covariance' &&
     (costs === null || costs.impact === 0) &&
     robustness === null &&
     !rows.some(({ origin, row }) => origin.soft !== null && (row.form === 'norm' || row.form === 'tail'))

@@ -186,7 +186,7 @@ const TRIGGER_TOLERANCE = 1e-10;
 const OBJECTIVES_WITHOUT_FRONTIER: Readonly<Record<string, string>> = {
   risk_parity: 'risk budgets have a single solution within the constraints, and no frontier',
   max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
-  max_decorrelation: 'correlations have no expected return; the solution is reported with the points as portfolio',
+  max_decorrelation: 'the ratio has no expected return; its solution is reported with the points as portfolio',
 };
 
 export interface FrontierAvailability {

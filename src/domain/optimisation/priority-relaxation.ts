@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/program/active-state.js';
 import { type ConstraintRow, findStepParameter, type RelaxEntry } from '../definition/constraint-class.js';
 import { findConstraintClass } from '../definition/constraints.js';
-import { listMovableParameters, listRowWidths, type MovableParameter } from './assembly.js';
+import { isAccepted, listMovableParameters, listRowWidths, type MovableParameter } from './assembly.js';
 import { createMeasureProblem, isRuledOut, MEASURE_TOLERANCE } from './measure-problem.js';
 import { computeCost, listNonConvexRows, type Origin, type Problem, type Solvers } from './problem.js';
 import {
@@ -34,7 +34,7 @@ export interface FeasibilityTests {
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
   /** Returns true if less than a fraction of the work limit is used. */
   isWithin(share: number): boolean;
-  /** Returns true if the work limit, or a fraction of it that was passed to `isWithin`, was reached. */
+  /** Returns true if a test was refused because the work limit was reached. */
   hasEnded(): boolean;
 }
 
@@ -46,9 +46,8 @@ export function createFeasibilityTests(
   const solver = meterSolver(inner);
   let isExhausted = false;
   const isWithin = (share: number) => {
-    const isLeft = solver.spent() < share * workMax;
-    isExhausted ||= !isLeft;
-    return isLeft;
+    isExhausted ||= solver.spent() >= workMax;
+    return solver.spent() < share * workMax;
   };
   const solvers: Solvers = { solver, algebra };
   const solveWith = (options: SearchOptions): SearchOutcome =>
@@ -127,14 +126,20 @@ function findLeastMoves(
     movable: way,
     to: bisect({ ...way, within: EXACT_TOLERANCE }, (to) => isEnough([...others, { movable: way, to }])),
   });
-  /** Shortens moves that suffice, last move first. Each is shortened as far as the other moves allow. */
-  const shortenMoves = (moved: readonly RangeMove[]): readonly RangeMove[] =>
-    moved.reduceRight<readonly RangeMove[]>((moves, each) => {
+  /**
+   * Shortens moves that suffice, last move first. Moves that are not needed are dropped before any is shortened. Each of
+   * the others is shortened as far as the others allow.
+   */
+  const shortenMoves = (moved: readonly RangeMove[]): readonly RangeMove[] => {
+    const neededMoves = moved.reduceRight<readonly RangeMove[]>((moves, each) => {
       const otherMoves = moves.filter((move) => move !== each);
-      return isEnough(otherMoves)
-        ? otherMoves
-        : moves.map((move) => (move === each ? shortenMove(each.movable, otherMoves) : move));
+      return isEnough(otherMoves) ? otherMoves : moves;
     }, moved);
+    return neededMoves.reduceRight<readonly RangeMove[]>((moves, each) => {
+      const otherMoves = moves.filter((move) => move !== each);
+      return moves.map((move) => (move === each ? shortenMove(each.movable, otherMoves) : move));
+    }, neededMoves);
+  };
   let steps: readonly RangeMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
     const level = ways.filter(({ origin }) => origin.priority === priority);
@@ -183,7 +188,9 @@ function listWays(problem: Problem, among: readonly Origin[]): RelaxationRange[]
       ? []
       : Object.entries(RELAXATION_RANGES).flatMap(([parameter, { end, isWhole }]) => {
           const from = origin.params[parameter];
-          const to = end(problem.index.length, origin.params);
+          const limit = end(problem.index.length, origin.params);
+          // Some classes require a minimum of at least 1.
+          const to = parameter === 'minimum' && !isAccepted(origin, parameter, limit) ? limit + 1 : limit;
           return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
         }),
   );

@@ -1,5 +1,10 @@
 import { type DenseAlgebra, plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { computeMetricSquare, type Metric, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import {
+  computeMetricDiagonal,
+  computeMetricSquare,
+  type Metric,
+  multiplyMetric,
+} from '#kernels/optimisation/program/metric.js';
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { raiseToPower } from '#kernels/power.js';
@@ -16,6 +21,7 @@ import {
   type ReferencePortfolio,
   type RowContext,
 } from '../definition/constraint-class.js';
+import { findRiskless } from '../base/numbers.js';
 import { excludeConstraint, findConstraintClass } from '../definition/constraints.js';
 import {
   type Goal,
@@ -23,6 +29,7 @@ import {
   type Robustness,
   TRACKING_OBJECTIVE,
   type TradeCosts,
+  formatKeys,
 } from '../definition/objectives.js';
 import {
   computeTailSlopes,
@@ -268,16 +275,30 @@ export function createProblem(input: ProblemInput): Problem {
       names === null ? expandedRows : expandedRows.filter((row) => row.form !== 'name' || names[row.name] === 1);
     placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowedRows);
   }
-  const { excluded = [] } = input;
-  if (excluded.length > 0) {
+  const { identifiers, index, previous, metric, objective = TRACKING_OBJECTIVE, excluded = [] } = input;
+  const exclude = (names: string[], name: 'uncovered' | 'riskless') => {
     const { type, kind, unit, toRows } = excludeConstraint;
-    const names = excluded.map((name) => input.identifiers[name]!);
-    placeRows(
-      createImplicitOrigin(type, kind, unit, 'uncovered'),
-      toRows({ identifiers: names, soft: null, priority: 0 }, context),
-    );
+    if (names.length > 0)
+      placeRows(
+        createImplicitOrigin(type, kind, unit, name),
+        toRows({ identifiers: names, soft: null, priority: 0 }, context),
+      );
+  };
+  exclude(
+    excluded.map((name) => identifiers[name]!),
+    'uncovered',
+  );
+  if (objective.entry.excludesRiskless) {
+    const eligibleFlags = markEligible(identifiers.length, rows);
+    const isRiskless = findRiskless(computeMetricDiagonal(metric));
+    const names = identifiers.filter((_, i) => eligibleFlags[i] === 1 && isRiskless[i] === 1);
+    exclude(names, 'riskless');
+    if (names.length > 0)
+      warnings.push({
+        message: `${names.length} of ${identifiers.length} securities have a variance of 0, and therefore no weight: ${formatKeys(names)}.`,
+        path: 'objective',
+      });
   }
-  const { identifiers, index, previous, metric, objective = TRACKING_OBJECTIVE } = input;
   const { costs = null, robustness = null, expectedReturns = null } = input;
   return {
     identifiers,
@@ -408,7 +429,7 @@ function createImplicitOrigin(
   type: string,
   kind: Origin['kind'],
   unit: Origin['unit'],
-  name: 'default' | 'uncovered' = 'default',
+  name: 'default' | 'uncovered' | 'riskless' = 'default',
 ): Origin {
   return {
     index: null,

@@ -21,7 +21,6 @@ import type { Point, Program, Rows } from '#kernels/optimisation/program/program
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow } from '../definition/constraint-class.js';
 import type { ConvexSolution } from './convex-solve.js';
-import { computeCorrelation } from './goals.js';
 import { minimiseStep } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
 
@@ -64,10 +63,9 @@ const BISECTION_STEPS = 30;
  * @source Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for
  * the split.
  */
-export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
+export function createMoveCosts(algebra: DenseAlgebra, { goal, metric }: GoalOfMoves): MoveCosts {
   if (goal.form !== 'quadratic') return { at: ({ weights }) => createEmptyBounds(weights.length) };
-  const { n } = covariance;
-  const metric = goal.metric === 'covariance' ? covariance : computeCorrelation(covariance);
+  const { n } = metric;
   const half = goal.curvature / 2;
   const variances = computeMetricDiagonal(metric);
   const share = computeSplitShare(algebra, metric, variances);

@@ -31,7 +31,7 @@ const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
 /**
- * Range of yields within which a hundredth of a dividend is proposed as a correction, if there is no other dividend to
+ * Range of yields within which a power of ten of a dividend is proposed as a correction, if there is no other dividend to
  * compare.
  */
 const PROPOSED_YIELD_MIN = 1e-4;
@@ -47,6 +47,8 @@ const SIMILAR_HUNDREDFOLD_FACTOR = 4;
 const MISTAKEN_FACTORS = [10, 100, 1000];
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
+/** Log odds of a hundredth against another power of ten before any evidence: prices in a minor unit are frequent. */
+const HUNDREDTH_LOG_ODDS = 1;
 /** Minimum yield of a dividend that is searched in adjusted prices. Rounding of prices hides smaller dividends. */
 const YIELD_ADJUSTED_MIN = 5e-4;
 /** Number of bars before a dividend that show how many decimals adjusted prices have. */
@@ -134,10 +136,11 @@ function findDeniedSize(
   const otherPayments = listNeighbours(payment, payments).filter((otherPayment) => !denied.has(otherPayment));
   const similarPayments = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
   if (similarPayments.length > 0 && 2 * similarPayments.length >= otherPayments.length) return undefined;
+  const { amount, isDecided } = findTrueAmount(payment, otherPayments);
   return createSizeWarning(
     payment,
-    findTrueAmount(payment, otherPayments),
-    share > YIELD_LARGE ? 0.95 : 0.7,
+    amount,
+    share > YIELD_LARGE && isDecided ? 0.95 : 0.7,
     `the price should have fallen by ${formatPercent(share)} and moved by ${formatPercent(move)}`,
   );
 }
@@ -146,23 +149,40 @@ function findDeniedSize(
  * Returns the amount of a dividend that is too large by a power of ten: a misplaced decimal point, or another unit. Its
  * yield must be similar to that of its neighbours, and the price move must not contradict it in comparison with no
  * dividend; if it is less similar, the price move must support it. Without neighbours, its yield must be usual, and it is
- * a hundredth unless another power clearly fits the price move better. Returns null if there is none.
+ * the amount that fits the price move best, with a preference for a hundredth. The amount is null if there is none.
+ * @returns `isDecided` is false if there are no neighbours and the price move does not decide among the powers of ten.
  */
-function findTrueAmount(payment: Payment, neighbours: readonly Payment[]): number | null {
+function findTrueAmount(
+  payment: Payment,
+  neighbours: readonly Payment[],
+): { readonly amount: number | null; readonly isDecided: boolean } {
   const { action, yield: share } = payment;
-  const usualShare = neighbours.length === 0 ? null : findUpperMedian(neighbours.map((other) => other.yield));
-  const measureDistance = (times: number): number =>
-    usualShare === null
-      ? -computeLogOdds(payment, 1 / times) - (times === 100 ? LOG_ODDS_CLEAR : 0)
-      : Math.abs(Math.log(share / times / usualShare));
+  const scale = (times: number) => scaleAmount(action.value, 1 / times);
+  if (neighbours.length === 0) {
+    const fits = MISTAKEN_FACTORS.filter(
+      (times) => share / times >= PROPOSED_YIELD_MIN && share / times < PROPOSED_YIELD_MAX,
+    )
+      .map((times) => {
+        const logOdds = computeLogOdds(payment, 1 / times);
+        return { times, logOdds, preference: logOdds + (times === 100 ? HUNDREDTH_LOG_ODDS : 0) };
+      })
+      .toSorted((a, b) => b.preference - a.preference);
+    const [best, ...others] = fits;
+    return best === undefined
+      ? { amount: null, isDecided: true }
+      : {
+          amount: scale(best.times),
+          isDecided: others.every(({ logOdds }) => best.logOdds - logOdds >= LOG_ODDS_CLEAR),
+        };
+  }
+  const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
   const isPlausible = (times: number): boolean =>
-    usualShare === null
-      ? share / times >= PROPOSED_YIELD_MIN && share / times < PROPOSED_YIELD_MAX
-      : isWithin(share / times / usualShare, SIMILAR_HUNDREDFOLD_FACTOR) &&
-        computeLogOdds(payment, 1 / times) - computeLogOdds(payment, 0) >
-          (isWithin(share / times / usualShare, SIMILAR_FACTOR) ? -LOG_ODDS_CLEAR : 0);
+    isWithin(share / times / usualShare, SIMILAR_HUNDREDFOLD_FACTOR) &&
+    computeLogOdds(payment, 1 / times) - computeLogOdds(payment, 0) >
+      (isWithin(share / times / usualShare, SIMILAR_FACTOR) ? -LOG_ODDS_CLEAR : 0);
+  const measureDistance = (times: number): number => Math.abs(Math.log(share / times / usualShare));
   const [factor] = MISTAKEN_FACTORS.filter(isPlausible).toSorted((a, b) => measureDistance(a) - measureDistance(b));
-  return factor === undefined ? null : scaleAmount(action.value, 1 / factor);
+  return { amount: factor === undefined ? null : scale(factor), isDecided: true };
 }
 
 /** Returns an amount times a power of ten, with the digits of the amount. */

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { computeBenchmarkStatistics, computeReturnStatistics, listDrawdowns } from '#domain/analytics/returns.js';
+import {
+  computeBacktestMetrics,
+  computeBenchmarkStatistics,
+  computeReturnStatistics,
+  listDrawdowns,
+} from '#domain/analytics/returns.js';
+import { computeRollingRisk } from '#domain/analytics/rolling.js';
 
 const computeLevel = (returns: readonly number[]): Float64Array => {
   const level = [100];
@@ -66,4 +72,26 @@ test('drawdowns: from the last date at the high to the lowest level and back, th
   ]);
   expect(listDrawdowns(level, 1)).toHaveLength(1);
   expect(listDrawdowns(Float64Array.of(1, 2, 3), 5)).toEqual([]);
+});
+
+test.each([0, 0.0007, -0.0007])('a growth of %d in every session has a risk of exactly 0', (growth) => {
+  const level = computeLevel(Array<number>(80).fill(growth));
+  const other = level.map((value) => 0.013 * value);
+  expect(computeBacktestMetrics(level, other)).toMatchObject({ volatility: 0, tracking_error: 0, sharpe_ratio: 0 });
+  expect(computeBenchmarkStatistics(level, other)).toMatchObject({ tracking_error: 0, information_ratio: null });
+  const risk = computeRollingRisk(level, other, { window: 30 });
+  for (const values of [risk.volatility, risk.indexVolatility, risk.trackingError])
+    expect(values.every((value) => value === 0)).toBe(true);
+  if (growth >= 0)
+    expect(computeReturnStatistics(level)).toMatchObject({ downside_volatility: 0, sortino_ratio: null });
+});
+
+test('a tracking error far below a basis point is not rounded to 0', () => {
+  const level = computeLevel([0.01, -0.01, 0.01, -0.01]);
+  const other = computeLevel([0.01 + 1e-8, -0.01, 0.01 + 1e-8, -0.01]);
+  // Active returns alternate between 0 and -1e-8: a sample deviation of 1e-8 / root of 3.
+  expect(computeBacktestMetrics(level, other).tracking_error! / ((1e-8 / Math.sqrt(3)) * Math.sqrt(252))).toBeCloseTo(
+    1,
+    6,
+  );
 });

@@ -171,15 +171,71 @@ describe('risk parity', () => {
 });
 
 describe('the largest diversification', () => {
-  test('is the largest decorrelation divided by volatilities and rescaled', () => {
+  test('is where the correlations have the least variance, divided by volatilities and rescaled', () => {
     const problem = createMarket({ type: 'max_diversification' });
+    const matrix = createMetricMatrix(problem.metric);
     const volatilities = computeMetricDiagonal(problem.metric).map(Math.sqrt);
-    const decorrelatedWeights = requireSolution(createMarket({ type: 'max_decorrelation' })).weights.map(
-      (weight, i) => weight / volatilities[i]!,
+    const correlations = matrix.map(
+      (value, e) => value / volatilities[Math.floor(e / NAMES)]! / volatilities[e % NAMES]!,
     );
+    const decorrelatedWeights = requireSolution(
+      createProblem({
+        ...problem,
+        metric: createDenseMetric(correlations, NAMES),
+        objective: { entry: findObjectiveClass('min_variance')!, params: {} },
+        rows: [],
+        datapoints: { numbers: () => problem.index, categories: () => [], medianValueTraded: () => problem.index },
+      }),
+    ).weights.map((weight, i) => weight / volatilities[i]!);
     const rescaledWeights = decorrelatedWeights.map((weight) => weight / sumValues(decorrelatedWeights));
-    expect(computeDistance(requireSolution(problem).weights, rescaledWeights)).toBeLessThan(1e-9);
+    for (const type of ['max_diversification', 'max_decorrelation'])
+      expect(computeDistance(requireSolution(createMarket({ type })).weights, rescaledWeights)).toBeLessThan(1e-9);
   });
+
+  // C = [[1, .2, .5], [.2, 1, 0], [.5, 0, 1]] has C^-1 1 = [.3, .65, .56] / .71. Volatilities .1, .2, .4 divide it to
+  // [3, 3.25, 1.4] / .71, whose parts of the sum are the weights.
+  test.each(['max_decorrelation', 'max_diversification'])('of three securities: %s', (type) => {
+    const volatilities = [0.1, 0.2, 0.4];
+    const correlations = [1, 0.2, 0.5, 0.2, 1, 0, 0.5, 0, 1];
+    const index = Float64Array.of(1 / 3, 1 / 3, 1 / 3);
+    const problem = createProblem({
+      identifiers: ['A', 'B', 'C'],
+      index,
+      previous: null,
+      metric: createDenseMetric(
+        Float64Array.from(correlations, (value, e) => value * volatilities[Math.floor(e / 3)]! * volatilities[e % 3]!),
+        3,
+      ),
+      objective: { entry: findObjectiveClass(type)!, params: {} },
+      rows: [],
+      datapoints: { numbers: () => index, categories: () => [], medianValueTraded: () => index },
+    });
+    const { weights } = requireSolution(problem);
+    [3, 3.25, 1.4].forEach((value, i) => expect(weights[i]).toBeCloseTo(value / 7.65, 9));
+  });
+
+  test.each(['max_decorrelation', 'max_diversification', 'risk_parity'])(
+    'gives no weight to a security without variance, which a warning names: %s',
+    (type) => {
+      const index = Float64Array.of(1 / 3, 1 / 3, 1 / 3);
+      for (const variance of [0, 1e-30]) {
+        const problem = createProblem({
+          identifiers: ['A', 'B', 'C'],
+          index,
+          previous: null,
+          metric: createDenseMetric(Float64Array.of(0.01, 0, 0, 0, 0.04, 0, 0, 0, variance), 3),
+          objective: { entry: findObjectiveClass(type)!, params: findObjectiveClass(type)!.params.parse({}) },
+          rows: [],
+          datapoints: { numbers: () => index, categories: () => [], medianValueTraded: () => index },
+        });
+        expect(problem.warnings).toEqual([
+          { message: '1 of 3 securities have a variance of 0, and therefore no weight: C.', path: 'objective' },
+        ]);
+        const { weights } = requireSolution(problem);
+        [2 / 3, 1 / 3, 0].forEach((value, i) => expect(weights[i]).toBeCloseTo(value, 9));
+      }
+    },
+  );
 
   test('does not depend on the unit of the covariance, nor do the other objectives without returns', () => {
     for (const type of [

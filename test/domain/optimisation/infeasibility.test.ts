@@ -3,11 +3,13 @@ import {
   describeInfeasibility,
   explainChoice,
   explainInfeasibility,
+  explainRows,
   type Infeasibility,
 } from '#domain/optimisation/infeasibility.js';
 import { findConflict, proveInfeasibility } from '#domain/optimisation/conflicts.js';
 import { listMovableParameters } from '#domain/optimisation/assembly.js';
 import { solveProblem } from '#domain/optimisation/search.js';
+import { meterSolver } from '#domain/optimisation/work-meter.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
 
@@ -304,5 +306,65 @@ describe('a number of securities too small for the caps', () => {
     const emptyDetail = explainChoice(solvers, problem, true, 0);
     expect(emptyDetail).toMatchObject({ exhaustive: false, relaxations: [] });
     expect(emptyDetail.conflict).toHaveLength(problem.origins.length);
+  });
+});
+
+describe('an explanation of two conflicts with a limit on the number of securities', () => {
+  const problem = buildProblem({
+    names: 45,
+    seed: 1,
+    hasPrevious: true,
+    rows: [
+      { id: 'p', type: 'PositionBounds', params: { upper: 0.03 } },
+      { id: 'n', type: 'Cardinality', params: { maximum: 12 } },
+      { id: 'te', type: 'TrackingError', params: { limit: 0.002 } },
+      { id: 'g', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['Tech'], lower: 0.9 } },
+      { id: 't', type: 'Turnover', params: { limit: 0.05 } },
+      { id: 'mh', type: 'MinimumHolding', params: { threshold: 0.02 } },
+    ],
+  });
+
+  test('ends within its work limit and reports the members that are incomplete, in the message as well', () => {
+    const inner = meterSolver(solvers.solver);
+    const { detail, remaining } = explainRows({ ...solvers, solver: inner }, problem)!;
+    // 3e10 over the number of securities, and the searches that were running at the limit
+    expect(inner.spent()).toBeLessThan((1.5 * 3e10) / 45);
+    const message = describeInfeasibility(problem, detail, remaining);
+    if (detail.incomplete === undefined) expect(message).not.toContain('work limit');
+    else {
+      expect(detail.exhaustive).toBe(false);
+      expect(message).toContain('The work limit of this explanation was reached.');
+    }
+    if (detail.all_rows_relaxation === undefined) {
+      expect(detail.incomplete).toContain('all_rows_relaxation');
+      expect(message).toContain('Joint changes of several constraints were not tried to the end.');
+      return;
+    }
+    const changes = detail.all_rows_relaxation.map(({ index, parameter, to }) => ({
+      origin: problem.origins[index!]!,
+      parameter,
+      to,
+    }));
+    expect(solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind).toBe('solved');
+  });
+
+  test('names the constraints of a joint change that was not reduced to the least', () => {
+    const detail = {
+      conflict: [],
+      relaxations: [],
+      all_rows_relaxation: [
+        { id: 'n', index: 1, type: 'Cardinality', parameter: 'maximum', from: 12, to: 45, change: 33 },
+        { id: 'mh', index: 5, type: 'MinimumHolding', parameter: 'threshold', from: 0.02, to: 0.01, change: -0.01 },
+      ],
+      incomplete: ['all_rows_relaxation'] as const,
+    };
+    expect(describeInfeasibility(problem, detail)).toContain(
+      'The joint change of n, mh is sufficient, but smaller changes were not tried to the end.',
+    );
+  });
+
+  test('never relaxes a minimum number of securities to a number that the class refuses', () => {
+    const { detail } = explainRows(solvers, problem)!;
+    expect((detail.all_rows_relaxation ?? []).filter(({ parameter }) => parameter === 'minimum')).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ Everything is one cone programme over (y, k, trades...): k = 1 for variances, ut
 homogenised programme (Charnes & Cooper 1962, Schaible 1976), whose rows are multiplied by k and whose weights are y / k. Budgets of
 risk minimise y'Sy/2 - sum b log y over the same cone. The power 3/2 of impact is two second-order cones. Unlike the service, no
 problem is solved by a search for a multiplier.
-Values: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation; for risk_parity the logarithm of
+Values: variance, utility, return, Sharpe ratio, diversification ratio; for risk_parity the logarithm of
 volatility over the product of (w/b)^b, which the service reports less its value at parity; min_cvar and min_cdar the average of the
 worst tenth of the losses or drawdowns of 60 scenarios, as linear programmes with every excess and every highest value a variable.
 """
@@ -214,8 +214,8 @@ def solve(p: dict, objective: dict):
     costs = cost_row(cone, p)
     quadratic = numpy.zeros((cone.size, cone.size))
     linear = numpy.zeros(cone.size)
-    if kind in ("max_sharpe", "max_diversification"):
-        slopes = volatility if kind == "max_diversification" else mu - objective["risk_free_rate"]
+    if kind in ("max_sharpe", "max_diversification", "max_decorrelation"):
+        slopes = volatility if kind != "max_sharpe" else mu - objective["risk_free_rate"]
         quadratic[:n, :n] = covariance
         cone.equal.append(({**{i: slopes[i] for i in range(n)}, **{v: -c for v, c in costs.items()}}, 1.0))
     elif kind == "risk_parity":
@@ -229,7 +229,7 @@ def solve(p: dict, objective: dict):
         return vertex(p, objective, cone, linear)
     else:
         curvature = {"max_utility": objective.get("risk_aversion", 0), "max_return": 0}.get(kind, 2)
-        quadratic[:n, :n] = curvature * (covariance / numpy.outer(volatility, volatility) if kind == "max_decorrelation" else covariance)
+        quadratic[:n, :n] = curvature * covariance
         if kind == "min_tracking_error":
             linear[:n] = -2 * covariance @ index
         if kind in ("max_utility", "max_return"):
@@ -331,8 +331,6 @@ def value_of(p: dict, objective: dict, w) -> float:
         return (w - index) @ covariance @ (w - index) + cost
     if kind == "min_variance":
         return deviation**2 + cost
-    if kind == "max_decorrelation":
-        return (w / volatility) @ covariance @ (w / volatility) + cost
     if kind == "max_utility":
         return mu @ w - objective["risk_aversion"] / 2 * deviation**2 - cost
     if kind == "max_return":
@@ -341,7 +339,7 @@ def value_of(p: dict, objective: dict, w) -> float:
         return tail(p, objective, w) + cost
     if kind == "max_sharpe":
         return ((mu - objective["risk_free_rate"]) @ w - cost) / deviation
-    if kind == "max_diversification":
+    if kind in ("max_diversification", "max_decorrelation"):
         return (volatility @ w - cost) / deviation
     return math.log(deviation) - numpy.log(w * len(w)).sum() / len(w)
 

@@ -204,3 +204,34 @@ test('a split that is missing in addition to a wrong dividend of another day is 
     ['SPLIT', 2, 20],
   ]);
 });
+
+/** Returns the amount that replaces a single dividend on the ex-date of `CLOSES`, and the confidence. */
+function repairSingle(close: readonly number[], stated: number) {
+  const { doubts } = auditMarket(
+    {
+      identifiers: ['A'],
+      dates: Int32Array.from(close, (_, t) => FIRST + t),
+      fields: new Map([['CLOSE', allocateEmptyPanel(close.length).map((_, t) => close[t]!)]]),
+      reference: { columns: [], rows: new Map() },
+      actions: [createAction('DIVIDEND', 7, stated)],
+      universes: [],
+    },
+    'none',
+    () => {},
+  );
+  return doubts.map(({ confidence, repair }) => [
+    repair?.kind === 'replace_action' ? repair.value : repair?.kind,
+    confidence,
+  ]);
+}
+
+// 40.3 to 39.6: 0.55 leaves -0.4 % (0.5 usual moves), 0.055 leaves -1.6 % (2.2 usual moves).
+test('without other dividends, the amount that fits the price move is proposed, with a low confidence if it is not clear', () => {
+  expect(repairSingle(CLOSES, 5.5)).toEqual([[0.55, 0.7]]);
+  // A fall of 1.4 % among moves of 0.05 %: only a tenth of 5.5 explains it.
+  const quiet = CLOSES.map((_, t) => (t < 7 ? 40.3 : 39.75) + 0.01 * (t % 2));
+  expect(repairSingle(quiet, 5.5)).toEqual([[0.55, 0.95]]);
+  // No visible fall: a hundredth and a thousandth explain it equally well.
+  const flat = CLOSES.map((_, t) => 40.3 + 0.2 * (t % 2));
+  expect(repairSingle(flat, 5.5)).toEqual([[0.055, 0.7]]);
+});

@@ -72,7 +72,7 @@ class _AccountBacktestRequest(t.TypedDict):
 class AccountBacktestRequest(_AccountBacktestRequest, total=False):
     #: Id of the result. Default: a generated id.
     backtest_id: t.Optional[str]
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: BatchObjective
     #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[BatchRow]
@@ -1514,7 +1514,7 @@ class _BatchRequest(t.TypedDict):
 class BatchRequest(_BatchRequest, total=False):
     #: Id of the result. Default: a generated id.
     batch_id: t.Optional[str]
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: BatchObjective
     #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[BatchRow]
@@ -3861,7 +3861,7 @@ class DerivationPayloadExpectedReturns(t.TypedDict):
 class _DerivationPayload(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: t.Union[str, DerivationPayloadObjective]
     #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[ConstraintRow]
@@ -3898,7 +3898,7 @@ class _DerivationPayloadInput(t.TypedDict):
 
 
 class DerivationPayloadInput(_DerivationPayloadInput, total=False):
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: t.Union[str, DerivationPayloadInputObjective]
     #: Expected returns of the objective: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
@@ -3930,7 +3930,7 @@ class DerivedSource(t.TypedDict):
 
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: str
     #: Weight in the parent, from which the optimisation starts; null if the security is not a candidate.
     source_weight: t.Optional[float]
@@ -8003,7 +8003,7 @@ class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
 
 
 class MaxDecorrelationObjective(t.TypedDict):
-    """Minimum weighted average correlation, which is the minimum variance if every volatility were one."""
+    """Minimum variance of the correlation matrix, with weights divided by volatilities and rescaled. This is the maximum diversification ratio."""
 
     type: t.Literal["max_decorrelation"]
 
@@ -8580,7 +8580,7 @@ class _OptimisationPreviewRequest(t.TypedDict):
 
 
 class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: Objective
     #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
@@ -8610,7 +8610,7 @@ class _OptimisationRunRequest(t.TypedDict):
 
 
 class OptimisationRunRequest(_OptimisationRunRequest, total=False):
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: Objective
     #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
@@ -8726,7 +8726,7 @@ class _OptimiseRequest(t.TypedDict):
 class OptimiseRequest(_OptimiseRequest, total=False):
     #: Description of the new index, free text. It is not copied from the parent.
     description: t.Optional[str]
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: Objective
     #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
@@ -9461,7 +9461,7 @@ class PreviewResponse(_PreviewResponse, total=False):
 class PreviewSolve(t.TypedDict):
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
-    #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
+    #: Objective: an object with a type of `/optimise/objective-types` and its parameters, or only the type. A derived index accepts only the type `min_tracking_error` without an object.
     objective: str
     #: Latest rebalance of the parent on or before as_of.
     rebalance_date: str

@@ -20,6 +20,7 @@ import type {
   SqlOrder,
   SqlOutcome,
 } from './market-tasks.js';
+import { createMemoryRefusal, PROCESS_MEGABYTES } from './process-pool.js';
 
 /** Properties of a parsed query. */
 interface CheckedQuery {
@@ -141,11 +142,13 @@ const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
  * Converts an error of DuckDB to a refusal with the position in the query.
  * @param prefix number of characters before the query on its first line
  */
-function createQueryRefusal(query: string, error: unknown, prefix = 0): Refusal {
+function createQueryRefusal({ query, memory }: SqlOrder, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
   const reportText = error instanceof Error ? error.message : String(error);
+  if (/bad allocation|bad_alloc|array buffer allocation/i.test(reportText))
+    return createMemoryRefusal(memory, 'process');
   if (/out of memory|failed to allocate|memory limit/i.test(reportText))
-    return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
+    return createMemoryRefusal(memory, 'query');
   const match = ERROR_POSITION.exec(reportText);
   const text = reportText.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
   if (match === null) return refuseQuery(text);
@@ -471,6 +474,8 @@ function formatInsertions(into: string, rows: readonly (readonly (string | numbe
 const formatLiteral = (cell: string | number | null): string =>
   cell === null ? 'NULL' : typeof cell === 'number' ? String(cell) : quoteText(cell);
 
+const MIB = 2 ** 20;
+
 /** Number of threads per query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
@@ -484,20 +489,21 @@ const PLANNING_SETTINGS = `SET disabled_optimizers = 'statistics_propagation'; S
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
   const { query } = order;
-  const planningDatabase = await openDuckDb({ settings: PLANNING_SETTINGS });
+  const megabytes = Math.floor(order.memory.query / MIB) - PROCESS_MEGABYTES;
+  const planningDatabase = await openDuckDb({ settings: PLANNING_SETTINGS, megabytes });
   let needs: SqlNeeds;
   try {
     const checkedQuery = await checkQuery(planningDatabase.connection, query);
     const runs = createPlannedRuns(order.runs, checkedQuery.texts);
     await planningDatabase.connection.run(formatPlanningTables(order, runs, checkedQuery.tables));
     if (checkedQuery.isDescription) return await answer(planningDatabase.connection, order);
-    needs = findNeeds(order, checkedQuery, runs.named, await findTables(planningDatabase.connection, query));
+    needs = findNeeds(order, checkedQuery, runs.named, await findTables(planningDatabase.connection, order));
   } finally {
     planningDatabase.close();
   }
   const inputs = await ask(needs);
   const files = [...inputs.runs, ...inputs.market.map(({ file }) => file)];
-  const resultDatabase = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
+  const resultDatabase = await openDuckDb({ files, settings: `SET threads = ${THREADS};`, megabytes });
   try {
     await resultDatabase.connection.run(formatReadingTables(order, needs, inputs));
     return await answer(resultDatabase.connection, order);
@@ -529,12 +535,12 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
 const EXPLAIN_PREFIX = 'EXPLAIN (FORMAT json) ';
 
 /** Returns the names of the tables that the plan of a query reads. */
-async function findTables(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
+async function findTables(connection: DuckDBConnection, order: SqlOrder): Promise<ReadonlySet<string>> {
   try {
-    const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${query}`);
+    const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${order.query}`);
     return listScannedTables(JSON.parse(String(plan.getRows()[0]![1])));
   } catch (error) {
-    throw createQueryRefusal(query, error, EXPLAIN_PREFIX.length);
+    throw createQueryRefusal(order, error, EXPLAIN_PREFIX.length);
   }
 }
 
@@ -618,7 +624,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
     writer.end(isTruncated);
     return { rows, isTruncated };
   } catch (error) {
-    throw createQueryRefusal(query, error);
+    throw createQueryRefusal(order, error);
   } finally {
     closeSync(file);
   }

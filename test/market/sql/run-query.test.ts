@@ -6,6 +6,7 @@ import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import { runQuery } from '#market/serve/sql-query.js';
 import type { SqlNeeds, SqlOrder } from '#market/serve/market-tasks.js';
+import { QUERY_MEMORY } from '#market/serve/process-pool.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-queries-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -29,6 +30,7 @@ const createOrder = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => 
   resultFile: join(folder, String((count += 1))),
   encoder: new URL('../../../workers/sql/result-writer.js', import.meta.url).href,
   limits: { runs: 2, rows: 100, bytes: 10_000 },
+  memory: QUERY_MEMORY,
   ...extra,
 });
 

@@ -37,7 +37,13 @@ import type {
   SqlOrder,
   SqlOutcome,
 } from './market-tasks.js';
-import { createMemoryRefusal, findQueryMemory, type ProcessEnd, type ProcessPurpose, startMarketProcess } from './process-pool.js';
+import {
+  createMemoryRefusal,
+  findQueryMemory,
+  type ProcessEnd,
+  type ProcessPurpose,
+  startMarketProcess,
+} from './process-pool.js';
 
 /** Market that is being received from another process. */
 export interface IncomingMarket {
@@ -339,8 +345,10 @@ function createLimitRefusal(end: ProcessEnd | 'time', secondsMax: number): Refus
       { setting: 'sql-seconds', limit: secondsMax },
     );
   const { excess, signal, code } = end;
-  const cause = excess === undefined ? ` Its process ended before it was done (${signal ?? `exit ${code}`}).` : '';
-  return createMemoryRefusal(findQueryMemory(), excess?.limit ?? 'process', cause);
+  if (excess !== undefined) return createMemoryRefusal(findQueryMemory(), excess.limit);
+  const cause = `Its process ended before it was done (${signal ?? `exit ${code}`}).`;
+  if (signal === null) return new Refusal('QUERY_LIMIT', `The query failed. ${cause}`);
+  return createMemoryRefusal(findQueryMemory(), 'process', ` ${cause}`);
 }
 
 /**
@@ -361,14 +369,12 @@ export async function readParquetLines<T>(
     });
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
-    const report = await exchangeMessages(
-      request,
-      { load: null, process: { purpose: 'rows' } },
-      () => {},
-    ).catch((error: unknown) => {
-      if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
-      throw error;
-    });
+    const report = await exchangeMessages(request, { load: null, process: { purpose: 'rows' } }, () => {}).catch(
+      (error: unknown) => {
+        if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
+        throw error;
+      },
+    );
     if (report.kind === 'lines') return await take(to, report.lines);
     if (report.kind === 'unwritten') throw new Refusal('STORAGE_FULL', report.message);
     if (report.kind === 'refused') throw refuseWithFindings('body', report.findings);

@@ -60,7 +60,9 @@ const groups = findGroups();
  * limit, even if it is unused. It does not count shared memory and reserved address space, of which the service uses
  * much.
  */
-const createLimitArguments = (bytes: number) => ['-c', LIMIT_COMMAND, String(Math.floor(bytes / 1024))] as const;
+function createLimitArguments(bytes: number): readonly [string, string, string] {
+  return ['-c', LIMIT_COMMAND, String(Math.floor(bytes / 1024))];
+}
 
 function testLimit(): boolean {
   if (process.platform !== 'linux') return skipLimit(`${process.platform} does not limit the memory of a process`);
@@ -197,9 +199,7 @@ function supervise(): void {
 
 function listQueryUses(): QueryUse[] {
   return [...workersById].flatMap(([id, { child, purpose, client, isPaused, excess }]) =>
-    purpose === 'query' && excess === undefined
-      ? [{ id, client, bytes: readResidentBytes(child.pid), isPaused }]
-      : [],
+    purpose === 'query' && excess === undefined ? [{ id, client, bytes: readResidentBytes(child.pid), isPaused }] : [],
   );
 }
 
@@ -234,9 +234,7 @@ function startProcess(purpose: ProcessKind): ChildProcess {
   const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     ...(isProcessLimited && { execPath: SHELL }),
-    execArgv: isProcessLimited
-      ? [...listLimitArguments(bytes, group), process.execPath, ...nodeOptions]
-      : nodeOptions,
+    execArgv: isProcessLimited ? [...listLimitArguments(bytes, group), process.execPath, ...nodeOptions] : nodeOptions,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
@@ -256,9 +254,7 @@ function openGroup(bytes: number): ReaderGroup | undefined {
 /** Returns the shell arguments that limit a process, in a control group if there is one. */
 function listLimitArguments(bytes: number, group: ReaderGroup | undefined): readonly string[] {
   const [flag, line, kibibytes] = createLimitArguments(bytes);
-  return group === undefined
-    ? [flag, line, kibibytes]
-    : [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
+  return group === undefined ? [flag, line, kibibytes] : [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
 function endChild(id: number, event: ProcessPoolEvent): void {

@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/base/refusals.js';
@@ -8,7 +11,6 @@ import { findExcess, type QueryUse } from '#market/serve/process-pool.js';
 import { issueKey } from '#services/keys/keys.js';
 import { startService } from '../cli/process.js';
 import { listReaders } from '../market/process/reading-processes.js';
-import { createTemporaryFolder } from '../store/temporary-folder.js';
 
 /** Queries of several keys share places, memory and disk. */
 
@@ -22,12 +24,14 @@ const keys = Object.fromEntries(
   NAMES.map((name) => [name, issueKey({ name, scopes: ['read'], expires: null }, Date.now())]),
 ) as Record<Name, ReturnType<typeof issueKey>>;
 
+let folder: string;
 let service: Awaited<ReturnType<typeof startService>>;
 
 beforeAll(async () => {
   const memory = `--sql-memory-mb ${QUERY} --sql-process-memory-mb ${PROCESS} --sql-total-memory-mb ${ALL}`;
   const flags = `--workers 1 --warm-up off --drain-ms 0 --idle-write-seconds ${IDLE_SECONDS} ${memory}`;
-  service = await startService(`${await createTemporaryFolder()}/home`, flags.split(' '), {
+  folder = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
+  service = await startService(join(folder, 'home'), flags.split(' '), {
     DIVISOR_API_KEYS: Object.values(keys)
       .map(({ record }) => `${record.name}:${record.id}:${record.sha256}:read`)
       .join(','),
@@ -36,6 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   service.child.kill('SIGTERM');
   await service.ended;
+  await rm(folder, { recursive: true, force: true });
 });
 
 interface Outcome {
@@ -164,11 +169,11 @@ describe('places', () => {
   });
 
   test('a query that gave its place back continues and has the right result', async () => {
-    const slow = 'SELECT count(*) AS n FROM range(120000) a(i), range(40000) b(i) WHERE (a.i * b.i) % 7 = 3';
+    const slow = 'SELECT count(*) AS n FROM range(50000) a(i), range(20000) b(i) WHERE (a.i * b.i) % 7 = 3';
     // Of i modulo 7, the residues 1 to 6 have an inverse, so that 6 of 49 pairs of residues have the product 3.
     const outcomes = await Promise.all(NAMES.map((name) => ask(name, slow)));
     const counts = (count: number) => Array.from({ length: 7 }, (_, r) => Math.floor((count - 1 - r) / 7) + 1);
-    const [a, b] = [counts(120_000), counts(40_000)];
+    const [a, b] = [counts(50_000), counts(20_000)];
     const expected = a.reduce(
       (sum, count, r) => sum + b.reduce((own, other, s) => own + ((r * s) % 7 === 3 ? count * other : 0), 0),
       0,
@@ -182,7 +187,7 @@ describe.skipIf(!IS_LINUX)('results that nobody reads', () => {
   function sendUnread(name: Name, query: string): Socket {
     const { hostname, port } = new URL(service.url);
     const body = JSON.stringify({ query, format: 'csv' });
-    const socket = connect({ host: hostname, port: Number(port) } satisfies Partial<AddressInfo> & object);
+    const socket = connect({ host: hostname, port: Number(port) });
     socket.on('error', () => {});
     socket.pause();
     const lines = [

@@ -119,7 +119,7 @@ export interface MeteredModule {
 }
 
 /**
- * Adds a step counter to a WebAssembly module. Each function call, each loop iteration and each `BYTES_PER_STEP` bytes that
+ * Adds a step counter to a WebAssembly module. Each function call, each loop iteration and each `2 ** BYTES_PER_STEP_LOG2` bytes that
  * one instruction copies or fills decrement the exported variable `steps`. The module traps when `steps` is below zero, so
  * every loop ends.
  * @cost a pass over the code
@@ -177,7 +177,7 @@ function encodeCharge(steps: number, cost: readonly number[] = [0x41, 0x01]): Ui
 }
 
 /** Binary logarithm of the number of bytes that a bulk operation copies or fills per step: about 10 ns. */
-const BYTES_PER_STEP_LOG2 = 5;
+const BYTES_PER_STEP_LOG2 = 6;
 
 /** Encodes a charge for the length on top of the stack, which stays there. */
 function encodeBulkCharge(steps: number): Uint8Array {

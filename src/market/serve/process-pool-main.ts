@@ -1,5 +1,5 @@
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import {
@@ -102,6 +102,8 @@ interface Worker {
   readonly client: string | null;
   isPaused: boolean;
   excess?: QueryExcess;
+  /** Time of the start of a query. It is undefined after its priority was lowered. */
+  startMs: number | undefined;
 }
 
 const workersById = new Map<number, Worker>();
@@ -144,7 +146,13 @@ type Start = Extract<ProcessPoolOrder, { readonly kind: 'start' }>;
 function start({ id, message, purpose, client = null }: Start): void {
   const spareProcess = takeSpare(purpose);
   if (spareProcess !== undefined) unansweredOrders.set(id, message);
-  sendTask(id, { child: spareProcess ?? startProcess(purpose), purpose, client, isPaused: false });
+  sendTask(id, {
+    child: spareProcess ?? startProcess(purpose),
+    purpose,
+    client,
+    isPaused: false,
+    startMs: performance.now(),
+  });
   if (purpose === 'query') supervise();
 }
 
@@ -179,11 +187,16 @@ function setRunning(id: number, worker: Worker, isRunning: boolean): void {
 /** Time in ms between two checks of the memory of queries. A process can use about 0.1 GiB more in this time. */
 const SUPERVISION_MS = 50;
 
+/** Time in ms after which a query gets a lower priority, so that short queries of other keys need not wait for it. */
+const SHORT_QUERY_MS = 1000;
+const LONG_QUERY_NICENESS = 19;
+
 let supervision: NodeJS.Timeout | undefined;
 
 /** Ends processes while queries use more memory than they may. */
 function supervise(): void {
   supervision ??= setInterval(() => {
+    for (const worker of workersById.values()) lowerPriority(worker);
     const uses = listQueryUses();
     if (uses.length === 0) {
       clearInterval(supervision);
@@ -195,6 +208,18 @@ function supervise(): void {
     worker.excess = found.excess;
     worker.child.kill('SIGKILL');
   }, SUPERVISION_MS);
+}
+
+/** Lowers the priority of a query that is no longer short. Linux sets the priority of each thread separately. */
+function lowerPriority(worker: Worker): void {
+  const { child, purpose, startMs } = worker;
+  if (purpose !== 'query' || startMs === undefined || performance.now() - startMs < SHORT_QUERY_MS) return;
+  worker.startMs = undefined;
+  try {
+    for (const thread of readdirSync(`/proc/${child.pid}/task`)) setPriority(Number(thread), LONG_QUERY_NICENESS);
+  } catch {
+    // the process has ended, or the system has no such folder
+  }
 }
 
 function listQueryUses(): QueryUse[] {
@@ -217,12 +242,13 @@ function readResidentBytes(pid: number | undefined): number {
  * Releases a process that has finished its task and is still small. It waits for the next task, unless another process
  * already waits.
  */
-function releaseChild(id: number, { child, purpose }: Worker): void {
+function releaseChild(id: number, { child, purpose, startMs }: Worker): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
   workersById.delete(id);
   child.kill('SIGCONT'); // a paused process would not end
   sendEvent({ id, kind: 'ended', code: 0, signal: null });
-  if (spares.has(purpose)) child.disconnect();
+  const hasLowPriority = startMs === undefined; // it cannot be raised again
+  if (spares.has(purpose) || hasLowPriority) child.disconnect();
   else keepSpare(purpose, child);
 }
 

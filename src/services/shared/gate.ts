@@ -61,7 +61,7 @@ interface Entry {
   hasBegun: boolean;
   /** True if the work keeps its place until it ends. */
   isLasting: boolean;
-  /** Time of the last place. */
+  /** Time at which the work received its place or gave it back. */
   sinceMs: number;
   onTurn: ((isRunning: boolean) => void) | undefined;
 }
@@ -134,6 +134,7 @@ export function createGate(options: GateOptions): ReviewedGate {
   function takeBack(entry: Entry): void {
     remove(running, entry);
     waiting.push(entry);
+    entry.sinceMs = performance.now();
     entry.onTurn?.(false);
   }
 
@@ -145,28 +146,30 @@ export function createGate(options: GateOptions): ReviewedGate {
 
   /** Returns the waiting work that may run now, of the client with the least running work, in order of arrival. */
   function findNext(): Entry | undefined {
-    const ready = waiting.filter(mayRun);
-    const [first] = ready.toSorted((a, b) => countRunning(a.client) - countRunning(b.client)); // a stable sort
-    return first ?? findByTurn();
+    return findFirst(waiting.filter(mayRun), ({ client }) => countRunning(client)) ?? findByTurn();
   }
 
   /**
-   * Takes a place back for a client that runs nothing. @returns its work; undefined if no place can be taken back yet
+   * Takes a place back for a client that runs nothing. Paused work waits for a turn before it takes the place of other
+   * work. @returns the work that gets the place; undefined if no place can be taken back yet
    */
   function findByTurn(): Entry | undefined {
     if (turnMs === Infinity || running.length < runningMax) return undefined;
-    const next = waiting.find(
-      ({ client, hasBegun }) => client !== null && countRunning(client) === 0 && (hasBegun || mayBegin(client)),
+    const next = findFirst(
+      waiting.filter(
+        ({ client, hasBegun }) => client !== null && countRunning(client) === 0 && (hasBegun || mayBegin(client)),
+      ),
+      ({ hasBegun, sinceMs }) => (hasBegun ? sinceMs : -Infinity),
     );
-    if (next === undefined) return undefined;
     const candidates = running.filter(({ isLasting }) => !isLasting);
     const further = candidates.filter(({ client }) => client === null || countRunning(client) > 1);
-    const oldest = (further.length > 0 ? further : candidates).reduce<Entry | undefined>(
-      (found, entry) => (found === undefined || entry.sinceMs < found.sinceMs ? entry : found),
-      undefined,
+    const oldest = findFirst(further.length > 0 ? further : candidates, ({ sinceMs }) => sinceMs);
+    if (next === undefined || oldest === undefined) return undefined;
+    const fromMs = Math.max(
+      next.hasBegun ? next.sinceMs + turnMs : 0,
+      further.length > 0 ? 0 : oldest.sinceMs + turnMs,
     );
-    if (oldest === undefined) return undefined;
-    const remainingMs = further.length > 0 ? 0 : oldest.sinceMs + turnMs - performance.now();
+    const remainingMs = fromMs - performance.now();
     if (remainingMs > 0) {
       turnTimer = setTimeout(review, Math.ceil(remainingMs));
       return undefined;
@@ -223,6 +226,11 @@ export function createGate(options: GateOptions): ReviewedGate {
 
 const countClient = (entries: readonly Entry[], client: string | null): number =>
   entries.filter((entry) => entry.client === client).length;
+
+/** Returns the entry with the smallest number, the first of several. */
+function findFirst(entries: readonly Entry[], getNumber: (entry: Entry) => number): Entry | undefined {
+  return entries.toSorted((a, b) => (getNumber(a) < getNumber(b) ? -1 : Number(getNumber(a) > getNumber(b))))[0];
+}
 
 function remove(entries: Entry[], entry: Entry): void {
   const position = entries.indexOf(entry);

@@ -189,7 +189,7 @@ const SUPERVISION_MS = 50;
 
 /** Time in ms after which a query gets a lower priority, so that short queries of other keys need not wait for it. */
 const SHORT_QUERY_MS = 1000;
-const LONG_QUERY_NICENESS = 19;
+const LONG_QUERY_NICENESS = 10;
 
 let supervision: NodeJS.Timeout | undefined;
 

@@ -108,7 +108,7 @@ function createInputFiles(bytesMax: number): InputFiles {
         isHeld = false;
         file.holders--;
         if (file.holders > 0 || file.bytes > 0) return;
-        if (cachedFiles.get(key) === file) cachedFiles.delete(key); // a later request creates the file anew
+        if (cachedFiles.get(key) === file) cachedFiles.delete(key); // a later request creates the file again
         file.unwanted.abort(signal.reason);
       };
       const abortedSignal = onceAborted(signal);

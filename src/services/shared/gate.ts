@@ -17,7 +17,7 @@ export interface Place {
   follow(onTurn: (isRunning: boolean) => void): void;
 }
 
-/** Thrown by work that lost its progress through no fault of its own. It is started again, and keeps its place then. */
+/** Thrown by work that lost its progress because of other work. It is started again, and keeps its place then. */
 export class Postponed extends Error {
   override readonly name = 'Postponed';
 }

@@ -183,7 +183,7 @@ const ENCODER = new URL('../../../workers/sql/result-writer.js', import.meta.url
 const LIMITS = { runs: 1, rows: 1000, bytes: 1e6 };
 
 describe('tables that several queries wait for', () => {
-  /** Creates queries on one run, whose table is ready when the test says so. */
+  /** Creates queries on one run, whose table is ready when the test finishes it. */
   async function createWaitingSql() {
     const folder = await createTemporaryFolder();
     const instance = await DuckDBInstance.create(':memory:');
@@ -228,7 +228,7 @@ describe('tables that several queries wait for', () => {
     expect(await second).toMatchObject({ data: [[100]] });
   });
 
-  test('are not created when nobody waits any more, and are created anew for a later query', async () => {
+  test('are not created when nobody waits any more, and are created again for a later query', async () => {
     const { opened, answer } = await createWaitingSql();
     const leaving = new AbortController();
     const first = answer('a', leaving.signal);

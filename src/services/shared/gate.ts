@@ -38,7 +38,7 @@ export interface GateOptions {
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** Maximum number of running tasks of one client. `clientWaitingMax` limits the waiting tasks. */
+  /** Maximum number of running and paused tasks of one client. `clientWaitingMax` limits the waiting tasks. */
   readonly clientRunningMax: number;
   readonly clientWaitingMax: number;
   /** Number of places that only clients without running work can take. Default: 0. */
@@ -81,8 +81,17 @@ export function createGate(options: GateOptions): ReviewedGate {
 
   const countRunning = (client: string | null): number => countClient(running, client);
 
-  function mayRun({ client, hasBegun }: Entry): boolean {
-    if (running.length >= runningMax || !(hasBegun || mayBegin(client))) return false;
+  /** Returns true unless the client has its share of begun work or no space for more. */
+  function mayContinue({ client, hasBegun }: Entry): boolean {
+    if (hasBegun) return true;
+    const paused = waiting.filter((entry) => entry.hasBegun);
+    const ownBegun = client === null ? 0 : countRunning(client) + countClient(paused, client);
+    return ownBegun < clientRunningMax && mayBegin(client);
+  }
+
+  function mayRun(entry: Entry): boolean {
+    const { client } = entry;
+    if (running.length >= runningMax || !mayContinue(entry)) return false;
     if (client === null) return true;
     const ownRunning = countRunning(client);
     return ownRunning < clientRunningMax && (ownRunning === 0 || running.length < runningMax - keptPlaces);
@@ -156,9 +165,7 @@ export function createGate(options: GateOptions): ReviewedGate {
   function findByTurn(): Entry | undefined {
     if (turnMs === Infinity || running.length < runningMax) return undefined;
     const next = findFirst(
-      waiting.filter(
-        ({ client, hasBegun }) => client !== null && countRunning(client) === 0 && (hasBegun || mayBegin(client)),
-      ),
+      waiting.filter((entry) => entry.client !== null && countRunning(entry.client) === 0 && mayContinue(entry)),
       ({ hasBegun, sinceMs }) => (hasBegun ? sinceMs : -Infinity),
     );
     const candidates = running.filter(({ isLasting }) => !isLasting);

@@ -113,6 +113,20 @@ describe('turns', () => {
     expect(await Promise.all(works.map(({ answer }) => answer))).toEqual(['done', 'done', 'done', 'done']);
   });
 
+  test('a client with its share of paused work begins no further work, and another task of a client with less does', async () => {
+    const gate = createGate(TURNS);
+    const works = ['a', 'a', 'b', 'c', 'd'].map((client) => start(gate, client));
+    const further = start(gate, 'a');
+    await expect.poll(() => works[0]!.turns.length + works[1]!.turns.length).toBeGreaterThanOrEqual(2); // both are paused once
+    expect(further.hasStarted()).toBe(false);
+    const second = start(gate, 'b');
+    await expect.poll(() => second.hasStarted()).toBe(true); // when the first task of the client is paused
+    expect(further.hasStarted()).toBe(false);
+    for (const { end } of [...works, further, second]) end('done');
+    await Promise.all([...works, further, second].map(({ answer }) => answer));
+    expect(further.hasStarted()).toBe(true);
+  });
+
   test('postponed work starts again, and keeps its place then', async () => {
     const gate = createGate({ ...TURNS, runningMax: 1, keptPlaces: 0 });
     let starts = 0;

@@ -102,8 +102,9 @@ interface Worker {
   readonly client: string | null;
   isPaused: boolean;
   excess?: QueryExcess;
-  /** Time of the start of a query. It is undefined after its priority was lowered. */
-  startMs: number | undefined;
+  /** Time of the first message of the process, which a query sends before it runs. */
+  startMs?: number;
+  hasLowPriority: boolean;
 }
 
 const workersById = new Map<number, Worker>();
@@ -151,7 +152,7 @@ function start({ id, message, purpose, client = null }: Start): void {
     purpose,
     client,
     isPaused: false,
-    startMs: performance.now(),
+    hasLowPriority: false,
   });
   if (purpose === 'query') supervise();
 }
@@ -161,6 +162,7 @@ function sendTask(id: number, worker: Worker): void {
   workersById.set(id, worker);
   child.on('message', (message) => {
     unansweredOrders.delete(id);
+    worker.startMs ??= performance.now();
     if ((message as FreeProcess | { readonly kind: string }).kind === 'free') releaseChild(id, worker);
     else sendEvent({ id, kind: 'message', message });
   });
@@ -212,9 +214,9 @@ function supervise(): void {
 
 /** Lowers the priority of a query that is no longer short. Linux sets the priority of each thread separately. */
 function lowerPriority(worker: Worker): void {
-  const { child, purpose, startMs } = worker;
-  if (purpose !== 'query' || startMs === undefined || performance.now() - startMs < SHORT_QUERY_MS) return;
-  worker.startMs = undefined;
+  const { child, purpose, startMs = Infinity, hasLowPriority } = worker;
+  if (purpose !== 'query' || hasLowPriority || performance.now() - startMs < SHORT_QUERY_MS) return;
+  worker.hasLowPriority = true;
   try {
     for (const thread of readdirSync(`/proc/${child.pid}/task`)) setPriority(Number(thread), LONG_QUERY_NICENESS);
   } catch {
@@ -242,14 +244,14 @@ function readResidentBytes(pid: number | undefined): number {
  * Releases a process that has finished its task and is still small. It waits for the next task, unless another process
  * already waits.
  */
-function releaseChild(id: number, { child, purpose, startMs }: Worker): void {
+function releaseChild(id: number, { child, purpose, hasLowPriority }: Worker): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
   workersById.delete(id);
   child.kill('SIGCONT'); // a paused process would not end
   sendEvent({ id, kind: 'ended', code: 0, signal: null });
-  const hasLowPriority = startMs === undefined; // it cannot be raised again
-  if (spares.has(purpose) || hasLowPriority) child.disconnect();
-  else keepSpare(purpose, child);
+  if (!spares.has(purpose) && !hasLowPriority) return keepSpare(purpose, child);
+  child.disconnect(); // a low priority cannot be raised again
+  prepare(purpose);
 }
 
 function startProcess(purpose: ProcessKind): ChildProcess {

@@ -41,6 +41,7 @@ export const VARIABLES = {
   LOAD_PROCESSES: { of: { [LOAD]: 4 } },
   LOAD_LISTENERS: { of: { [LOAD]: 'on' } },
   LOAD_PARTS: { of: { [LOAD]: 2000 }, least: 0 },
+  HOSTILE_SECONDS: { of: { 'http/hostile-sql': 300 } },
   MANY_INDICES: { of: { 'http/many-indices': 1000 } },
   MANY_NAMES: { of: { 'http/many-indices': 500 }, least: FEWEST_NAMES + 1 },
   PAIRS_NAMES: { of: { [PAIRS]: 500 } },

@@ -198,9 +198,9 @@ export async function sendStream(
   outgoing: ServerResponse,
 ): Promise<void> {
   const { next, cancel, isOfBytes } = createReader(stream);
-  const closeEvent = once(outgoing, 'close')
-    .then(cancel)
-    .catch(() => undefined); // the next read reports the failure
+  const cancelAll = () => cancel().catch(() => undefined); // the next read reports the failure
+  if (outgoing.closed) return void (await cancelAll()); // the event will not occur again
+  const closeEvent = once(outgoing, 'close').then(cancelAll, () => undefined);
   try {
     outgoing.writeHead(status, headers);
     // Events may come much later, so the headers are sent first.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type App, limitConnections } from './app.js';
 import { UPLOAD_MS } from './request.js';
@@ -36,6 +37,8 @@ export interface ServerOptions {
    * HEADERS_TIMEOUT_MS.
    */
   readonly headersTimeoutMs?: number;
+  /** Time in ms after which a response that its client does not read is aborted. Default: MAX_IDLE_WRITE_SECONDS. */
+  readonly idleWriteMs?: number;
   /** Addresses whose connections are not limited. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
   /** TLS files. Default: plain HTTP. */
@@ -57,6 +60,7 @@ export interface Server {
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen(options: ServerOptions): Promise<Server> {
   const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS, isTrustedProxy = () => false, tls } = options;
+  const { idleWriteMs = LIMITS.MAX_IDLE_WRITE_SECONDS * 1000 } = options;
   const answerAny = createFullReader(app);
   const secrets = tls === undefined ? undefined : await readTls(tls);
   const settings = {
@@ -75,6 +79,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     // The option maxRequestsPerSocket of Node does not close the socket. It answers later requests on it with status
     // 503 without a body.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
+    limitIdleWrite(outgoing, idleWriteMs);
     if (hasTwoHosts(incoming)) return refuseRequest(app, createFault('HOSTS'), socket);
     answerAny(incoming, outgoing);
   };
@@ -115,6 +120,19 @@ export async function listen(options: ServerOptions): Promise<Server> {
         server.closeIdleConnections();
       }),
   };
+}
+
+/**
+ * Closes the connection of a response if written bytes wait and none of them is accepted for a time. A response that has
+ * nothing to write yet, such as the end of a job, may take longer.
+ */
+function limitIdleWrite(outgoing: ServerResponse, idleMs: number): void {
+  outgoing.setTimeout(idleMs, () => {
+    const { socket } = outgoing;
+    if (socket === null) return;
+    if (socket.writableLength > 0) socket.destroy();
+    else socket.setTimeout(idleMs); // waits for another period
+  });
 }
 
 type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;

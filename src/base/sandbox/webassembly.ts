@@ -58,6 +58,10 @@ function listSections(bytes: Uint8Array): Section[] {
 }
 
 const LOOP = 0x03;
+const BULK = 0xfc;
+
+/** Second byte of the bulk operations whose time depends on a length: they copy or fill memory or tables. */
+const LONG_OPERATIONS: ReadonlySet<number> = new Set([8, 10, 11, 12, 14, 17]);
 
 /**
  * Returns true for an instruction without operands in the code, such as `unreachable`, comparisons, arithmetic and
@@ -82,7 +86,7 @@ function readInstruction(reader: WasmReader): number {
   else if (op === 0x43) reader.at += 4;
   else if (op === 0x44) reader.at += 8;
   else if (op === 0x1c) reader.at += readUnsigned(reader);
-  else if (op === 0xfc) skipBulk(reader);
+  else if (op === BULK) skipBulk(reader);
   else throw new Error(`instruction 0x${op.toString(16)} of WebAssembly is not known`);
   return op;
 }
@@ -115,8 +119,9 @@ export interface MeteredModule {
 }
 
 /**
- * Adds a step counter to a WebAssembly module. Each function call and each loop iteration decrements the exported
- * variable `steps`. The module traps when `steps` is below zero, so every loop ends.
+ * Adds a step counter to a WebAssembly module. Each function call, each loop iteration and each `2 ** BYTES_PER_STEP_LOG2` bytes that
+ * one instruction copies or fills decrement the exported variable `steps`. The module traps when `steps` is below zero, so
+ * every loop ends.
  * @cost a pass over the code
  */
 export function meterLoops(bytes: Uint8Array): MeteredModule {
@@ -142,8 +147,8 @@ interface Terms {
 
 function changeSection({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
   const { imported, variables, steps } = terms;
-  if (id === GLOBALS) return appendEntries(body, [STEPS_AT_START]);
-  if (id === CODE) return meterCode(body, encodeCharge(steps));
+  if (id === GLOBALS) return appendEntries(body, [STEPS_AT_START, ZERO]);
+  if (id === CODE) return meterCode(body, { step: encodeCharge(steps), bulk: encodeBulkCharge(steps) });
   if (id !== EXPORTS) return [body];
   const variableExports = Array.from({ length: variables }, (_, k) =>
     encodeExport(formatVariableExport(k), imported + k),
@@ -154,6 +159,9 @@ function changeSection({ id, body }: { readonly id: number; readonly body: Uint8
 /** A 32-bit variable that begins at its maximum. */
 const STEPS_AT_START = [0x7f, 0x01, 0x41, 0xff, 0xff, 0xff, 0xff, 0x07, 0x0b];
 
+/** A 32-bit variable that begins at zero. It keeps the length of a bulk operation while it is charged. */
+const ZERO = [0x7f, 0x01, 0x41, 0x00, 0x0b];
+
 const encodeExport = (name: string, index: number): number[] => [
   name.length,
   ...new TextEncoder().encode(name),
@@ -161,11 +169,27 @@ const encodeExport = (name: string, index: number): number[] => [
   ...encodeUnsigned(index),
 ];
 
-/** Encodes `steps -= 1; if (steps < 0) unreachable`. */
-function encodeCharge(steps: number): Uint8Array {
+/** Encodes `steps -= cost; if (steps < 0) unreachable`. @param cost code that pushes the number of steps */
+function encodeCharge(steps: number, cost: readonly number[] = [0x41, 0x01]): Uint8Array<ArrayBuffer> {
   const index = encodeUnsigned(steps);
-  const decrement = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
+  const decrement = [0x23, ...index, ...cost, 0x6b, 0x24, ...index];
   return Uint8Array.from([...decrement, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
+}
+
+/** Binary logarithm of the number of bytes that a bulk operation copies or fills per step: about 10 ns. */
+const BYTES_PER_STEP_LOG2 = 6;
+
+/** Encodes a charge for the length on top of the stack, which stays there. */
+function encodeBulkCharge(steps: number): Uint8Array {
+  const length = encodeUnsigned(steps + 1);
+  const cost = [0x23, ...length, 0x41, BYTES_PER_STEP_LOG2, 0x76];
+  return joinParts([Uint8Array.from([0x24, ...length]), encodeCharge(steps, cost), Uint8Array.from([0x23, ...length])]);
+}
+
+/** Code that is added to a module. */
+interface Tolls {
+  readonly step: Uint8Array;
+  readonly bulk: Uint8Array;
 }
 
 /** Returns a list section with additional entries. */
@@ -179,14 +203,14 @@ function appendEntries(body: Uint8Array, entries: readonly (readonly number[])[]
   ];
 }
 
-function meterCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
+function meterCode(body: Uint8Array, tolls: Tolls): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const functionCount = readUnsigned(reader);
   const parts: Uint8Array[] = [body.subarray(0, reader.at)];
   for (let k = 0; k < functionCount; k++) {
     const length = readUnsigned(reader);
     const end = reader.at + length;
-    const chunks = meterFunction(reader, end, toll);
+    const chunks = meterFunction(reader, end, tolls);
     const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     parts.push(Uint8Array.from(encodeUnsigned(size)), ...chunks);
     reader.at = end;
@@ -194,8 +218,8 @@ function meterCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
   return parts;
 }
 
-/** Adds counters at the beginning of a function and of each loop. */
-function meterFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8Array[] {
+/** Adds counters at the beginning of a function and of each loop, and before each bulk operation. */
+function meterFunction(reader: WasmReader, end: number, tolls: Tolls): Uint8Array[] {
   const { bytes } = reader;
   let from = reader.at;
   const kinds = readUnsigned(reader);
@@ -203,12 +227,18 @@ function meterFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8
     readUnsigned(reader);
     reader.at += 1;
   }
-  const chunks: Uint8Array[] = [bytes.subarray(from, reader.at), toll];
+  const chunks: Uint8Array[] = [bytes.subarray(from, reader.at), tolls.step];
   from = reader.at;
   while (reader.at < end) {
-    if (readInstruction(reader) !== LOOP) continue;
-    chunks.push(bytes.subarray(from, reader.at), toll);
-    from = reader.at;
+    const start = reader.at;
+    const op = readInstruction(reader);
+    if (op === LOOP) {
+      chunks.push(bytes.subarray(from, reader.at), tolls.step);
+      from = reader.at;
+    } else if (op === BULK && LONG_OPERATIONS.has(bytes[start + 1]!)) {
+      chunks.push(bytes.subarray(from, start), tolls.bulk);
+      from = start;
+    }
   }
   chunks.push(bytes.subarray(from, end));
   return chunks;

@@ -317,10 +317,11 @@ export async function start(
       const message = `Without an API key, the service listens only on loopback addresses, not on ${settings.host}. Create a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
-    const { host, trustedProxies } = settings;
+    const { host, trustedProxies, idleWriteSeconds } = settings;
     const server = await listenFrom(settings.port, portsMax, {
       app: service.app,
       host,
+      idleWriteMs: idleWriteSeconds * 1000,
       isTrustedProxy: createAddressCheck(trustedProxies),
       tls: readTlsFiles(settings),
       onTlsReload: reportReload(log),

@@ -131,10 +131,16 @@ function createPanelLimit({ panelMegabytes }: Settings, { scratch }: Home): { cl
 }
 
 /** Limits the memory of reader processes through the operating system. */
-function createReadingLimit({ readerMegabytes, readerCgroup }: Settings, log: Logger): { close(): Promise<void> } {
+function createReadingLimit(settings: Settings, log: Logger): { close(): Promise<void> } {
+  const { readerMegabytes, readerCgroup, sqlMegabytes, sqlProcessMegabytes, sqlTotalMegabytes } = settings;
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
     log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
-  const removeLimit = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
+  const queries = {
+    query: sqlMegabytes * 2 ** 20,
+    process: sqlProcessMegabytes * 2 ** 20,
+    all: sqlTotalMegabytes * 2 ** 20,
+  };
+  const removeLimit = limitReaders({ bytes: readerMegabytes * 2 ** 20, queries, group: readerCgroup, onUnlimited });
   return { close: async () => removeLimit() };
 }
 

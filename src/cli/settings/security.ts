@@ -11,6 +11,7 @@ import {
 import { isLocalIssuer, parseClaimGrant } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
 import { computeMemoryBudget } from '#jobs/node-limits.js';
+import { PROCESS_MEGABYTES, QUERY_MEMORY, ROWS_BYTES_MAX } from '#market/serve/process-pool.js';
 import { isAddressRange } from '#services/keys/keys.js';
 import { parseSecretKeys } from '#store/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -113,22 +114,51 @@ export const SECURITY_SETTINGS = {
     flag: 'reader-memory-mb',
     variable: 'DIVISOR_READER_MEMORY_MB',
     otherwise: () => String(computeReaderMegabytes()),
-    otherwiseHelp: 'three quarters of the memory, at most 3072 and at most twice the panels',
-    help: 'Limit of the private memory of each reader process, in MiB, enforced by the operating system (Linux).',
+    otherwiseHelp:
+      '3072 and twice the default of --panel-memory-mb, at most three quarters of the memory, at least 1024',
+    help: `Limit of the private memory of each reader process, in MiB, enforced by the operating system (Linux). A process that reads no whole store, such as an inspection, uses at most ${ROWS_BYTES_MAX / 2 ** 20}.`,
     schema: createWholeNumber(256, 100_000_000),
   }),
   sqlSeconds: declareSetting({
     flag: 'sql-seconds',
     variable: 'DIVISOR_SQL_SECONDS',
     otherwise: () => String(LIMITS.MAX_SQL_SECONDS),
-    help: 'Time limit of a SQL query, in seconds.',
+    help: 'Time limit of a SQL query, in seconds. Pauses do not count.',
     schema: createWholeNumber(1, 600),
+  }),
+  sqlMegabytes: declareSetting({
+    flag: 'sql-memory-mb',
+    variable: 'DIVISOR_SQL_MEMORY_MB',
+    otherwise: () => String(QUERY_MEMORY.query / 2 ** 20),
+    help: `Memory of a SQL query, in MiB, which other queries cannot take away. DuckDB uses at most ${PROCESS_MEGABYTES} less, and the process of the query the rest.`,
+    schema: createWholeNumber(2 * PROCESS_MEGABYTES, 100_000_000),
+  }),
+  sqlProcessMegabytes: declareSetting({
+    flag: 'sql-process-memory-mb',
+    variable: 'DIVISOR_SQL_PROCESS_MEMORY_MB',
+    otherwise: () => String(QUERY_MEMORY.process / 2 ** 20),
+    help: 'Limit of the private memory of the process of a SQL query, in MiB, enforced by the operating system (Linux). It includes memory that DuckDB does not count towards its own limit, such as that of some functions.',
+    schema: createWholeNumber(512, 100_000_000),
+  }),
+  sqlTotalMegabytes: declareSetting({
+    flag: 'sql-total-memory-mb',
+    variable: 'DIVISOR_SQL_TOTAL_MEMORY_MB',
+    otherwise: () => String(QUERY_MEMORY.all / 2 ** 20),
+    help: 'Limit of the resident memory of all processes of SQL queries together, in MiB (Linux). One key can use at most this minus --sql-memory-mb. Beyond it, the largest process is ended.',
+    schema: createWholeNumber(512, 100_000_000),
   }),
   readerCgroup: declareOptionalFile(
     'reader-cgroup',
     'DIVISOR_READER_CGROUP',
-    'Folder of a cgroup (version 2) that is delegated to the service. Each reader process gets a group with the limit of --reader-memory-mb, which includes shared memory and cached files.',
+    'Folder of a cgroup (version 2) that is delegated to the service. Each reader process gets a group with its memory limit, which then includes shared memory and cached files.',
   ),
+  idleWriteSeconds: declareSetting({
+    flag: 'idle-write-seconds',
+    variable: 'DIVISOR_IDLE_WRITE_SECONDS',
+    otherwise: () => String(LIMITS.MAX_IDLE_WRITE_SECONDS),
+    help: 'Time without progress after which a response is aborted, because its client does not read it, in seconds.',
+    schema: createWholeNumber(1, 3600),
+  }),
   tenancy: declareSetting({
     flag: 'tenancy',
     variable: 'DIVISOR_TENANCY',

@@ -654,6 +654,11 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   const settings = addDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
+  if (settings.sqlProcessMegabytes < settings.sqlMegabytes || settings.sqlTotalMegabytes < settings.sqlProcessMegabytes)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `--sql-memory-mb (${settings.sqlMegabytes}) must not exceed --sql-process-memory-mb (${settings.sqlProcessMegabytes}), which must not exceed --sql-total-memory-mb (${settings.sqlTotalMegabytes}).`,
+    );
   if (settings.smtpUrl !== undefined && settings.smtpFrom === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.smtpUrl} needs --smtp-from.`);
   const rows = listSettings().map(([name, setting]) => ({

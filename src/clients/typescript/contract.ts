@@ -6426,6 +6426,8 @@ export interface Limits {
   readonly MAX_OPEN_EXPORTS: number;
   /** Time until a request without an upload receives a response: its longest wait, a computation and half a minute. */
   readonly MAX_REQUEST_SECONDS: number;
+  /** Time without progress after which a response is aborted, because its client does not read it. */
+  readonly MAX_IDLE_WRITE_SECONDS: number;
   /** Wall time of an immediate computation (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
   /** Wall time of an SQL query. */
@@ -6438,6 +6440,10 @@ export interface Limits {
   readonly MAX_SQL_RUNS: number;
   /** Tables of runs that are kept on disk for the next SQL query. */
   readonly MAX_SQL_INPUT_BYTES: number;
+  /** Results of SQL queries that a key has not read yet. A query of the key waits until a result of the maximum size fits: two results. */
+  readonly MAX_SQL_UNREAD_BYTES: number;
+  /** Time after which an SQL query pauses if a key that runs no query waits for its place. */
+  readonly MAX_SQL_TURN_SECONDS: number;
   /** Characters of an SQL query. */
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */

@@ -138,6 +138,10 @@ export const LIMIT_SPECS = {
     value: 150,
     help: 'Time until a request without an upload receives a response: its longest wait, a computation and half a minute.',
   },
+  MAX_IDLE_WRITE_SECONDS: {
+    value: 60,
+    help: 'Time without progress after which a response is aborted, because its client does not read it.',
+  },
   MAX_QUERY_SECONDS: { value: 60, help: 'Wall time of an immediate computation (previews, what-if).' },
   MAX_SQL_SECONDS: { value: 30, help: 'Wall time of an SQL query.' },
   MAX_SQL_ROWS: {
@@ -150,6 +154,14 @@ export const LIMIT_SPECS = {
     help: 'Runs that an SQL query reads. The tables of this number of runs can be prepared in half a minute.',
   },
   MAX_SQL_INPUT_BYTES: { value: 2_147_483_648, help: 'Tables of runs that are kept on disk for the next SQL query.' },
+  MAX_SQL_UNREAD_BYTES: {
+    value: 600_000_000,
+    help: 'Results of SQL queries that a key has not read yet. A query of the key waits until a result of the maximum size fits: two results.',
+  },
+  MAX_SQL_TURN_SECONDS: {
+    value: 5,
+    help: 'Time after which an SQL query pauses if a key that runs no query waits for its place.',
+  },
   MAX_SQL_LENGTH: { value: 65_536, help: 'Characters of an SQL query.' },
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
   MAX_SIMULATION_PATHS: {

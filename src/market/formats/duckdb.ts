@@ -24,8 +24,8 @@ const TYPE_IDS: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
   text: [DuckDBTypeId.VARCHAR],
 };
 
-/** Memory limit of DuckDB, in addition to panels. */
-const MEMORY_LIMIT = '1GiB';
+/** Memory limit of DuckDB in MiB, in addition to panels. */
+const MEMORY_MEGABYTES = 1024;
 
 /** DuckDB with one connection. Further connections run concurrent statements. */
 export interface DuckDb {
@@ -90,15 +90,22 @@ interface ReadableFiles {
   readonly attach?: { readonly path: string; readonly name: string };
   /** Further settings, as SQL statements. Default: none. */
   readonly settings?: string;
+  /** Memory limit in MiB. Default: MEMORY_MEGABYTES. */
+  readonly megabytes?: number;
 }
 
 /**
  * Returns the statements that restrict a DuckDB to permitted files. They disable its file cache: the operating system
  * caches files already, and use of new memory costs more than reading again.
  */
-export function formatSettings({ files = [], attach, settings = '' }: ReadableFiles): string {
+export function formatSettings({
+  files = [],
+  attach,
+  settings = '',
+  megabytes = MEMORY_MEGABYTES,
+}: ReadableFiles): string {
   return `
-    SET memory_limit = '${MEMORY_LIMIT}';
+    SET memory_limit = '${megabytes}MiB';
     SET autoinstall_known_extensions = false;
     SET autoload_known_extensions = false;
     SET temp_directory = '';

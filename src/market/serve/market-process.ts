@@ -37,7 +37,13 @@ import type {
   SqlOrder,
   SqlOutcome,
 } from './market-tasks.js';
-import { startMarketProcess } from './process-pool.js';
+import {
+  createMemoryRefusal,
+  findQueryMemory,
+  type ProcessEnd,
+  type ProcessPurpose,
+  startMarketProcess,
+} from './process-pool.js';
 
 /** Market that is being received from another process. */
 export interface IncomingMarket {
@@ -276,7 +282,7 @@ export async function inspectMarket(
   const options = { sharedFiles: null, bodyFile: null, calendars, memory: findMemoryLimit() };
   const report = await exchangeMessages(
     { task: 'inspect', input, options },
-    { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
+    { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX, process: { purpose: 'rows' } },
     () => {},
   );
   if (report.kind === 'inspected') return report.inspection;
@@ -287,36 +293,40 @@ export async function inspectMarket(
 export interface QueryOptions {
   /** Returns the tables that a query needs. */
   readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
+  /** Maximum time in which the query runs. Pauses do not count. */
   readonly secondsMax: number;
   readonly signal: AbortSignal;
+  /** Key of the client; null if clients are not distinguished. Default: null. */
+  readonly client?: string | null;
+  /** Receives the function that pauses the query (false) and continues it (true). Default: no pauses. */
+  readonly follow?: (onTurn: (isRunning: boolean) => void) => void;
+  /** Called instead of a refusal if the query ends because others use too much memory. @returns the error to throw */
+  readonly onDisplaced?: () => Error;
 }
 
 /**
  * Writes the result of a query to a file in a temporary folder.
  * @param take opens the file, which is removed afterwards
- * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; errors of `onNeeds`; the reason of the signal if aborted
+ * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT; errors of `onNeeds` and `onDisplaced`; the reason of the signal if
+ * aborted
  */
 export async function answerQuery<T>(
-  order: Omit<SqlOrder, 'resultFile'>,
-  { onNeeds, secondsMax, signal }: QueryOptions,
+  order: Omit<SqlOrder, 'resultFile' | 'memory'>,
+  { onNeeds, secondsMax, signal, client = null, follow, onDisplaced }: QueryOptions,
   take: (file: string, outcome: SqlOutcome) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
   const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
   try {
-    const input = { ...order, resultFile: join(folder, 'result') };
+    const input = { ...order, resultFile: join(folder, 'result'), memory: findQueryMemory() };
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
+    const describeEnd = (end: ProcessEnd | 'time') =>
+      (end !== 'time' && end.excess?.isOver === false && onDisplaced?.()) || createLimitRefusal(end, secondsMax);
     const report = await exchangeMessages(
       { task: 'query', input, options },
-      { load: null, signal, secondsMax, onNeeds },
+      { load: null, signal, secondsMax, onNeeds, follow, describeEnd, process: { purpose: 'query', client } },
       () => {},
-    ).catch((error: unknown) => {
-      if (!(error instanceof Refusal) || error.code !== 'STORE_READ_FAILED') throw error;
-      throw new Refusal(
-        'QUERY_LIMIT',
-        `The query was ended: it took longer than ${secondsMax} seconds or more memory than it may use.`,
-      );
-    });
+    );
     if (report.kind === 'queried') return await take(input.resultFile, report.outcome);
     if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
     requireOutcome(report);
@@ -324,6 +334,21 @@ export async function answerQuery<T>(
   } finally {
     await removeFolder(folder);
   }
+}
+
+/** Returns the refusal of a query whose process ended, with the limit and its setting. */
+function createLimitRefusal(end: ProcessEnd | 'time', secondsMax: number): Refusal {
+  if (end === 'time')
+    return new Refusal(
+      'QUERY_LIMIT',
+      `The query was ended: it took longer than ${secondsMax} seconds (setting --sql-seconds).`,
+      { setting: 'sql-seconds', limit: secondsMax },
+    );
+  const { excess, signal, code } = end;
+  if (excess !== undefined) return createMemoryRefusal(findQueryMemory(), excess.limit);
+  const cause = `Its process ended before it was done (${signal ?? `exit ${code}`}).`;
+  if (signal === null) return new Refusal('QUERY_LIMIT', `The query failed. ${cause}`);
+  return createMemoryRefusal(findQueryMemory(), 'process', ` ${cause}`);
 }
 
 /**
@@ -344,10 +369,12 @@ export async function readParquetLines<T>(
     });
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
-    const report = await exchangeMessages(request, { load: null }, () => {}).catch((error: unknown) => {
-      if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
-      throw error;
-    });
+    const report = await exchangeMessages(request, { load: null, process: { purpose: 'rows' } }, () => {}).catch(
+      (error: unknown) => {
+        if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
+        throw error;
+      },
+    );
     if (report.kind === 'lines') return await take(to, report.lines);
     if (report.kind === 'unwritten') throw new Refusal('STORAGE_FULL', report.message);
     if (report.kind === 'refused') throw refuseWithFindings('body', report.findings);
@@ -414,22 +441,63 @@ export async function sweepSharedFolders(): Promise<void> {
 type FinalReport = Exclude<MarketTaskReport, TransferMessage | { kind: 'progress' | 'question' | 'needs' }>;
 
 interface Conversation extends MarketTaskOptions {
+  readonly process?: ProcessPurpose;
   readonly onNeeds?: QueryOptions['onNeeds'];
   readonly secondsMax?: number;
+  readonly follow?: QueryOptions['follow'];
+  /** Returns the error for a process that ended or exceeded its time. Default: STORE_READ_FAILED. */
+  readonly describeEnd?: (end: ProcessEnd | 'time') => Error;
+}
+
+function createReadFailure(end: ProcessEnd | 'time', secondsMax: number): Refusal {
+  return new Refusal(
+    'STORE_READ_FAILED',
+    end === 'time'
+      ? `The data was not read within ${secondsMax} seconds.`
+      : `The reading process ended before it was done (${end.signal ?? `exit ${end.code}`}); it may have run out of memory.`,
+  );
+}
+
+/** Timer that can be paused. */
+function createPausableTimer(milliseconds: number, onEnd: () => void) {
+  let remainingMs = milliseconds;
+  let sinceMs = performance.now();
+  let timer: NodeJS.Timeout | undefined = setTimeout(onEnd, remainingMs);
+  return {
+    setRunning(isRunning: boolean) {
+      if (isRunning === (timer !== undefined)) return;
+      const nowMs = performance.now();
+      if (isRunning) timer = setTimeout(onEnd, remainingMs);
+      else {
+        clearTimeout(timer);
+        timer = undefined;
+        remainingMs = Math.max(0, remainingMs - (nowMs - sinceMs));
+      }
+      sinceMs = nowMs;
+    },
+    clear() {
+      clearTimeout(timer);
+    },
+  };
 }
 
 function exchangeMessages(
   request: MarketTaskRequest,
-  { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
+  conversation: Conversation,
   onHandOver: (step: TransferMessage) => void,
 ): Promise<FinalReport> {
+  const { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX, follow } = conversation;
+  const { process: purpose = { purpose: 'store' } } = conversation;
+  const { describeEnd = (end: ProcessEnd | 'time') => createReadFailure(end, secondsMax) } = conversation;
   const span = findCurrentSpan();
   return new Promise<FinalReport>((resolve, reject) => {
+    let isDone = false;
     const endRequest = () => {
-      clearTimeout(deadline);
+      isDone = true;
+      deadline.clear();
       signal?.removeEventListener('abort', stop);
     };
-    const child = startMarketProcess(request, {
+    const child = startMarketProcess(request, purpose, {
       onMessage(message) {
         const report = message as MarketTaskReport; // market-process-tasks sends no other messages
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
@@ -438,6 +506,7 @@ function exchangeMessages(
         else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
         else {
           endRequest();
+          if (follow !== undefined) child.setRunning(true); // a process that was paused meanwhile could not end
           if (span !== undefined && report.timing !== undefined)
             reportTiming(`reader process ${request.task}`, span, report.timing, { 'process.pid': report.timing.pid });
           resolve(report); // the process only has to end
@@ -447,17 +516,13 @@ function exchangeMessages(
         endRequest();
         reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.'));
       },
-      onEnded(code, killedBy) {
+      onEnded(end) {
         endRequest();
-        reject(
-          new Refusal(
-            'STORE_READ_FAILED',
-            `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`,
-          ),
-        );
+        reject(describeEnd(end));
       },
     });
     const stop = () => {
+      endRequest();
       child.end();
       reject(signal?.reason);
     };
@@ -475,16 +540,23 @@ function exchangeMessages(
       answering.then(
         (answered) => child.send(answered),
         (refusal: unknown) => {
+          endRequest();
           child.end();
           reject(refusal);
         },
       );
     };
-    const deadline = setTimeout(() => {
+    const deadline = createPausableTimer(secondsMax * 1000, () => {
+      endRequest();
       child.end();
-      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${secondsMax} seconds.`));
-    }, secondsMax * 1000);
+      reject(describeEnd('time'));
+    });
     signal?.addEventListener('abort', stop, { once: true });
+    follow?.((isRunning) => {
+      if (isDone) return;
+      deadline.setRunning(isRunning);
+      child.setRunning(isRunning);
+    });
   });
 }
 

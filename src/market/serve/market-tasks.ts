@@ -21,6 +21,7 @@ import type { ParquetLines } from '../read/parquet.js';
 import type { TableNames } from '../read/source-read.js';
 import type { SyntheticSpec } from '../synthetic/factors.js';
 import type { RowsByTable, TableKind } from '../tables/table-kinds.js';
+import type { QueryMemory } from './process-pool.js';
 
 /** Query with its limits and output. */
 export interface SqlOrder {
@@ -35,6 +36,7 @@ export interface SqlOrder {
   /** Module that exports `createResultWriter`, which encodes rows. */
   readonly encoder: string;
   readonly limits: SqlLimits;
+  readonly memory: QueryMemory;
 }
 
 export type SqlColumnType = ColumnType | 'flag';

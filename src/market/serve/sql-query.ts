@@ -20,6 +20,7 @@ import type {
   SqlOrder,
   SqlOutcome,
 } from './market-tasks.js';
+import { createMemoryRefusal, PROCESS_MEGABYTES } from './process-pool.js';
 
 /** Properties of a parsed query. */
 interface CheckedQuery {
@@ -43,6 +44,17 @@ const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_eac
 const FORBIDDEN_FUNCTION =
   /^(?:read_|parquet_|duckdb_|pragma_|sniff_|glob$|getenv$|getvariable$|current_setting$|set_config$|query$|query_table$|json_execute|json_serialize|json_deserialize|write_log|parse_duckdb_log|nextval$|currval$|enable_|disable_|which_secret$|load_|add_parquet_key|from_substrait|pg_)/;
 
+/** Tables of `information_schema` that describe the views only. */
+const DESCRIBING_TABLES = new Set(['tables', 'columns']);
+
+/** Returns the names of the tables of DuckDB about itself, which contain settings, paths and definitions of views. */
+async function listCatalogueTables(connection: DuckDBConnection): Promise<ReadonlySet<string>> {
+  const result = await connection.runAndReadAll(
+    `SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'`,
+  );
+  return new Set(result.getRows().map(([name]) => String(name).toLowerCase()));
+}
+
 interface SerializedQuery {
   readonly error: boolean;
   readonly error_message?: string;
@@ -62,6 +74,7 @@ async function checkQuery(connection: DuckDBConnection, query: string): Promise<
     throw refuseQuery(`${tree.error_message}.`, findPosition(query, Number(tree.position)));
   }
   if (tree.statements?.length !== 1) throw refuseQuery('Exactly one SELECT statement is accepted.');
+  const catalogueTables = await listCatalogueTables(connection);
   const texts = new Set<string>();
   const columns = new Set<string>();
   const tables = new Set<string>();
@@ -78,6 +91,7 @@ async function checkQuery(connection: DuckDBConnection, query: string): Promise<
       function_name: name,
       query_location: queryLocation,
       column_names: named,
+      schema_name: schemaName,
       table_name: tableName,
       value,
     } = node as SyntaxNode;
@@ -87,7 +101,13 @@ async function checkQuery(connection: DuckDBConnection, query: string): Promise<
     if (type === 'FUNCTION' && name !== undefined)
       assertAllowed(name.toLowerCase(), isTable, findPosition(query, queryLocation));
     if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
-    if (typeof tableName === 'string') tables.add(tableName.replaceAll('"', '').toLowerCase());
+    if (typeof tableName === 'string') {
+      const table = tableName.replaceAll('"', '').toLowerCase();
+      const isForbidden =
+        schemaName?.toLowerCase() === 'information_schema' ? !DESCRIBING_TABLES.has(table) : catalogueTables.has(table);
+      if (isForbidden) throw refuseName('table', table, findPosition(query, queryLocation));
+      tables.add(table);
+    }
     for (const child of Object.values(node))
       openEntries.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
   }
@@ -99,15 +119,18 @@ interface SyntaxNode {
   readonly function_name?: string;
   readonly query_location?: number;
   readonly column_names?: readonly string[];
+  readonly schema_name?: string;
   readonly table_name?: string;
   readonly value?: { readonly value?: unknown };
 }
 
 function assertAllowed(name: string, isTable: boolean, place: QueryPosition | undefined): void {
   const isAllowed = isTable ? TABLE_FUNCTIONS.has(name) : !FORBIDDEN_FUNCTION.test(name);
-  if (!isAllowed)
-    throw refuseQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
+  if (!isAllowed) throw refuseName('function', name, place);
 }
+
+const refuseName = (kind: 'function' | 'table', name: string, place: QueryPosition | undefined): Refusal =>
+  refuseQuery(`The ${kind} ${name.slice(0, 80)} is not available: queries read the views only.`, place);
 
 /** Position in a query: line and column counted from 1, and the number of characters before it. */
 interface QueryPosition {
@@ -137,17 +160,26 @@ function countPosition(query: string, line: number, column: number): QueryPositi
 /** Matches an error message of DuckDB with a line of the query and a mark below it. */
 const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
+/** Matches the path of a file with a table of the service. */
+const INPUT_PATH = /"?\/[^\s"']*divisor-\d+-[^\s"']*"?/g;
+
 /**
  * Converts an error of DuckDB to a refusal with the position in the query.
  * @param prefix number of characters before the query on its first line
  */
-function createQueryRefusal(query: string, error: unknown, prefix = 0): Refusal {
+function createQueryRefusal({ query, memory }: SqlOrder, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
   const reportText = error instanceof Error ? error.message : String(error);
-  if (/out of memory|failed to allocate|memory limit/i.test(reportText))
-    return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
+  if (/bad allocation|bad_alloc|array buffer allocation/i.test(reportText))
+    return createMemoryRefusal(memory, 'process');
+  if (/out of memory|failed to allocate|memory limit/i.test(reportText)) return createMemoryRefusal(memory, 'query');
   const match = ERROR_POSITION.exec(reportText);
-  const text = reportText.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
+  const text = reportText
+    .replace(ERROR_POSITION, '')
+    .replace(/\n+/g, ' ')
+    .replace(INPUT_PATH, 'a table')
+    .slice(0, 500)
+    .trim();
   if (match === null) return refuseQuery(text);
   const line = Number(match[1]);
   const column = match[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
@@ -471,6 +503,8 @@ function formatInsertions(into: string, rows: readonly (readonly (string | numbe
 const formatLiteral = (cell: string | number | null): string =>
   cell === null ? 'NULL' : typeof cell === 'number' ? String(cell) : quoteText(cell);
 
+const MIB = 2 ** 20;
+
 /** Number of threads per query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
@@ -484,20 +518,21 @@ const PLANNING_SETTINGS = `SET disabled_optimizers = 'statistics_propagation'; S
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
   const { query } = order;
-  const planningDatabase = await openDuckDb({ settings: PLANNING_SETTINGS });
+  const megabytes = Math.floor(order.memory.query / MIB) - PROCESS_MEGABYTES;
+  const planningDatabase = await openDuckDb({ settings: PLANNING_SETTINGS, megabytes });
   let needs: SqlNeeds;
   try {
     const checkedQuery = await checkQuery(planningDatabase.connection, query);
     const runs = createPlannedRuns(order.runs, checkedQuery.texts);
     await planningDatabase.connection.run(formatPlanningTables(order, runs, checkedQuery.tables));
     if (checkedQuery.isDescription) return await answer(planningDatabase.connection, order);
-    needs = findNeeds(order, checkedQuery, runs.named, await findTables(planningDatabase.connection, query));
+    needs = findNeeds(order, checkedQuery, runs.named, await findTables(planningDatabase.connection, order));
   } finally {
     planningDatabase.close();
   }
   const inputs = await ask(needs);
   const files = [...inputs.runs, ...inputs.market.map(({ file }) => file)];
-  const resultDatabase = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
+  const resultDatabase = await openDuckDb({ files, settings: `SET threads = ${THREADS};`, megabytes });
   try {
     await resultDatabase.connection.run(formatReadingTables(order, needs, inputs));
     return await answer(resultDatabase.connection, order);
@@ -529,12 +564,12 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
 const EXPLAIN_PREFIX = 'EXPLAIN (FORMAT json) ';
 
 /** Returns the names of the tables that the plan of a query reads. */
-async function findTables(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
+async function findTables(connection: DuckDBConnection, order: SqlOrder): Promise<ReadonlySet<string>> {
   try {
-    const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${query}`);
+    const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${order.query}`);
     return listScannedTables(JSON.parse(String(plan.getRows()[0]![1])));
   } catch (error) {
-    throw createQueryRefusal(query, error, EXPLAIN_PREFIX.length);
+    throw createQueryRefusal(order, error, EXPLAIN_PREFIX.length);
   }
 }
 
@@ -618,7 +653,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
     writer.end(isTruncated);
     return { rows, isTruncated };
   } catch (error) {
-    throw createQueryRefusal(query, error);
+    throw createQueryRefusal(order, error);
   } finally {
     closeSync(file);
   }

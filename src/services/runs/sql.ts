@@ -22,7 +22,7 @@ import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { DocumentStore } from '#store/port.js';
 import { createIndexList } from '../indices/indices.js';
-import { createGate, type Requester } from '../shared/gate.js';
+import { createGate, Postponed, type Requester } from '../shared/gate.js';
 import { readRun } from '../shared/run-documents.js';
 import type { ExportBody, Exports } from './exports.js';
 
@@ -35,11 +35,17 @@ interface LeasedFile {
 /** Files with the tables that queries read. A file stays cached for later queries while there is space. */
 interface InputFiles {
   /**
-   * Returns the file of a key. @param key identifies the content
+   * Returns the file of a key. Requests of the same file share its creation, which ends when all of them are aborted.
+   * @param key identifies the content
    * @param write creates the file, which does not exist yet
-   * @throws Refusal QUERY_LIMIT if the files in use exceed the space, and the refusals of `write`
+   * @throws Refusal QUERY_LIMIT if the files in use exceed the space, and the refusals of `write`; the reason of the
+   * signal
    */
-  hold(key: string, write: (path: string) => Promise<void>): Promise<LeasedFile>;
+  hold(
+    key: string,
+    write: (path: string, signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<LeasedFile>;
   /** Removes all files. */
   close(): Promise<void>;
 }
@@ -47,6 +53,8 @@ interface InputFiles {
 interface CachedFile {
   readonly path: string;
   readonly written: Promise<number>;
+  /** Ends the creation of the file. */
+  readonly unwanted: AbortController;
   bytes: number;
   holders: number;
 }
@@ -78,35 +86,59 @@ function createInputFiles(bytesMax: number): InputFiles {
       });
   }
 
+  function createFile(path: string, write: Parameters<InputFiles['hold']>[1]): CachedFile {
+    const unwanted = new AbortController();
+    const written = write(path, unwanted.signal).then(async () => (await stat(path)).size);
+    written.catch(() => rm(path, { force: true })); // thrown to those who wait for it
+    return { path, written, unwanted, bytes: 0, holders: 0 };
+  }
+
   return {
-    async hold(key, write) {
+    async hold(key, write, signal) {
       folder ??= mkdtemp(join(tmpdir(), `divisor-${process.pid}-`));
       const path = join(await folder, `${(writtenBytes += 1)}.parquet`);
-      const entry = cachedFiles.get(key);
-      const file: CachedFile = entry ?? {
-        path,
-        written: write(path).then(async () => (await stat(path)).size),
-        bytes: 0,
-        holders: 0,
-      };
+      signal.throwIfAborted();
+      const file = cachedFiles.get(key) ?? createFile(path, write);
       cachedFiles.delete(key);
       cachedFiles.set(key, file);
       file.holders++;
-      const releaseFile = (): void => void file.holders--;
+      let isHeld = true;
+      const releaseFile = (): void => {
+        if (!isHeld) return;
+        isHeld = false;
+        file.holders--;
+        if (file.holders > 0 || file.bytes > 0) return;
+        if (cachedFiles.get(key) === file) cachedFiles.delete(key); // a later request creates the file again
+        file.unwanted.abort(signal.reason);
+      };
+      const abortedSignal = onceAborted(signal);
       try {
-        file.bytes = await file.written;
+        file.bytes = await Promise.race([file.written, abortedSignal.promise]);
         await removeOldFiles();
         return { path: file.path, release: releaseFile };
       } catch (failure) {
         releaseFile();
-        await remove(key, file);
+        if (!signal.aborted && file.holders === 0) await remove(key, file);
         throw failure;
+      } finally {
+        abortedSignal.forget();
       }
     },
     async close() {
       if (folder !== undefined) await rm(await folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Returns a promise that rejects when a signal is aborted. @returns also a function that stops listening */
+function onceAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
+  let forget = (): void => {};
+  const promise = new Promise<never>((_, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    forget = () => signal.removeEventListener('abort', onAbort);
+  });
+  return { promise, forget };
 }
 
 interface SqlInputsDependencies {
@@ -134,7 +166,7 @@ function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputs
     signal: AbortSignal,
   ): Promise<LeasedFile> {
     const { etag, open } = await exports.export({ subject, id: undefined }, { table: view, format: 'parquet' });
-    return files.hold(etag, async (path) => writeBody(path, await open(signal)));
+    return files.hold(etag, async (path, unwanted) => writeBody(path, await open(unwanted)), signal);
   }
 
   async function readMarketFile({ view, columns }: SqlNeeds['market'][number], signal: AbortSignal) {
@@ -144,9 +176,13 @@ function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputs
     const key = createHash('sha256')
       .update(JSON.stringify([createMarketKey(handle), view, selectedColumns]))
       .digest('hex');
-    const leasedFile = await files.hold(key, async (path) => {
-      await jobs.query('market-table', { market: handle, table: view, columns: selectedColumns, path }, signal);
-    });
+    const leasedFile = await files.hold(
+      key,
+      async (path, unwanted) => {
+        await jobs.query('market-table', { market: handle, table: view, columns: selectedColumns, path }, unwanted);
+      },
+      signal,
+    );
     const keys: Readonly<Record<string, ExportColumn>> = SQL_VIEWS[view].columns;
     return { held: leasedFile, columns: viewColumns.filter((name) => name in keys || selectedColumns.includes(name)) };
   }
@@ -285,30 +321,82 @@ export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
   readonly secondsMax: number;
 }
 
-/** Limits on concurrent queries. Each query runs in its own process. One key leaves at least one slot to other keys. */
-const QUERIES = { name: 'queries', runningMax: 3, waitingMax: 30, clientRunningMax: 2, clientWaitingMax: 10 };
+/**
+ * Limits on concurrent queries. Each query runs in its own process. One place is kept for keys that run nothing, and
+ * longer queries take turns.
+ */
+const QUERIES = {
+  name: 'queries',
+  runningMax: 3,
+  waitingMax: 30,
+  clientRunningMax: 2,
+  clientWaitingMax: 10,
+  keptPlaces: 1,
+  turnMs: LIMITS.MAX_SQL_TURN_SECONDS * 1000,
+};
+
+/**
+ * Bytes of results on disk by key: of running queries the maximum size of a result, and of the results that their clients
+ * have not read yet the actual size.
+ */
+function createUnreadResults() {
+  const heldBytes = new Map<string | null, number>();
+  const add = (client: string | null, bytes: number): void => {
+    const total = (heldBytes.get(client) ?? 0) + bytes;
+    if (total > 0) heldBytes.set(client, total);
+    else heldBytes.delete(client);
+  };
+  return {
+    /** Returns true if a result of the maximum size fits. */
+    hasSpace: (client: string | null): boolean =>
+      client === null || (heldBytes.get(client) ?? 0) + LIMITS.MAX_SQL_BYTES <= LIMITS.MAX_SQL_UNREAD_BYTES,
+    /** Reserves space for a result. @returns a function that sets the number of bytes that are still held */
+    reserve(client: string | null): (bytes: number) => void {
+      let held = 0;
+      const setHeld = (bytes: number): void => {
+        add(client, bytes - held);
+        held = bytes;
+      };
+      setHeld(LIMITS.MAX_SQL_BYTES);
+      return setHeld;
+    },
+  };
+}
 
 export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
-  const gate = createGate(QUERIES);
+  const unreadResults = createUnreadResults();
+  const gate = createGate({ ...QUERIES, mayBegin: unreadResults.hasSpace });
   const files = createInputFiles(LIMITS.MAX_SQL_INPUT_BYTES);
   const inputs = createSqlInputs({ ...dependencies, files });
   const limits = { runs: LIMITS.MAX_SQL_RUNS, rows: LIMITS.MAX_SQL_ROWS, bytes: LIMITS.MAX_SQL_BYTES };
 
   return {
     answer: ({ query, format }, requester) =>
-      gate(async () => {
-        const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
-        const openInputs = inputs.open(requester.signal);
-        // The process asks for data outside the HTTP request. The prefixes of the client still apply.
-        const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> =>
-          openInputs.read(needs, new Set(runs)),
-        );
-        const order = { query, format, runs, columns, encoder, limits };
+      gate(async ({ follow }) => {
+        const { client, signal } = requester;
+        const setHeld = unreadResults.reserve(client);
+        const openInputs = inputs.open(signal);
+        const onDisplaced = () => new Postponed('other queries need the memory');
         try {
-          return await answerQuery(order, { onNeeds, secondsMax, signal: requester.signal }, async (file, outcome) => ({
-            ...outcome,
-            stream: createFileStream(await open(file, 'r')),
-          }));
+          const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
+          // The process asks for data outside the HTTP request. The prefixes of the client still apply.
+          const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> =>
+            openInputs.read(needs, new Set(runs)),
+          );
+          const order = { query, format, runs, columns, encoder, limits };
+          const options = { onNeeds, secondsMax, signal, client, follow, onDisplaced };
+          return await answerQuery(order, options, async (path, outcome) => {
+            const file = await open(path, 'r');
+            setHeld((await file.stat()).size);
+            const release = (): void => {
+              setHeld(0);
+              gate.review();
+            };
+            return { ...outcome, stream: createFileStream(file, release) };
+          });
+        } catch (failure) {
+          setHeld(0);
+          throw failure;
         } finally {
           openInputs.release();
         }
@@ -320,8 +408,9 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
 /** Number of bytes that are read at a time if the reader provides no buffer. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Streams the bytes of a file, and closes the file at the end. */
-function createFileStream(file: FileHandle): ReadableStream<Uint8Array> {
+/** Streams the bytes of a file, and closes the file at the end. @param onClosed called once after it is closed */
+function createFileStream(file: FileHandle, onClosed: () => void): ReadableStream<Uint8Array> {
+  const close = () => file.close().finally(onClosed);
   return new ReadableStream({
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
@@ -330,10 +419,10 @@ function createFileStream(file: FileHandle): ReadableStream<Uint8Array> {
       const { buffer, byteOffset, byteLength } = request.view!;
       const { bytesRead } = await file.read(new Uint8Array(buffer, byteOffset, byteLength), 0, byteLength);
       if (bytesRead > 0) return request.respond(bytesRead);
-      await file.close();
+      await close();
       controller.close();
       request.respond(0);
     },
-    cancel: () => file.close(),
+    cancel: close,
   });
 }

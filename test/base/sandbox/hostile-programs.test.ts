@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { SandboxError } from '#base/sandbox/sandbox.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { IS_SOAK } from '../../soak.js';
 import { openSandbox, createProgram, type TestSandbox } from './test-sandbox.js';
 
@@ -64,6 +65,15 @@ const ATTACKS = [
   'Reflect.ownKeys(globalThis).forEach((key) => { try { globalThis[key] = null; } catch {} }); return x;',
   'new ArrayBuffer(2 ** 31);',
   'const a = new Float64Array(1e6); for (let i = 0; ; i++) a.sort();',
+  'const a = new Float64Array(5e4); for (;;) a.slice();',
+  'const a = new Float64Array(5e4); for (;;) a.copyWithin(1, 0);',
+  'const a = new Float64Array(5e4), b = new Float64Array(5e4); for (;;) a.set(b);',
+  'const a = new Uint8Array(1e6); for (;;) a.fill(1);',
+  'const a = new ArrayBuffer(1e6); for (;;) a.slice(0);',
+  'const s = "x".repeat(1e6); for (;;) s.slice(1);',
+  'const s = "x".repeat(1e6); for (;;) s + "y";',
+  'const a = Array.from({ length: 1e4 }); for (;;) a.slice();',
+  'const a = Array.from({ length: 1e4 }); for (;;) [...a, ...a];',
   'Object.freeze(x.buffer); return x;',
   'for (;;) rows.mean(x);',
   'rows.repeat(x, 1e9);',
@@ -121,6 +131,19 @@ test('hostile programs end within their step limit and read and change nothing o
   expect([...sandbox.compute(HONEST_PROGRAM, [X], 4)]).toEqual([1, 4, 9, 16]);
   expect(interpreter.steps.value).toBe(steps);
   expect(Object.getOwnPropertyNames(globalThis)).toHaveLength(host);
+});
+
+test.each([
+  'const a = new Float64Array(1e6); for (;;) a.slice();',
+  'const a = new Float64Array(1e6); for (;;) a.copyWithin(1, 0);',
+  'const a = new Uint8Array(8e6); for (;;) a.fill(1);',
+  'const s = "x".repeat(8e6); for (;;) s + "y";',
+])('bulk copies use up the steps of a plug-in in seconds: %s', async (attack) => {
+  const { sandbox } = await openSandbox(LIMITS.MAX_PLUGIN_STEPS, 64);
+  const program = createProgram(`function compute({ x }) { ${attack} return x; }`);
+  const startMs = performance.now();
+  expect(() => sandbox.compute(program, [X], 4)).toThrow(/took more than 100,000,000 steps/);
+  expect(performance.now() - startMs).toBeLessThan(10_000); // without a charge for copies, each program takes hours
 });
 
 test('a program has no access to clock, randomness, files or network', () => {

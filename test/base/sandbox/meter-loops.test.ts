@@ -48,3 +48,35 @@ test('the previous variables are exported', () => {
   expect(variables).toBe(1);
   expect((exports['variable0'] as WasmGlobal).value).toBe(42);
 });
+
+/**
+ * (module (memory 16) (global (mut i32) (i32.const 42))
+ *   (func (export "f") (param i32) i32.const 0 i32.const 7 local.get 0 memory.fill))
+ */
+const FILL = Uint8Array.from(
+  Buffer.from(
+    [
+      '0061736d01000000',
+      '01050160017f00',
+      '03020100',
+      '0503010010',
+      '0606017f01412a0b',
+      '07050101660000',
+      '0a0d010b00410041072000fc0b000b',
+    ].join(''),
+    'hex',
+  ),
+);
+
+test('an instruction that fills memory costs a step per 64 bytes, and stops at the step limit before it begins', () => {
+  const { bytes } = meterLoops(FILL);
+  const { exports } = new PrivateWebAssembly.Instance(new PrivateWebAssembly.Module(bytes), {});
+  const [fill, steps] = [exports['f'] as (count: number) => void, exports['steps'] as WasmGlobal];
+  for (const count of [0, 63, 64, 1_000_000]) {
+    steps.value = 50_000;
+    fill(count);
+    expect(50_000 - steps.value).toBe(1 + Math.floor(count / 64));
+  }
+  steps.value = 15_000;
+  expect(() => fill(1_000_000)).toThrow(/unreachable/);
+});

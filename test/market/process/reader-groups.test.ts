@@ -59,6 +59,6 @@ test.skipIf(process.platform !== 'linux')('a group that cannot be used is report
 
 test('memory is made a controller of the groups where it is none yet', async () => {
   const folder = await groupFolder('pids');
-  openReaderGroups(folder, LIMIT, '/bin/sh');
+  openReaderGroups(folder, '/bin/sh');
   expect(await readFile(join(folder, 'cgroup.subtree_control'), 'utf8')).toBe('+memory');
 });

@@ -1,11 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, describe, expect, test } from 'vitest';
 import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import { runQuery } from '#market/serve/sql-query.js';
 import type { SqlNeeds, SqlOrder } from '#market/serve/market-tasks.js';
+import { QUERY_MEMORY } from '#market/serve/process-pool.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-queries-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -29,6 +31,7 @@ const createOrder = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => 
   resultFile: join(folder, String((count += 1))),
   encoder: new URL('../../../workers/sql/result-writer.js', import.meta.url).href,
   limits: { runs: 2, rows: 100, bytes: 10_000 },
+  memory: QUERY_MEMORY,
   ...extra,
 });
 
@@ -157,6 +160,13 @@ const HOSTILE = [
   "SELECT * FROM query('SELECT 1')",
   "SELECT * FROM query_table('levels')",
   "SELECT * FROM json_execute_serialized_sql('{}')",
+  'SELECT * FROM pg_settings',
+  'SELECT * FROM main.duckdb_views v',
+  'SELECT * FROM memory.pg_catalog.pg_views',
+  'SELECT sql FROM "SQLite_Master"',
+  'SELECT view_definition FROM information_schema.views',
+  'SUMMARIZE pg_settings',
+  'SELECT * FROM (DESCRIBE duckdb_views)',
   "SELECT getenv('HOME')",
   "SELECT current_setting('allowed_paths')",
   "SELECT * FROM (VALUES (1)) v(a) WHERE a IN (SELECT content FROM read_text('/etc/passwd'))",
@@ -176,6 +186,25 @@ const HOSTILE = [
 test.each(HOSTILE.map((query) => [query.slice(0, 60), query]))('%s is refused', async (_, query) => {
   expect(['VALIDATION_FAILED', 'QUERY_LIMIT']).toContain((await catchRefusal(query!)).code);
 });
+
+test('no table of DuckDB about itself can be read, except the descriptions of tables and columns', async () => {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  const result = await connection.runAndReadAll('SELECT schema_name, view_name FROM duckdb_views() WHERE internal');
+  connection.closeSync();
+  instance.closeSync();
+  const names = result.getRows().map((row) => row.join('.'));
+  expect(names.length).toBeGreaterThan(40);
+  const answered = await Promise.all(
+    names.map(async (name) => {
+      const refusal = await readAnswer(`SELECT * FROM ${name}`, { limits: LARGE }).catch((error: unknown) => error);
+      return refusal instanceof Refusal && refusal.code === 'VALIDATION_FAILED' ? [] : [name];
+    }),
+  );
+  expect(answered.flat().toSorted()).toEqual(['information_schema.columns', 'information_schema.tables']);
+});
+
+const LARGE = { runs: 2, rows: 10_000, bytes: 10_000_000 };
 
 describe('a result', () => {
   test('keeps order, gives repeated columns names, and has the types of files', async () => {

@@ -14,7 +14,7 @@ async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   const inspections = createDatasetInspections({
     locations: createLocations([location]),
     databases: { resolve: () => Promise.reject(new Error('no database is asked for')) },
-    readers: (read) => read(),
+    readers: (read) => read({ follow: () => {} }),
     closing: new AbortController().signal,
   });
   return inspections(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });

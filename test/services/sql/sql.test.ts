@@ -1,15 +1,18 @@
-import { readdirSync } from 'node:fs';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import { parquetReadObjects } from 'hyparquet';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { ExportView } from '#contract/runs.js';
 import type { SqlResult } from '#contract/sql.js';
 import { RUN_VIEWS } from '#domain/outputs/sql-views.js';
 import { answerQuery } from '#market/serve/market-process.js';
+import { createSql } from '#services/runs/sql.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 let service: LiveService;
 beforeAll(async () => {
@@ -178,3 +181,64 @@ const NO_COLUMNS = Object.fromEntries(
 ) as unknown as Parameters<typeof answerQuery>[0]['columns']; // one column of each view
 const ENCODER = new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
 const LIMITS = { runs: 1, rows: 1000, bytes: 1e6 };
+
+describe('tables that several queries wait for', () => {
+  /** Creates queries on one run, whose table is ready when the test finishes it. */
+  async function createWaitingSql() {
+    const folder = await createTemporaryFolder();
+    const instance = await DuckDBInstance.create(':memory:');
+    const connection = await instance.connect();
+    const path = join(folder, 'levels.parquet');
+    await connection.run(`COPY (SELECT DATE '2024-01-02' AS date, 100.0 AS level) TO '${path}' (FORMAT parquet)`);
+    connection.closeSync();
+    instance.closeSync();
+    const bytes = new Uint8Array(readFileSync(path));
+    const opened: { readonly signal: AbortSignal; readonly finish: () => void }[] = [];
+    const openTable = (signal: AbortSignal) =>
+      new Promise<{ readonly bytes: Uint8Array<ArrayBuffer> }>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+        opened.push({ signal, finish: () => resolve({ bytes }) });
+      });
+    const sql = createSql({
+      documents: { ids: async () => ['A'] },
+      exports: { export: async () => ({ etag: 'table', open: openTable }) },
+      jobs: {},
+      markets: { current: () => undefined },
+      encoder: ENCODER,
+      secondsMax: 30,
+    } as unknown as Parameters<typeof createSql>[0]);
+    onTestFinished(() => sql.close());
+    const request = { query: "SELECT level FROM levels WHERE index_id = 'A'", format: 'json' } as const;
+    const answer = async (client: string, signal: AbortSignal) =>
+      new Response((await sql.answer(request, { client, signal })).stream).json();
+    return { opened, answer };
+  }
+
+  test('are created for the others when the first client disconnects', async () => {
+    const { opened, answer } = await createWaitingSql();
+    const leaving = new AbortController();
+    const first = answer('a', leaving.signal);
+    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(1);
+    const second = answer('b', new AbortController().signal);
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // the second query waits for the same table
+    leaving.abort(new Error('left'));
+    await expect(first).rejects.toThrow('left');
+    expect(opened.map(({ signal }) => signal.aborted)).toEqual([false]);
+    opened[0]!.finish();
+    expect(await second).toMatchObject({ data: [[100]] });
+  });
+
+  test('are not created when nobody waits any more, and are created again for a later query', async () => {
+    const { opened, answer } = await createWaitingSql();
+    const leaving = new AbortController();
+    const first = answer('a', leaving.signal);
+    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(1);
+    leaving.abort(new Error('left'));
+    await expect(first).rejects.toThrow('left');
+    expect(opened[0]!.signal.aborted).toBe(true);
+    const later = answer('b', new AbortController().signal);
+    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(2);
+    opened[1]!.finish();
+    expect(await later).toMatchObject({ data: [[100]] });
+  });
+});

@@ -7233,6 +7233,8 @@ class Limits(t.TypedDict):
     MAX_OPEN_EXPORTS: float
     #: Time until a request without an upload receives a response: its longest wait, a computation and half a minute.
     MAX_REQUEST_SECONDS: float
+    #: Time without progress after which a response is aborted, because its client does not read it.
+    MAX_IDLE_WRITE_SECONDS: float
     #: Wall time of an immediate computation (previews, what-if).
     MAX_QUERY_SECONDS: float
     #: Wall time of an SQL query.
@@ -7245,6 +7247,10 @@ class Limits(t.TypedDict):
     MAX_SQL_RUNS: float
     #: Tables of runs that are kept on disk for the next SQL query.
     MAX_SQL_INPUT_BYTES: float
+    #: Results of SQL queries that a key has not read yet. A query of the key waits until a result of the maximum size fits: two results.
+    MAX_SQL_UNREAD_BYTES: float
+    #: Time after which an SQL query pauses if a key that runs no query waits for its place.
+    MAX_SQL_TURN_SECONDS: float
     #: Characters of an SQL query.
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.

@@ -20,7 +20,7 @@ import {
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { findIndexMarket } from '#services/daily-plans/steps.js';
 import { createStoredDays, followDayChanges } from '#services/daily-plans/stored-days.js';
-import { createClients } from '#services/delivery/clients.js';
+import { type Clients, createClients } from '#services/delivery/clients.js';
 import { createDeliverFiles, createDeliveryRecords } from '#services/delivery/deliveries.js';
 import { type BucketService, createDeliveryDestinations, createSenders } from '#services/delivery/targets.js';
 import {
@@ -42,7 +42,7 @@ import { createPublications, createSigningKeys } from '#services/publication/pub
 import type { ViewMaker } from '#services/runs/views.js';
 import { createVersions } from '#services/shared/versions.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { chooseKeys, formatAwsOrigin } from '#store/s3/keys.js';
+import { chooseKeys, chooseRegion } from '#store/s3/keys.js';
 import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/tar.js';
 import { selectAwsSettings, type Settings } from '../settings/settings.js';
 import type { Closable, Core } from './core.js';
@@ -59,20 +59,28 @@ function composeDelivery({ documents, secrets, artifacts, settings, callbacks }:
     callbacks: callbacks.destinations,
     hasMail: mailServer !== undefined,
     mailDomains: settings.mailDomains,
-    bucketService: (region) => selectBucketService(settings, region),
+    bucketService: () => selectBucketService(settings),
   });
-  const clients = createClients({ documents, secrets, destinations });
+  const clients = createClients({ documents, secrets, destinations, jobSecrets: settings.callbackSecrets });
   const records = createDeliveryRecords(documents);
   const senders = createSenders({ destinations, post: callbacks.post, mailServer });
   const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
   return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
 }
 
-function selectBucketService(settings: Settings, region: string | null): BucketService {
+function selectBucketService(settings: Settings): BucketService {
   const aws = selectAwsSettings(settings);
-  const chosenKeys = chooseKeys(aws);
-  const bucketRegion = region ?? chosenKeys.region;
-  return { region: bucketRegion, keys: chosenKeys.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
+  return { endpoint: aws.endpoint, region: chooseRegion(aws), keys: () => chooseKeys(aws).keys };
+}
+
+/** Reports stored clients that are disabled because a target is not permitted. */
+async function reportDisabledClients({ log }: Core, clients: Pick<Clients, 'listProblems'>): Promise<void> {
+  try {
+    for (const client of await clients.listProblems())
+      log.warn(client, 'a stored client is disabled, because a target is not permitted');
+  } catch (err) {
+    log.warn({ err }, 'stored clients could not be checked; each delivery checks its target');
+  }
 }
 
 interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
@@ -203,7 +211,9 @@ export function composeSchedules(core: Core, { role, removals, resources, keys, 
     },
     /** Starts to run scheduled days. Must be called after jobs have started. */
     start: (): void => {
-      if (role !== 'worker') runner.start();
+      if (role === 'worker') return;
+      void reportDisabledClients(core, delivery.clients);
+      runner.start();
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   ClientDocument,
   ClientSecrets,
   findSecretOwner,
+  readSigningSecrets,
   readSecret,
   removeSecrets,
   type Target,
@@ -34,6 +35,8 @@ export interface StoredClient {
     readonly updated_at: string;
     /** Names of the targets with a stored secret. */
     readonly secrets: string[];
+    /** Reasons why the client is disabled although it is stored as enabled. */
+    readonly problems: string[];
   };
   readonly etag: string;
 }
@@ -43,6 +46,8 @@ export interface ClientRecord {
   readonly id: string;
   readonly document: ClientDocument;
   readonly version: number | null;
+  /** Reason why the client receives nothing: one of its targets is not permitted. */
+  readonly problem?: string | undefined;
   /** Returns the secret of a target; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
   findSecret(target: Target): string | undefined;
 }
@@ -64,6 +69,8 @@ export interface Clients extends ClientReader {
    * secret remains. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED
    */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
+  /** Lists the reasons why enabled clients, as stored, are disabled. */
+  listProblems(): Promise<readonly { readonly client_id: string; readonly problems: readonly string[] }[]>;
   /** Deletes a client. @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
@@ -76,11 +83,15 @@ export interface ClientsDependencies {
   readonly documents: DocumentStore;
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
   readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
+  /** Secrets that sign callbacks of jobs. No target may have one of them. */
+  readonly jobSecrets: readonly string[];
 }
+
+const SIGNING_SECRET_FORM = 'whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a comma';
 
 type Secrets = ClientSecrets['secrets'];
 
-export function createClients({ documents, secrets, destinations }: ClientsDependencies): Clients {
+export function createClients({ documents, secrets, destinations, jobSecrets }: ClientsDependencies): Clients {
   const family = openStoredFamily(documents, {
     kind: 'client',
     word: 'client',
@@ -93,8 +104,18 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     const storedTargets = document.targets
       .filter((target) => findStoredSecret(storedSecrets, target) !== undefined)
       .map(({ name }) => name);
-    return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: storedTargets }, etag };
+    const problems = findProblems(document);
+    const enabled = document.enabled && problems.length === 0;
+    const client = { client_id: id, ...document, enabled, updated_at: updatedAt, secrets: storedTargets, problems };
+    return { client, etag };
   }
+
+  /**
+   * Checks the targets of a stored client. The settings, or the rules of a release, may have changed since it was
+   * stored; a client with a target that they refuse is disabled.
+   */
+  const findProblems = ({ targets }: ClientDocument): string[] =>
+    targets.flatMap((target) => destinations.findProblem(target) ?? []);
 
   /**
    * Returns the secrets to store with a client. These are the secrets in the request, and the stored secrets of targets
@@ -147,6 +168,34 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     return findings;
   }
 
+  /** Reports signing secrets without the required form, and those of another target or of the callbacks of jobs. */
+  async function validateSigningSecrets(id: string, body: ClientBody, next: Secrets): Promise<Finding[]> {
+    const { documents: stored } = await documents.list(
+      'client-secrets',
+      (value) => ClientSecrets.safeParse(value).data,
+    );
+    const used = new Map<string, string>(
+      stored
+        .filter(({ client_id: other }) => other !== id)
+        .flatMap((other) =>
+          Object.entries(other.secrets).map(([name, { sealed }]) => [sealed, `${other.client_id}/${name}`] as const),
+        ),
+    );
+    for (const secret of jobSecrets) used.set(secrets.seal(secret), 'the callbacks of jobs');
+    return body.targets.flatMap((target, t): Finding[] => {
+      const sealed = next[target.name]?.sealed;
+      if (target.type !== 'callback' || sealed === undefined) return [];
+      const path = `targets[${t}].secret`;
+      const owner = used.get(sealed);
+      used.set(sealed, `${id}/${target.name}`);
+      if (target.secret !== null && readSigningSecrets(target.secret).length === 0)
+        return [{ severity: 'error', code: 'WRONG_TYPE', path, message: `${path} must be ${SIGNING_SECRET_FORM}.` }];
+      if (owner === undefined) return [];
+      const message = `${path} is the secret of ${owner}; each target needs a secret of its own.`;
+      return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
+    });
+  }
+
   return {
     get,
     ids: () => documents.ids('client'),
@@ -159,7 +208,11 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     },
     async put(id, body, ifMatch, authorship) {
       assertOwnClient(body);
-      const findings = await validateBody(body, listNextSecrets(body, await readSecrets(documents, id)));
+      const nextSecrets = listNextSecrets(body, await readSecrets(documents, id));
+      const findings = [
+        ...(await validateBody(body, nextSecrets)),
+        ...(await validateSigningSecrets(id, body, nextSecrets)),
+      ];
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
         async (tx) => {
@@ -171,6 +224,13 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
         { by: authorship },
       );
       return get(id);
+    },
+    async listProblems() {
+      const { documents: enabled } = await documents.list('client', (body, id) => {
+        const document = ClientDocument.safeParse(body).data;
+        return document?.enabled === true ? { client_id: id, problems: findProblems(document) } : undefined;
+      });
+      return enabled.filter(({ problems }) => problems.length > 0);
     },
     async remove(id, ifMatch, authorship) {
       await family.get(id).catch(() => {}); // an unreadable client can be deleted
@@ -187,6 +247,7 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
         id,
         document,
         version: version === 0 ? null : version,
+        problem: findProblems(document)[0],
         findSecret(target) {
           const result = findStoredSecret(storedSecrets, target);
           return result && secrets.open(result.sealed);
@@ -197,7 +258,7 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
 }
 
 const needsSecret = (target: Target): boolean =>
-  target.type === 'sftp' || (target.type === 'bucket' && target.access_key_id !== null);
+  target.type === 'sftp' || target.type === 'callback' || (target.type === 'bucket' && target.access_key_id !== null);
 
 async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
   const storedDocument = await reader.get('client-secrets', id);

@@ -85,7 +85,7 @@ export async function composeAccountability(core: Core, keys: Keys, resources: C
   return {
     notes: auditNotes,
     findReach: access.findReach,
-    authenticate: createAuthenticate(keys, signInComponents),
+    authenticate: createAuthenticate(keys, signInComponents, readTlsFiles(settings) === undefined ? 'http' : 'https'),
     handlers: createAccessHandlers(access),
     signIn: signInComponents.handlers,
     hasProvider: signInComponents.tokens !== undefined,

@@ -174,26 +174,34 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
       'client-secrets',
       (value) => ClientSecrets.safeParse(value).data,
     );
-    const used = new Map<string, string>(
-      stored
-        .filter(({ client_id: other }) => other !== id)
-        .flatMap((other) =>
-          Object.entries(other.secrets).map(([name, { sealed }]) => [sealed, `${other.client_id}/${name}`] as const),
-        ),
-    );
-    for (const secret of jobSecrets) used.set(secrets.seal(secret), 'the callbacks of jobs');
+    /** Owners of signing secrets. Other clients are not named, because the key may not read them. */
+    const owners = new Map<string, string>();
+    for (const { client_id: other, secrets: others } of stored)
+      for (const { sealed } of other === id ? [] : Object.values(others))
+        for (const secret of openSigningSecrets(sealed)) owners.set(secret, 'a target of another client');
+    for (const secret of jobSecrets) owners.set(secret, 'the callbacks of jobs');
     return body.targets.flatMap((target, t): Finding[] => {
-      const sealed = next[target.name]?.sealed;
-      if (target.type !== 'callback' || sealed === undefined) return [];
       const path = `targets[${t}].secret`;
-      const owner = used.get(sealed);
-      used.set(sealed, `${id}/${target.name}`);
-      if (target.secret !== null && readSigningSecrets(target.secret).length === 0)
+      const sealed = target.type === 'callback' ? next[target.name]?.sealed : undefined;
+      if (sealed === undefined) return [];
+      const signingSecrets = openSigningSecrets(sealed);
+      if (readSecret(target) !== null && signingSecrets.length === 0)
         return [{ severity: 'error', code: 'WRONG_TYPE', path, message: `${path} must be ${SIGNING_SECRET_FORM}.` }];
+      const owner = signingSecrets.map((secret) => owners.get(secret)).find((name) => name !== undefined);
+      for (const secret of signingSecrets) owners.set(secret, target.name);
       if (owner === undefined) return [];
       const message = `${path} is the secret of ${owner}; each target needs a secret of its own.`;
       return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
     });
+  }
+
+  /** Returns the signing secrets of a stored text. Returns none if it is another secret or cannot be opened. */
+  function openSigningSecrets(sealed: string): readonly string[] {
+    try {
+      return readSigningSecrets(secrets.open(sealed));
+    } catch {
+      return [];
+    }
   }
 
   return {

@@ -219,6 +219,7 @@ export type Target = z.infer<typeof Target>;
 /** Problem of a field of a target. The message is the end of a sentence about the field. */
 interface TargetProblem {
   readonly field: 'url' | 'path' | 'region';
+  readonly value: string | null;
   readonly message: string;
 }
 
@@ -232,11 +233,11 @@ export function listTargetProblems(target: Target): readonly TargetProblem[] {
   if (target.type === 'callback' || target.type === 'mail') return [];
   const region = target.type === 'bucket' ? target.region : null;
   const problems = [
-    ['url', ADDRESS_PARSERS[target.type](target.url).problem],
-    ['path', checkPathPattern(target.path)],
-    ['region', region === null ? undefined : findRegionProblem(region)],
+    ['url', target.url, ADDRESS_PARSERS[target.type](target.url).problem],
+    ['path', target.path, checkPathPattern(target.path)],
+    ['region', region, region === null ? undefined : findRegionProblem(region)],
   ] as const;
-  return problems.flatMap(([field, message]) => (message === undefined ? [] : [{ field, message }]));
+  return problems.flatMap(([field, value, message]) => (message === undefined ? [] : [{ field, value, message }]));
 }
 
 /**

@@ -318,7 +318,7 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
 
   return async ({ url, id, body, headers, secrets: ownSecrets = secrets }, closeSignal) => {
     const seconds = Math.floor(now() / 1000);
-    const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const send = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest;
     try {
       const status = await new Promise<number>((resolve, reject) => {
         const outgoing = send(

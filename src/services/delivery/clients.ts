@@ -115,7 +115,10 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
    * stored; a client with a target that they refuse is disabled.
    */
   const findProblems = ({ targets }: ClientDocument): string[] =>
-    targets.flatMap((target) => destinations.findProblem(target) ?? []);
+    targets.flatMap((target) => {
+      const problem = destinations.findProblem(target);
+      return problem === undefined ? [] : [`${target.name}: ${problem}`];
+    });
 
   /**
    * Returns the secrets to store with a client. These are the secrets in the request, and the stored secrets of targets
@@ -156,8 +159,10 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
         reportError('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
       const problem = destinations.findProblem(target);
-      if (problem !== undefined)
-        reportError('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
+      if (problem !== undefined) {
+        const [field, value] = findPlace(target);
+        reportError('TARGET_NOT_ALLOWED', `${path}.${field}`, problem, value);
+      }
       if (needsSecret(target) && next[target.name] === undefined)
         reportError(
           'REQUIRED',
@@ -263,6 +268,15 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
       };
     },
   };
+}
+
+/** Returns the field that decides where the files of a target go, and its value. */
+function findPlace(target: Target): readonly [field: string, value: unknown] {
+  if (target.type === 'mail') return ['to', target.to];
+  if (target.type === 'bucket' && target.endpoint !== null) return ['endpoint', target.endpoint];
+  if (target.type === 'bucket' && target.access_key_id !== null && target.region !== null)
+    return ['region', target.region];
+  return ['url', target.url];
 }
 
 const needsSecret = (target: Target): boolean =>

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Client, Done, Sftp } from 'ssh2';
-import { type HostPort, parseHostPort } from '#base/addresses.js';
+import { type HostPort, maskUrlPasswords, parseHostPort } from '#base/addresses.js';
 import { callOnce } from '#base/once.js';
 import { findBundlePath } from '#bundle';
 import { LIMITS } from '#domain/base/limits.js';
@@ -194,7 +194,8 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
    * @throws StartRefusal if settings of the service that the target needs are missing or invalid
    */
   function connectBucket(target: TargetOf<'bucket'>, secret: string | undefined): BucketConnection {
-    const { access_key_id: accessKeyId, endpoint, region } = target;
+    const { access_key_id: accessKeyId, region } = target;
+    const endpoint = target.endpoint === null ? undefined : new URL(target.endpoint).origin;
     if (accessKeyId === null) {
       const service = bucketService();
       const ownRegion = region ?? service.region;
@@ -243,7 +244,10 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
   return {
     findProblem(target) {
       const [problem] = listTargetProblems(target);
-      if (problem !== undefined) return `The ${problem.field} of the target ${target.name} ${problem.message}.`;
+      if (problem !== undefined) {
+        const value = maskUrlPasswords(JSON.stringify(problem.value));
+        return `The ${problem.field} of the target ${target.name} ${problem.message}; it is ${value}.`;
+      }
       if (target.type === 'sftp') return findHostProblem(requireAddress(parseSftpAddress(target.url)), SFTP_PORT);
       if (target.type === 'callback') return callbacks.findProblem(target.url)?.reason;
       if (target.type === 'bucket') return findBucketProblem(target);

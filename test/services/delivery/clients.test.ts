@@ -118,9 +118,13 @@ test('a stored client whose target is no longer accepted is disabled, reported, 
   await storeUnchecked('LIST', [bucket('s3://results/other')]);
   const reasons = new Map((await clients.listProblems()).map(({ client_id: id, problems }) => [id, problems]));
   expect([...reasons.keys()].toSorted()).toEqual(['DOTS', 'ESCAPE', 'LIST', 'PATH', 'REGION']);
-  expect(reasons.get('DOTS')).toEqual([expect.stringMatching(/^The url of the target b must /)]);
-  expect(reasons.get('PATH')).toEqual([expect.stringMatching(/^The path of the target share .*\{date:\.\.\}/)]);
-  expect(reasons.get('REGION')).toEqual([expect.stringMatching(/^The region of the target b must /)]);
+  expect(reasons.get('DOTS')).toEqual([
+    expect.stringMatching(/^b: The url of the target b must .*; it is "s3:\/\/results\/acme\/\.\.%2fother"\.$/),
+  ]);
+  expect(reasons.get('PATH')).toEqual([expect.stringMatching(/^share: The path of the target share .*\{date:\.\.\}/)]);
+  expect(reasons.get('REGION')).toEqual([
+    expect.stringMatching(/^b: The region of the target b must .*evil\.example:8443/),
+  ]);
   expect(reasons.get('LIST')).toEqual([expect.stringContaining('--delivery-buckets')]);
   for (const id of ['GOOD', ...reasons.keys()]) {
     const { client } = await clients.get(id);

@@ -568,6 +568,15 @@ describe('the region of a bucket', () => {
       region: 'auto',
     });
     expect(() => at(own)).toThrow('No secret is stored');
+    // Every spelling of an origin is the origin that was compared with the allowed hosts.
+    for (const endpoint of [
+      'https://r2.test#',
+      'https://r2.test?',
+      'https://r2.test/',
+      'HTTPS://R2.test:443',
+      'https://r2\n.test',
+    ])
+      expect(at({ ...own, endpoint }, 's').endpoint).toBe('https://r2.test');
   });
 
   test('needs no keys of the service for keys of the client, and a service without keys is a reason', () => {

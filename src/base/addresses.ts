@@ -160,7 +160,7 @@ const parseRanges = callOnce(() =>
   }),
 );
 
-/** Returns the function that tells if a range contains an address. */
+/** Returns the function that reports if a range contains an address. */
 function parseRange(range: string): (address: ParsedAddress) => boolean {
   const [text = '', length] = range.split('/');
   const first = parseAddress(text)!; // the ranges of this module are valid

@@ -195,7 +195,7 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
       const owner = signingSecrets.map((secret) => owners.get(secret)).find((name) => name !== undefined);
       for (const secret of signingSecrets) owners.set(secret, target.name);
       if (owner === undefined) return [];
-      const message = `${path} is the secret of ${owner}; each target needs a secret of its own.`;
+      const message = `${path} is the secret of ${owner}; each target needs a separate secret.`;
       return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
     });
   }

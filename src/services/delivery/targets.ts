@@ -342,7 +342,7 @@ function toFault(failure: unknown): unknown {
 const createCallbackSender =
   (post: SignedPostSender): Sender<'callback'> =>
   (job) => {
-    // Each receiver can verify only messages of its own target.
+    // A receiver can verify the messages of this target, and no others.
     const secrets = readSigningSecrets(job.secret ?? '');
     if (secrets.length === 0)
       throw new DeliveryFault('No secret is stored that signs the requests of the target.', { isFinal: true });

@@ -66,7 +66,7 @@ async function listFindings(work: Promise<unknown>): Promise<string[]> {
   return findings.map(({ code, path, message }) => `${code} ${path}: ${message}`);
 }
 
-test('each callback target needs a secret of its own in the form of Standard Webhooks', async () => {
+test('each callback target needs a separate secret in the form of Standard Webhooks', async () => {
   const { clients } = await openClients();
   const put = (id: string, ...targets: readonly object[]) =>
     listFindings(clients.put(id, createBody(targets), undefined));
@@ -78,7 +78,7 @@ test('each callback target needs a secret of its own in the form of Standard Web
       expect.stringMatching(/^WRONG_TYPE targets\[0\]\.secret: targets\[0\]\.secret must be whsec_ and/),
     ]);
   expect(await put('ACME', createHook('a', createSecret(2)), createHook('b', createSecret(2)))).toEqual([
-    'NOT_IN_CHOICES targets[1].secret: targets[1].secret is the secret of a; each target needs a secret of its own.',
+    'NOT_IN_CHOICES targets[1].secret: targets[1].secret is the secret of a; each target needs a separate secret.',
   ]);
   expect(await put('ACME', createHook('a', JOB_SECRET))).toEqual([expect.stringContaining('the callbacks of jobs')]);
   expect(await put('ACME', createHook('a', createSecret(2)), createHook('b', createSecret(3)))).toEqual([]);

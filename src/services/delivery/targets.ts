@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { constants, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -432,9 +432,12 @@ interface PartialFile {
   readonly content: Uint8Array | string;
 }
 
+/** Flags that create or replace a file, and refuse a link, which could lead out of the folder. */
+const PARTIAL_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
+
 async function writeAtomically(folder: string, { name, part, content }: PartialFile): Promise<void> {
   const partialPath = join(folder, part);
-  const file = await open(partialPath, 'w');
+  const file = await open(partialPath, PARTIAL_FLAGS);
   try {
     await file.writeFile(content);
     await file.sync();

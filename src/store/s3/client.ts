@@ -201,7 +201,8 @@ export function createS3Client(
       const currentKeys = await keys.get();
       if (signer?.used !== currentKeys) signer = createSigner(access, currentKeys);
       const { aws } = signer;
-      const requestInit = { signal: AbortSignal.timeout(answerMs), ...init };
+      // A redirect could lead to a host to which the operator permits nothing.
+      const requestInit = { signal: AbortSignal.timeout(answerMs), ...init, redirect: 'manual' as const };
       return { used: currentKeys, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, requestInit)) };
     } catch (cause) {
       return { cause };

@@ -291,14 +291,9 @@ export function chooseKeys(aws: AwsSettings): { readonly region: string; readonl
   return { region, keys: keys ?? createMachineSource(aws) };
 }
 
-/** Returns the region of the settings. @throws StartRefusal 78 if it cannot be a part of a host name */
-export function chooseRegion(aws: AwsSettings, profile = findProfile(aws)): string {
-  const region = aws.region ?? profile?.get('region') ?? DEFAULT_REGION;
-  const problem = findRegionProblem(region);
-  if (problem !== undefined)
-    throw refuse(`AWS_REGION or the region of the profile ${problem}; it is ${JSON.stringify(region)}.`);
-  return region;
-}
+/** Returns the region of the settings. A store outside AWS may have a region that no host name can contain. */
+export const chooseRegion = (aws: AwsSettings, profile = findProfile(aws)): string =>
+  aws.region ?? profile?.get('region') ?? DEFAULT_REGION;
 
 /** Domains of AWS outside `amazonaws.com`, by the prefix of their regions. @source partitions of the AWS SDKs */
 const PARTITION_DOMAINS = [
@@ -314,8 +309,11 @@ const PARTITION_DOMAINS = [
 export function formatAwsOrigin(service: string, region: string): string {
   const domain = PARTITION_DOMAINS.find(([prefix]) => region.startsWith(prefix))?.[1] ?? 'amazonaws.com';
   const origin = `https://${service}.${region}.${domain}`;
-  if (findRegionProblem(region) !== undefined || new URL(origin).origin !== origin)
-    throw refuse(`${JSON.stringify(region)} is no region of AWS.`);
+  const problem = findRegionProblem(region);
+  if (problem !== undefined || new URL(origin).origin !== origin)
+    throw refuse(
+      `The region of AWS (AWS_REGION) ${problem ?? 'must be a part of a host name'}; it is ${JSON.stringify(region)}.`,
+    );
   return origin;
 }
 

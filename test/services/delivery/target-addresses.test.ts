@@ -238,6 +238,26 @@ describe('the address of a bucket', () => {
     expect(store.paths).toEqual([]);
   });
 
+  test('is reached only at its origin: no redirect of the store is followed', async () => {
+    const elsewhere = await startRecordingStore();
+    const requests: string[] = [];
+    const redirecting = createServer((request, response) => {
+      requests.push(`${request.method} ${request.url}`);
+      request.resume();
+      const location = `${elsewhere.endpoint}${request.url}`;
+      request.on('end', () => response.writeHead(request.method === 'HEAD' ? 404 : 307, { location }).end());
+    });
+    await new Promise<void>((resolve) => void redirecting.listen(0, '127.0.0.1', resolve));
+    closing.push(() => redirecting.close());
+    const endpoint = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`;
+    const other = await open({ endpoint, buckets: ['s3://results/acme'] });
+    const client = other.clientOf({ targets: [{ type: 'bucket', name: 'b', url: 's3://results/acme' }] });
+    const { delivered, reason } = await other.deliver(client, [other.file('CORE', 'one')]);
+    expect([delivered, elsewhere.paths]).toEqual([0, []]);
+    expect(requests).toContain('PUT /results/acme/CORE_20241231_closing.csv');
+    expect(reason).toContain('307');
+  });
+
   const targetOf = (url: string) =>
     ClientBody.shape.targets.parse([{ type: 'bucket', name: 'b', url }])[0] as TargetOf<'bucket'>;
 });

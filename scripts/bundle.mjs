@@ -69,7 +69,13 @@ const lazyRequirePlugin = {
 };
 
 rmSync(OUT, { recursive: true, force: true });
-const options = { cwd: ROOT, platform: 'node', logLevel: 'warn' };
+const options = {
+  cwd: ROOT,
+  platform: 'node',
+  logLevel: 'warn',
+  // The conditions of Node: with the first one, the imports of package.json lead to compiled modules.
+  resolve: { conditionNames: ['node-addons', 'node', 'module', 'default'] },
+};
 const collector = createModuleCollector();
 const bundle = await rolldown({
   ...options,

@@ -69,6 +69,8 @@ const collector = createModuleCollector();
 const options = {
   cwd: ROOT,
   platform: 'browser',
+  // The imports of package.json lead Node, which alone has this condition, to compiled modules.
+  resolve: { conditionNames: ['node-addons', 'browser', 'module', 'default'] },
   logLevel: 'warn',
   plugins: [embeddedModulePlugin, schemaPlugin, collector.plugin],
   transform: {

@@ -1,4 +1,4 @@
-import * as actual from '#store/lmdb/document-store.js';
+import * as actual from '#store/lmdb/durable-commit.js';
 import { runInTurn } from './counted-calls.js';
 
 /** Replaces the function of the product. The commit is a watched disk call, and the moment after it is another one. */

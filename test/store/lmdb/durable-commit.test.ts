@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commitDurably, type WritableDatabase } from '#store/lmdb/document-store.js';
+import { commitDurably, type WritableDatabase } from '#store/lmdb/durable-commit.js';
 
 /** Creates a database for which the test decides when commits and flushes end. */
 function createDatabase() {

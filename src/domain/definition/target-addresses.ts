@@ -35,6 +35,7 @@ const SFTP_FORM = 'must contain the user and the host: sftp://user@host/folder';
 
 /** Parses `s3://bucket` or `s3://bucket/folder/folder`. */
 export function parseBucketAddress(text: string): Parsed<BucketAddress> {
+  if (!/^s3:\/\//i.test(text)) return { problem: 'must be an address that begins with s3://' };
   const [, bucket = '', path = ''] = /^s3:\/\/([^/]*)(.*)$/is.exec(text) ?? [];
   if (!BUCKET.test(bucket) || bucket.includes('..'))
     return {
@@ -47,6 +48,7 @@ export function parseBucketAddress(text: string): Parsed<BucketAddress> {
 
 /** Parses `file:///folder/folder`. */
 export function parseFolderAddress(text: string): Parsed<Folders> {
+  if (!/^file:\/\//i.test(text)) return { problem: 'must be an address that begins with file://' };
   const path = /^file:\/\/(\/.*)$/is.exec(text)?.[1];
   const parsed = parseFolders(path ?? '');
   return parsed.folders?.length === 0 ? { problem: 'must be file:/// and the absolute path of a folder' } : parsed;
@@ -54,6 +56,7 @@ export function parseFolderAddress(text: string): Parsed<Folders> {
 
 /** Parses `sftp://user@host:port/folder`. Folders after `/~/` are below the folder of the user. */
 export function parseSftpAddress(text: string): Parsed<SftpAddress> {
+  if (!/^sftp:\/\//i.test(text)) return { problem: 'must be an address that begins with sftp://' };
   const [, login = '', place = '', path = ''] = /^sftp:\/\/([^/]*)@([^/@]*)(.*)$/is.exec(text) ?? [];
   if (login.includes(':')) return { problem: 'must not contain a password; the password is the secret of the target' };
   const user = decode(login);

@@ -1,8 +1,9 @@
 # docker build -t divisor .
 # docker run --init --read-only --tmpfs /tmp --shm-size=1g -v divisor:/var/lib/divisor -p 127.0.0.1:8080:8080 -e DIVISOR_API_KEYS=... divisor
-# The base image by its tag; name it by digest where builds have to be repeatable:
+# The base image is pinned by its digest, so that builds are repeatable. A newer one, with its security fixes:
+#   docker buildx imagetools inspect node:24-slim
 #   docker build --build-arg NODE_IMAGE=node:24-slim@sha256:... -t divisor .
-ARG NODE_IMAGE=node:24-slim
+ARG NODE_IMAGE=node:24-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
 FROM ${NODE_IMAGE} AS build
 WORKDIR /divisor
 # The compiler of the native kernels.

@@ -28,6 +28,7 @@ const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
 const BUNDLE = 'dist/bundle/built.json';
+const BUNDLED_PACKAGES = 'scripts/bundled-packages.mjs';
 /** Code cache of this Node version: `src/code-cache.ts` looks for no other. */
 const CODE_CACHE = `dist/bundle/dispatch-${process.version}-${process.platform}-${process.arch}.cache`;
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
@@ -83,14 +84,14 @@ const STEPS = {
   },
   bundle: {
     after: ['sources'],
-    inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs'],
-    outputs: [BUNDLE],
+    inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs', BUNDLED_PACKAGES],
+    outputs: [BUNDLE, 'dist/bundle/packages.json'],
     commands: [['scripts/bundle.mjs']],
   },
   engine: {
     after: ['sources', 'kernels'],
-    inputs: ['src', 'kernels', 'data/calendars', 'scripts/engine.mjs'],
-    outputs: ['dist/engine/built.json'],
+    inputs: ['src', 'kernels', 'data/calendars', 'scripts/engine.mjs', BUNDLED_PACKAGES],
+    outputs: ['dist/engine/built.json', 'dist/engine/packages.json'],
     commands: [['scripts/engine.mjs']],
   },
   documentation: {
@@ -106,8 +107,8 @@ const STEPS = {
     commands: [['scripts/code-cache.mjs']],
   },
   console: {
-    inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs'],
-    outputs: ['dist/console/index.html'],
+    inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs', BUNDLED_PACKAGES],
+    outputs: ['dist/console/index.html', 'dist/console/packages.json'],
     commands: [['scripts/console.mjs']],
   },
 };

@@ -1,12 +1,13 @@
 // Bundles the compiled modules into a few files in dist/bundle: a process or thread loads the bundle in half of the
 // time of hundreds of modules and their packages. The command line is also written as a single script, for
 // `src/code-cache.ts`. `src/bundle.ts` describes the use of the other bundles.
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { createModuleCollector, writePackages } from './bundled-packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/bundle');
@@ -75,14 +76,24 @@ const options = {
   // The conditions of Node: with the first one, the imports of package.json lead to compiled modules.
   resolve: { conditionNames: ['node-addons', 'node', 'module', 'default'] },
 };
-const bundle = await rolldown({ ...options, input: ENTRIES, external: isExternal, plugins: [moduleUrlPlugin] });
-const { output } = await bundle.write({
+const collector = createModuleCollector();
+const bundle = await rolldown({
+  ...options,
+  input: ENTRIES,
+  external: isExternal,
+  plugins: [moduleUrlPlugin, collector.plugin],
+});
+await bundle.write({
   dir: OUT,
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
 });
-const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [moduleUrlPlugin, lazyRequirePlugin] });
+const alone = await rolldown({
+  ...options,
+  input: ENTRIES.dispatch,
+  plugins: [moduleUrlPlugin, lazyRequirePlugin, collector.plugin],
+});
 // Comments are removed, because each start reads the whole script.
 const script = await alone.generate({ format: 'cjs', codeSplitting: false, comments: false });
 await writeFile(
@@ -90,8 +101,8 @@ await writeFile(
   `(function (exports, require, module, __filename) { 'use strict';\n${escapeNonAscii(script.output[0].code)}\n})`,
 );
 // Also a script, because a script cannot import modules. It is loaded with the first message of an agent.
-const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
-const sdk = await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
+const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js', plugins: [collector.plugin] });
+await agents.write({ file: join(OUT, 'mcp-sdk.cjs'), format: 'cjs', codeSplitting: false });
 // Loaded with the first delivery by SFTP or mail. Optional native modules of ssh2 are excluded; ssh2 works without
 // them.
 const NATIVE = ['cpu-features', './crypto/build/Release/sshcrypto.node'];
@@ -99,29 +110,13 @@ const transports = await rolldown({
   ...options,
   input: 'dist/src/services/delivery/transports.js',
   external: (id) => NATIVE.includes(id),
+  plugins: [collector.plugin],
 });
-const sending = await transports.write({ file: join(OUT, 'transports.cjs'), format: 'cjs', codeSplitting: false });
-const modules = [...output, ...sdk.output, ...sending.output].flatMap((file) =>
-  file.type === 'chunk' ? file.moduleIds : [],
-);
-await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
+await transports.write({ file: join(OUT, 'transports.cjs'), format: 'cjs', codeSplitting: false });
+writePackages(OUT, collector.ids, 'LICENSES.txt');
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 
 /** Escapes a program as ASCII: such a script needs one byte per character in memory, and no decoding. */
 function escapeNonAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** Collects the licences of the bundled packages. */
-function licencesOf(paths) {
-  const folders = paths.flatMap((path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []);
-  return [...new Set(folders)]
-    .toSorted()
-    .map((folder) => {
-      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      const texts = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
-      const text = texts.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n');
-      return `${name} ${version} (${license})\n\n${text}\n`;
-    })
-    .join(`\n${'-'.repeat(80)}\n\n`);
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build, createServer } from 'vite';
+import { createModuleCollector, writePackages } from './bundled-packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/console');
@@ -112,47 +113,10 @@ if (process.argv.includes('--watch')) {
   await server.listen();
   server.printUrls();
 } else {
-  await build(config);
-  writeLicences();
+  const collector = createModuleCollector();
+  await build({ ...config, plugins: [collector.plugin] });
+  writePackages(OUT, collector.ids, 'assets/licences.txt');
   compress();
-}
-
-/** Writes the licences of the dependencies that the assets contain. */
-function writeLicences() {
-  const packages = [
-    'preact',
-    '@preact/signals',
-    '@preact/signals-core',
-    'uplot',
-    'marked',
-    'pdfjs-dist',
-    '@tanstack/table-core',
-    '@tanstack/store',
-    '@codemirror/autocomplete',
-    '@codemirror/commands',
-    '@codemirror/lang-javascript',
-    '@codemirror/lang-sql',
-    '@codemirror/language',
-    '@codemirror/lint',
-    '@codemirror/state',
-    '@codemirror/streamparser',
-    '@codemirror/view',
-    '@lezer/common',
-    '@lezer/highlight',
-    '@lezer/javascript',
-    '@lezer/lr',
-    '@marijn/find-cluster-break',
-    'crelt',
-    'style-mod',
-    'w3c-keyname',
-    '@fontsource-variable/inter',
-  ];
-  const texts = packages.map((name) => {
-    const folder = join(ROOT, 'node_modules', name);
-    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
-  });
-  writeFileSync(join(OUT, 'assets/licences.txt'), texts.join(`\n${'-'.repeat(78)}\n\n`));
 }
 
 /** Compresses assets except fonts and pictures, which are compressed already. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
+import { createModuleCollector, writePackages } from './bundled-packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/engine');
@@ -64,13 +65,14 @@ function readCalendarFiles() {
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 rmSync(OUT, { recursive: true, force: true });
+const collector = createModuleCollector();
 const options = {
   cwd: ROOT,
   platform: 'browser',
   // The imports of package.json lead Node, which alone has this condition, to compiled modules.
   resolve: { conditionNames: ['node-addons', 'browser', 'module', 'default'] },
   logLevel: 'warn',
-  plugins: [embeddedModulePlugin, schemaPlugin],
+  plugins: [embeddedModulePlugin, schemaPlugin, collector.plugin],
   transform: {
     define: {
       EMBEDDED_CALENDARS: JSON.stringify(readCalendarFiles()),
@@ -99,4 +101,6 @@ const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code, quick).length, 0);
 if (bytes > COMPRESSED_BYTES_MAX)
   throw new Error(`The engine has ${bytes} bytes once compressed; at most ${COMPRESSED_BYTES_MAX} are allowed.`);
+// The interpreter of plug-ins is embedded as a file.
+writePackages(OUT, [...collector.ids, QUICKJS], 'LICENSES.txt');
 writeFileSync(join(OUT, 'built.json'), `${JSON.stringify({ bytes })}\n`);

@@ -1,7 +1,9 @@
-// Prints the bill of materials of a release, as CycloneDX 1.6: the dependencies in package.json and their transitive
-// dependencies, with the hashes of the lock file. The same lock file gives identical bytes.
+// Prints the bill of materials of a release, as CycloneDX 1.6: the packages whose modules the bundles of `dist` contain,
+// and the dependencies in package.json with their transitive dependencies, with the hashes of the lock file. The same
+// lock file and sources give identical bytes. Needs the build.
 // npm run --silent sbom > divisor.cdx.json
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { readBundledPackages, readPackage } from './bundled-packages.mjs';
 
 const read = (file) => JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'));
 
@@ -23,14 +25,20 @@ function resolvePackage(packages, from, name) {
  * Returns the bill of materials.
  * @param project package.json
  * @param lock package-lock.json
+ * @param bundled folders of the bundled packages, each with the names of its bundles
+ * @throws Error if a bundled package is no dependency of the release, or has no licence
  */
-export function createBillOfMaterials(project, { packages }) {
+export function createBillOfMaterials(project, { packages }, bundled) {
   const places = Object.keys(packages)
     .filter((place) => place !== '' && packages[place].dev !== true)
     .toSorted();
+  const strays = [...bundled.keys()].filter((place) => !places.includes(place));
+  if (strays.length > 0)
+    throw new Error(`bundled packages must be dependencies in package.json, not for development: ${strays.join(', ')}`);
   const isIn = new Set(places);
   const component = (place) => {
-    const { version, integrity, license } = packages[place];
+    const { version, integrity, license = findInstalledLicence(place) } = packages[place];
+    if (license === undefined && bundled.has(place)) throw new Error(`the bundled package ${place} states no licence`);
     const [algorithm, digest] = integrity.split('-');
     return {
       type: 'library',
@@ -41,6 +49,9 @@ export function createBillOfMaterials(project, { packages }) {
       hashes: [{ alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(digest, 'base64').toString('hex') }],
       ...(license === undefined ? {} : { licenses: [licenceOf(license)] }),
       purl: purlOf(nameOf(place), version),
+      ...(bundled.has(place)
+        ? { properties: bundled.get(place).map((value) => ({ name: 'divisor:bundle', value: `dist/${value}` })) }
+        : {}),
     };
   };
   const dependencies = (place) => {
@@ -74,7 +85,11 @@ export function createBillOfMaterials(project, { packages }) {
 
 const licenceOf = (text) => (/[ ()]/.test(text) ? { expression: text } : { license: { id: text } });
 
+/** Returns the licence of an installed package whose licence the lock file does not have. */
+const findInstalledLicence = (place) =>
+  existsSync(new URL(`../${place}/package.json`, import.meta.url)) ? readPackage(place).licence : undefined;
+
 if (process.argv[1]?.endsWith('sbom.mjs')) {
-  const bill = createBillOfMaterials(read('package.json'), read('package-lock.json'));
+  const bill = createBillOfMaterials(read('package.json'), read('package-lock.json'), readBundledPackages());
   process.stdout.write(`${JSON.stringify(bill, null, 2)}\n`);
 }

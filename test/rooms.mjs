@@ -15,7 +15,7 @@ export const ROOMS = {
     values: ['base', 'domain', 'kernels'],
     types: [],
     packages:
-      '@duckdb/node-api @duckdb/node-bindings apache-arrow pg pg-copy-streams node-sqlite3-wasm yauzl hucre/** ipaddr.js node:* #bundle'.split(
+      '@duckdb/node-api @duckdb/node-bindings apache-arrow pg pg-copy-streams node-sqlite3-wasm yauzl hucre/** node:* #bundle'.split(
         ' ',
       ),
   },

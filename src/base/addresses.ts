@@ -1,3 +1,5 @@
+import { callOnce } from './once.js';
+
 /** Host and port. */
 export interface HostPort {
   /** Lower-case host name or IP address. An IPv6 address has no brackets. */
@@ -57,3 +59,138 @@ export function removeUrlPassword(text: string): string {
   const hasPassword = user >= '://'.length && colon !== -1 && colon < offset;
   return maskUrlPasswords(hasPassword ? `${text.slice(0, colon)}:***${text.slice(offset)}` : text);
 }
+
+/** Range of IP addresses. */
+export interface AddressRange {
+  /** Range in CIDR notation. */
+  readonly range: string;
+  readonly name: string;
+  /**
+   * `public`: hosts of the Internet. `private`: this machine and private networks. `reserved`: nothing is sent there,
+   * whatever the settings.
+   */
+  readonly kind: 'public' | 'private' | 'reserved';
+}
+
+/**
+ * Special-purpose addresses, most specific ranges first. Anycast services among them are also reserved: no host of a
+ * client has such an address.
+ * @source IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), as of 2025-10; IANA multicast registries.
+ * Metadata services: the documentation of Amazon EC2 and EKS, Google Cloud, Azure, Alibaba Cloud, Oracle Cloud and
+ * Scaleway.
+ */
+const SPECIAL_RANGES: readonly (readonly [range: string, name: string, kind?: 'private'])[] = [
+  ['100.100.100.200/32', 'cloud metadata'],
+  ['168.63.129.16/32', 'cloud metadata'],
+  ['fd00:ec2::/32', 'cloud metadata'],
+  ['fd20:ce::/32', 'cloud metadata'],
+  ['fd00:c1::/32', 'cloud metadata'],
+  ['fd00:42::/32', 'cloud metadata'],
+  ['127.0.0.0/8', 'loopback', 'private'],
+  ['10.0.0.0/8', 'private use', 'private'],
+  ['172.16.0.0/12', 'private use', 'private'],
+  ['192.168.0.0/16', 'private use', 'private'],
+  ['100.64.0.0/10', 'shared address space', 'private'],
+  ['0.0.0.0/8', 'this network'],
+  ['169.254.0.0/16', 'link local'],
+  ['192.0.0.0/24', 'IETF protocol assignments'],
+  ['192.0.2.0/24', 'documentation'],
+  ['192.31.196.0/24', 'AS112'],
+  ['192.52.193.0/24', 'AMT'],
+  ['192.88.99.0/24', '6to4 relay anycast'],
+  ['192.175.48.0/24', 'AS112'],
+  ['198.18.0.0/15', 'benchmarking'],
+  ['198.51.100.0/24', 'documentation'],
+  ['203.0.113.0/24', 'documentation'],
+  ['224.0.0.0/4', 'multicast'],
+  ['240.0.0.0/4', 'reserved'],
+  ['::1/128', 'loopback', 'private'],
+  ['::/128', 'unspecified'],
+  ['::/96', 'IPv4-compatible'],
+  ['64:ff9b::/96', 'IPv4-IPv6 translation'],
+  ['64:ff9b:1::/48', 'IPv4-IPv6 translation'],
+  ['100::/64', 'discard only'],
+  ['100:0:0:1::/64', 'dummy prefix'],
+  ['2001::/32', 'Teredo'],
+  ['2001:2::/48', 'benchmarking'],
+  ['2001:10::/28', 'ORCHID'],
+  ['2001:20::/28', 'ORCHIDv2'],
+  ['2001:30::/28', 'drone remote identification'],
+  ['2001::/23', 'IETF protocol assignments'],
+  ['2001:db8::/32', 'documentation'],
+  ['2002::/16', '6to4'],
+  ['2620:4f:8000::/48', 'AS112'],
+  ['3fff::/20', 'documentation'],
+  ['5f00::/16', 'segment routing'],
+  ['fc00::/7', 'unique local', 'private'],
+  ['fe80::/10', 'link local'],
+  ['fec0::/10', 'site local'],
+  ['ff00::/8', 'multicast'],
+];
+
+/** Addresses of hosts of the Internet. @source IANA Internet Protocol Version 6 Address Space (RFC 4291) */
+const GLOBAL_UNICAST = '2000::/3';
+
+/** An IP address as a number of 32 or 128 bits. */
+interface ParsedAddress {
+  readonly bits: 32 | 128;
+  readonly value: bigint;
+}
+
+/**
+ * Returns the range of an IP address, which may have a zone. An IPv6 address that maps an IPv4 address (`::ffff:`) has
+ * the range of that address.
+ * @returns undefined if the text is not an IP address
+ */
+export function findAddressRange(text: string): AddressRange | undefined {
+  const address = parseAddress(text);
+  if (address === undefined) return undefined;
+  const special = parseRanges().find(({ contains }) => contains(address));
+  if (special !== undefined) return special.range;
+  if (address.bits === 32) return { range: '0.0.0.0/0', name: 'public', kind: 'public' };
+  return parseRange(GLOBAL_UNICAST)(address)
+    ? { range: GLOBAL_UNICAST, name: 'public', kind: 'public' }
+    : { range: '::/0', name: 'not assigned to hosts', kind: 'reserved' };
+}
+
+const parseRanges = callOnce(() =>
+  SPECIAL_RANGES.map(([range, name, kind]) => {
+    const found: AddressRange = { range, name, kind: kind ?? 'reserved' };
+    return { range: found, contains: parseRange(range) };
+  }),
+);
+
+/** Returns the function that reports if a range contains an address. */
+function parseRange(range: string): (address: ParsedAddress) => boolean {
+  const [text = '', length] = range.split('/');
+  const first = parseAddress(text)!; // the ranges of this module are valid
+  const shift = BigInt(first.bits - Number(length));
+  return ({ bits, value }) => bits === first.bits && value >> shift === first.value >> shift;
+}
+
+const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
+/** Upper 96 bits of an IPv6 address that maps an IPv4 address. @source RFC 4291, 2.5.5.2 */
+const MAPPED_PREFIX = 0xffffn;
+
+function parseAddress(text: string): ParsedAddress | undefined {
+  if (IPV4.test(text)) {
+    const bytes = text.split('.').map(Number);
+    if (bytes.some((byte) => byte > 255)) return undefined;
+    return { bits: 32, value: joinParts(bytes, 8n) };
+  }
+  const origin = `http://[${text.replace(/%.*$/s, '')}]`;
+  if (!text.includes(':') || !URL.canParse(origin)) return undefined;
+  const [head = [], tail = []] = new URL(origin).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((half) => half.split(':').filter((part) => part !== ''));
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  const value = joinParts(
+    [...head, ...zeros, ...tail].map((part) => Number.parseInt(part, 16)),
+    16n,
+  );
+  return value >> 32n === MAPPED_PREFIX ? { bits: 32, value: value & 0xffffffffn } : { bits: 128, value };
+}
+
+const joinParts = (parts: readonly number[], bits: bigint): bigint =>
+  parts.reduce((value, part) => (value << bits) | BigInt(part), 0n);

@@ -11,6 +11,10 @@ export const Client = defineObject(() => ({
   client_id: z.string(),
   updated_at: z.string(),
   secrets: z.array(z.string()).meta({ description: 'Names of the targets with a stored secret.' }),
+  problems: z.array(z.string()).meta({
+    description:
+      'Reasons why the service does not permit targets of the stored client. Such a client is disabled until it is stored again, or until the settings permit its targets.',
+  }),
 })).meta({ id: 'Client' });
 export type Client = z.infer<typeof Client>;
 

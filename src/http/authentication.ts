@@ -30,15 +30,17 @@ export interface KeylessAuthentication {
 /**
  * Creates the function that authenticates requests. If keys, tokens or sessions are configured, a request needs one of
  * them. A service without keys and without a provider answers only clients on this machine, and no foreign web pages.
+ * @param scheme scheme of the service, which is part of the origin of its pages
  */
 export function createAuthenticate(
   keys: Pick<Keys, 'verify' | 'areConfigured'>,
   signedIn?: KeylessAuthentication,
+  scheme: 'http' | 'https' = 'http',
 ): Authenticate {
   return ({ request: { method, headers, url }, address }) => {
     if (!keys.areConfigured() && signedIn?.tokens === undefined) {
       assertOwnTarget(url);
-      assertOwnClient(method, headers);
+      assertOwnClient(method, headers, scheme);
       return ANY_PRINCIPAL;
     }
     const credential = getCredential(headers);
@@ -91,7 +93,7 @@ function assertOwnTarget(url: string): void {
  * Refuses requests from foreign web pages and from proxies. A page can reach this machine from its own origin, or by a
  * host name that points here. Headers that a page cannot change reveal such requests.
  */
-function assertOwnClient(method: string, headers: Headers): void {
+function assertOwnClient(method: string, headers: Headers, scheme: string): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
     throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
@@ -105,7 +107,7 @@ function assertOwnClient(method: string, headers: Headers): void {
     throw refuseForeign(`does not accept the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
   if (origin === null && site !== null) throw refuseForeign('accepts writes of browsers only with an Origin header');
-  if (origin !== null && findHost(origin) !== host?.toLowerCase())
+  if (origin !== null && (host === null || findOrigin(origin) !== findOrigin(`${scheme}://${host}`)))
     throw refuseForeign(`accepts writes only from its own pages, not from ${quoteShort(origin)}`);
 }
 
@@ -115,6 +117,9 @@ const quoteShort = (text: string): string => JSON.stringify(text.slice(0, 100));
 /** Returns true for headers in which a proxy names its client. */
 const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
+
+/** Returns the origin of a URL in its canonical form: scheme, host and port, without the port of the scheme. */
+const findOrigin = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).origin : undefined);
 
 const findHost = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
 

@@ -30,7 +30,7 @@ interface Pod {
     readonly serviceAccountName?: string;
     readonly securityContext?: object;
     readonly containers: readonly Container[];
-    readonly volumes?: readonly { readonly name: string }[];
+    readonly volumes?: readonly { readonly name: string; readonly emptyDir?: object }[];
   };
 }
 interface Item {
@@ -84,9 +84,87 @@ test('deployment files start commands of this version with settings that exist i
 test('deployment files run the image of this version, and Kubernetes migrates by a job with the version in its name', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const images = [...composeText.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
-  expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));
+  expect(new Set(images)).toEqual(new Set([`divisor:${version}`]));
+  // The digest is a placeholder: a digest exists only after a push to a registry.
+  const placeholder = `registry.example/divisor:${version}@sha256:${'0'.repeat(64)}`;
+  expect(new Set(containers.map(({ image }) => image))).toEqual(new Set([placeholder]));
   const jobs = items.filter(({ kind }) => kind === 'Job').map(({ metadata }) => metadata.name);
   expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
+});
+
+test('images that are not built here are named by their digest', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  const baseImages = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
+  expect(new Set(baseImages)).toEqual(new Set(['${NODE_IMAGE}']));
+  const otherImages = [
+    /^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile)![1]!,
+    ...[...composeText.matchAll(/image: (?!divisor:)(\S+)/g)].map(([, image]) => image!),
+  ];
+  expect(otherImages).toHaveLength(2);
+  for (const image of otherImages) expect(image).toMatch(/^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/);
+});
+
+interface PolicyPeer {
+  readonly podSelector?: object;
+  readonly namespaceSelector?: object;
+  readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };
+}
+interface PolicyRule {
+  readonly from?: readonly PolicyPeer[];
+  readonly to?: readonly PolicyPeer[];
+  readonly ports?: readonly { readonly port: number | string }[];
+}
+interface Policy {
+  readonly podSelector: { readonly matchLabels: Readonly<Record<string, string>> };
+  readonly policyTypes: readonly string[];
+  readonly ingress?: readonly PolicyRule[];
+  readonly egress?: readonly PolicyRule[];
+}
+
+test('pods of Kubernetes accept and open no connection that a network policy does not name', () => {
+  const policies = items.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec as unknown as Policy);
+  for (const { metadata } of pods)
+    for (const type of ['Ingress', 'Egress'])
+      expect(
+        policies.some(
+          ({ podSelector, policyTypes, ingress, egress }) =>
+            policyTypes.includes(type) &&
+            ingress === undefined &&
+            egress === undefined &&
+            Object.entries(podSelector.matchLabels).every(([name, value]) => metadata.labels[name] === value),
+        ),
+        `${metadata.labels['part']} ${type}`,
+      ).toBe(true);
+  const rules = policies.flatMap(({ ingress = [], egress = [] }) => [...ingress, ...egress]);
+  for (const { from, to, ports } of rules) {
+    expect(ports?.length).toBeGreaterThan(0);
+    expect((from ?? to)?.length).toBeGreaterThan(0);
+  }
+  const blocks = rules.flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+  const wide = blocks.filter(({ cidr }) => !cidr.endsWith('/32'));
+  expect(wide.map(({ cidr }) => cidr)).toEqual(['0.0.0.0/0', '2000::/3']);
+  // Private networks and the metadata of the machine are not reached. IPv6 has them outside 2000::/3.
+  for (const range of [
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+    '127.0.0.0/8',
+    '169.254.0.0/16',
+    '100.64.0.0/10',
+  ])
+    expect(wide[0]!.except).toContain(range);
+});
+
+test('volumes of Kubernetes and /tmp of Compose have a size limit', () => {
+  for (const { metadata, spec } of pods)
+    for (const { name, emptyDir } of spec.volumes ?? [])
+      if (emptyDir !== undefined)
+        expect([metadata.labels['part'], name, emptyDir]).toEqual([
+          metadata.labels['part'],
+          name,
+          expect.objectContaining({ sizeLimit: expect.stringMatching(/^\d+Gi$/) }),
+        ]);
+  for (const [, options] of composeText.matchAll(/tmpfs: \["([^"]+)"\]/g)) expect(options).toMatch(/^\/tmp:size=\d+g$/);
 });
 
 /** Services of the Compose file by name, each merged with the block that it extends. */

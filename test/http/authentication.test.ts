@@ -94,6 +94,13 @@ describe('a service without keys', () => {
     [{ ...ownHeaders, origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }, 'accepted'],
     [{ ...ownHeaders, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }, 'FORBIDDEN_ORIGIN'],
     [{ ...ownHeaders, origin: 'http://127.0.0.1:8080' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, origin: 'https://localhost:8080', 'sec-fetch-site': 'same-site' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, origin: 'https://localhost:8080' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, origin: 'ws://localhost:8080' }, 'FORBIDDEN_ORIGIN'],
+    [{ host: 'localhost:443', origin: 'https://localhost' }, 'FORBIDDEN_ORIGIN'],
+    [{ host: 'localhost:443', origin: 'http://localhost' }, 'FORBIDDEN_ORIGIN'],
+    [{ host: 'localhost', origin: 'http://localhost:80' }, 'accepted'],
+    [{ origin: 'http://localhost' }, 'FORBIDDEN_ORIGIN'],
     [{ ...ownHeaders, 'sec-fetch-site': 'same-origin' }, 'FORBIDDEN_ORIGIN'],
     [{ ...ownHeaders, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
   ])('accepts writes only from its pages and from programs: %j is %s', async (headers, expected) => {
@@ -102,6 +109,17 @@ describe('a service without keys', () => {
         method,
         expected,
       ]);
+  });
+
+  test('a page is one of the service only with the scheme of the service', async () => {
+    const authenticateOverTls = createAuthenticate(
+      { areConfigured: () => false, verify: () => undefined },
+      undefined,
+      'https',
+    );
+    const write = (origin: string) => catchCode(authenticateOverTls, { host: 'localhost:8443', origin }, 'POST');
+    expect(await write('https://localhost:8443')).toBe('accepted');
+    expect(await write('http://localhost:8443')).toBe('FORBIDDEN_ORIGIN');
   });
 
   test('reads from another page of this machine are accepted', async () => {

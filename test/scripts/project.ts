@@ -69,10 +69,19 @@ export async function createProject(): Promise<Project> {
   await write('kernels/wasm/build.mjs', formatStepScript('kernels', ['dist/kernels/wasm/kernels.wasm']));
   await write('kernels/native/build.mjs', formatStepScript('native', ['dist/kernels/native/built.json']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
-  await write('scripts/console.mjs', formatStepScript('console', ['dist/console/index.html']));
+  await write(
+    'scripts/console.mjs',
+    formatStepScript('console', ['dist/console/index.html', 'dist/console/packages.json']),
+  );
   await write('src/engine/api.ts', 'export const api = 1;\n');
-  await write('scripts/engine.mjs', formatStepScript('engine', ['dist/engine/built.json']));
-  await write('scripts/bundle.mjs', formatStepScript('bundle', ['dist/bundle/built.json']));
+  await write(
+    'scripts/engine.mjs',
+    formatStepScript('engine', ['dist/engine/built.json', 'dist/engine/packages.json']),
+  );
+  await write(
+    'scripts/bundle.mjs',
+    formatStepScript('bundle', ['dist/bundle/built.json', 'dist/bundle/packages.json']),
+  );
   const { version, platform, arch } = process;
   await write(
     'scripts/code-cache.mjs',

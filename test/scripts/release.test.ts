@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
@@ -21,6 +22,8 @@ interface MaterialsList {
     readonly name: string;
     readonly purl: string;
     readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+    readonly licenses?: readonly object[];
+    readonly properties?: readonly { readonly name: string; readonly value: string }[];
   }[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
@@ -56,6 +59,69 @@ test('the bill of materials lists every package of a release with its hash and i
   const peers = [...refs].filter((ref) => !reachedPackages.has(ref));
   expect(peers.every((ref) => ref.startsWith('pkg:npm/'))).toBe(true);
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
+});
+
+test('the bill of materials names every bundled package with its licence and its bundle', async () => {
+  const bill = JSON.parse((await run(process.execPath, ['scripts/sbom.mjs'], PROCESS_OPTIONS)).stdout) as MaterialsList;
+  const bundled = bill.components.filter(({ properties }) => properties !== undefined);
+  const bundlesOf = new Map(bundled.map(({ name, properties }) => [name, properties!.map(({ value }) => value)]));
+  const expectedBundles = {
+    ssh2: 'dist/bundle',
+    nodemailer: 'dist/bundle',
+    '@modelcontextprotocol/sdk': 'dist/bundle',
+    hono: 'dist/bundle',
+    preact: 'dist/console',
+    'pdfjs-dist': 'dist/console',
+    uplot: 'dist/console',
+    '@fontsource-variable/inter': 'dist/console',
+    '@lezer/lr': 'dist/console',
+    '@jitl/quickjs-wasmfile-release-sync': 'dist/engine',
+  };
+  for (const [name, bundle] of Object.entries(expectedBundles))
+    expect([name, bundlesOf.get(name)]).toEqual([name, [bundle]]);
+  for (const { name, licenses } of bundled) expect([name, licenses?.length]).toEqual([name, 1]);
+  // The licence texts of a bundle have the same packages.
+  const files = { bundle: 'LICENSES.txt', console: 'assets/licences.txt', engine: 'LICENSES.txt' };
+  for (const [bundle, file] of Object.entries(files)) {
+    const text = readFileSync(join('dist', bundle, file), 'utf8');
+    for (const [name, bundles] of bundlesOf)
+      if (bundles.includes(`dist/${bundle}`))
+        expect(text.split('\n').some((line) => line.startsWith(`${name} `))).toBe(true);
+  }
+});
+
+test('a bundled package for development only, or without a licence, has no bill of materials', async () => {
+  const { createBillOfMaterials } = (await import(pathToFileURL(resolve('scripts/sbom.mjs')).href)) as {
+    readonly createBillOfMaterials: (...parts: readonly unknown[]) => unknown;
+  };
+  const lock = { packages: { '': {}, 'node_modules/a': { version: '1.0.0', integrity: 'sha512-AA==', dev: true } } };
+  const bundled = new Map([['node_modules/a', ['console']]]);
+  const release = { name: 'release', version: '1.0.0', license: 'MIT' };
+  expect(() => createBillOfMaterials(release, lock, bundled)).toThrow(/must be dependencies.*node_modules\/a/);
+  const unlicensed = { packages: { '': {}, 'node_modules/a': { version: '1.0.0', integrity: 'sha512-AA==' } } };
+  expect(() => createBillOfMaterials(release, unlicensed, bundled)).toThrow(/node_modules\/a states no licence/);
+});
+
+test('every package that the program imports is a dependency of the release', () => {
+  const project = JSON.parse(readFileSync('package.json', 'utf8')) as Readonly<
+    Record<string, Readonly<Record<string, string>>>
+  >;
+  const shipped = new Set(
+    ['dependencies', 'optionalDependencies', 'peerDependencies'].flatMap((group) => Object.keys(project[group]!)),
+  );
+  const sources = ['src', 'workers', 'kernels'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:tsx?|css)$/.test(name) && !name.endsWith('.d.ts'))
+      .map((name) => join(folder, name)),
+  );
+  const imported = sources.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/^(?:.*\bfrom|@?import) ['"]([a-z@][\w@/.-]*)['"];$/gm)].map(
+      ([, specifier]) => [file, /^(?:@[^/]+\/)?[^/]+/.exec(specifier!)![0]],
+    ),
+  );
+  expect(imported.map(([, name]) => name)).toEqual(expect.arrayContaining(['ssh2', 'preact', 'uplot', 'hono']));
+  const missing = imported.filter(([, name]) => !shipped.has(name!));
+  expect(missing).toEqual([]);
 });
 
 /** Files in a packed package. */

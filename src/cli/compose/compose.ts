@@ -93,7 +93,7 @@ import {
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { findIndexMarket } from '#services/daily-plans/steps.js';
 import { createStoredDays, followDayChanges } from '#services/daily-plans/stored-days.js';
-import { createClients } from '#services/delivery/clients.js';
+import { type Clients, createClients } from '#services/delivery/clients.js';
 import { createDeliverFiles, createDeliveryRecords } from '#services/delivery/deliveries.js';
 import { type BucketService, createDeliveryDestinations, createSenders } from '#services/delivery/targets.js';
 import {
@@ -186,7 +186,7 @@ import type { Activations } from '#services/stores/serving.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import { type Home, openHome } from '#store/home/home.js';
 import { runUnrestricted } from '#store/reach.js';
-import { chooseKeys, formatAwsOrigin } from '#store/s3/keys.js';
+import { chooseKeys, chooseRegion } from '#store/s3/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/tar.js';
 import { readTlsFiles } from '../settings/security.js';
@@ -378,7 +378,7 @@ async function composeAccountability(core: Core, keys: Keys, resources: Closable
   return {
     notes: auditNotes,
     findReach: access.findReach,
-    authenticate: createAuthenticate(keys, signInComponents),
+    authenticate: createAuthenticate(keys, signInComponents, readTlsFiles(settings) === undefined ? 'http' : 'https'),
     handlers: createAccessHandlers(access),
     signIn: signInComponents.handlers,
     hasProvider: signInComponents.tokens !== undefined,
@@ -548,20 +548,28 @@ function composeDelivery({ documents, secrets, artifacts, settings, callbacks }:
     callbacks: callbacks.destinations,
     hasMail: mailServer !== undefined,
     mailDomains: settings.mailDomains,
-    bucketService: (region) => selectBucketService(settings, region),
+    bucketService: () => selectBucketService(settings),
   });
-  const clients = createClients({ documents, secrets, destinations });
+  const clients = createClients({ documents, secrets, destinations, jobSecrets: settings.callbackSecrets });
   const records = createDeliveryRecords(documents);
   const senders = createSenders({ destinations, post: callbacks.post, mailServer });
   const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
   return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
 }
 
-function selectBucketService(settings: Settings, region: string | null): BucketService {
+function selectBucketService(settings: Settings): BucketService {
   const aws = selectAwsSettings(settings);
-  const chosenKeys = chooseKeys(aws);
-  const bucketRegion = region ?? chosenKeys.region;
-  return { region: bucketRegion, keys: chosenKeys.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
+  return { endpoint: aws.endpoint, region: chooseRegion(aws), keys: () => chooseKeys(aws).keys };
+}
+
+/** Reports stored clients that are disabled because a target is not permitted. */
+async function reportDisabledClients({ log }: Core, clients: Pick<Clients, 'listProblems'>): Promise<void> {
+  try {
+    for (const client of await clients.listProblems())
+      log.warn(client, 'a stored client is disabled, because a target is not permitted');
+  } catch (err) {
+    log.warn({ err }, 'stored clients could not be checked; each delivery checks its target');
+  }
 }
 
 interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
@@ -692,7 +700,9 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
     },
     /** Starts to run scheduled days. Must be called after jobs have started. */
     start: (): void => {
-      if (role !== 'worker') runner.start();
+      if (role === 'worker') return;
+      void reportDisabledClients(core, delivery.clients);
+      runner.start();
     },
   };
 }

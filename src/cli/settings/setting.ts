@@ -120,9 +120,6 @@ export const declareAwsSetting = (
     isSecret,
   });
 
-/** Format of a signing secret in the Standard Webhooks specification. */
-export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
-
 /**
  * Formats the value in force so that it is safe to display. An absent value is shown as the default that applies, or as
  * `none`. A value that is no text, such as a switch, is shown as it was given.

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { maskUrlPasswords } from '#base/addresses.js';
 import { LIMITS } from '#domain/base/limits.js';
+import { SIGNING_SECRET } from '#domain/definition/delivery.js';
+import { parseBucketAddress } from '#domain/definition/target-addresses.js';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/outputs/jobs.js';
 import { isLoopbackName } from '#http/authentication.js';
 import type { QueueLimits } from '#jobs/port/queue.js';
@@ -31,7 +33,6 @@ import {
   readSettingText,
   type Setting,
   type SettingRequirement,
-  SIGNING_SECRET,
 } from './setting.js';
 
 /** Settings from the environment variables of the AWS tools. Names and precedence are the same as in these tools. */
@@ -141,7 +142,12 @@ const DELIVERY_SETTINGS = {
     otherwise: () => '',
     help: 'Buckets to which files can be delivered with the keys of the service, separated by commas: s3://bucket or s3://bucket/prefix.',
     schema: createListSchema(',').pipe(
-      z.array(z.string().regex(/^s3:\/\/[^\s@?#]+$/, 'must be like s3://bucket or s3://bucket/prefix')),
+      z.array(
+        z.string().superRefine((text, context) => {
+          const { problem } = parseBucketAddress(text);
+          if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+        }),
+      ),
     ),
   }),
   smtpUrl: declareSetting({

@@ -1720,7 +1720,7 @@ export interface BucketTarget {
   readonly tables: readonly string[] | null;
   /** Bucket and prefix. */
   readonly url: string;
-  /** Region. Default: the region of the service. */
+  /** Region: lower-case letters, digits and single dashes, such as eu-central-1. Default: the region of the service. */
   readonly region: string | null;
   /** Origin of a store outside AWS. Default: the origin of the service; with a region, AWS. */
   readonly endpoint: string | null;
@@ -1742,7 +1742,7 @@ export interface BucketTargetInput {
   readonly tables?: readonly string[] | null | undefined;
   /** Bucket and prefix. */
   readonly url: string;
-  /** Region. Default: the region of the service. */
+  /** Region: lower-case letters, digits and single dashes, such as eu-central-1. Default: the region of the service. */
   readonly region?: string | null | undefined;
   /** Origin of a store outside AWS. Default: the origin of the service; with a region, AWS. */
   readonly endpoint?: string | null | undefined;
@@ -1913,6 +1913,8 @@ export interface CallbackTarget {
   readonly tables: readonly string[] | null;
   /** Receiver. */
   readonly url: string;
+  /** Secret that signs the requests, known only to the receiver of this target. */
+  readonly secret: string | null;
 }
 
 export interface CallbackTargetInput {
@@ -1923,6 +1925,8 @@ export interface CallbackTargetInput {
   readonly tables?: readonly string[] | null | undefined;
   /** Receiver. */
   readonly url: string;
+  /** Secret that signs the requests, known only to the receiver of this target. */
+  readonly secret?: string | null | undefined;
 }
 
 /** Risk aversion times the covariance with the index. These are the returns in excess of cash for which the index is optimal. Betas can be shrunk towards one. */
@@ -2112,6 +2116,8 @@ export interface Client {
   readonly updated_at: string;
   /** Names of the targets with a stored secret. */
   readonly secrets: readonly string[];
+  /** Reasons why the service does not permit targets of the stored client. Such a client is disabled until it is stored again, or until the settings permit its targets. */
+  readonly problems: readonly string[];
 }
 
 export interface ClientBody {
@@ -6673,6 +6679,8 @@ export interface ListedClient {
   readonly updated_at: string;
   /** Names of the targets with a stored secret. */
   readonly secrets: readonly string[];
+  /** Reasons why the service does not permit targets of the stored client. Such a client is disabled until it is stored again, or until the settings permit its targets. */
+  readonly problems: readonly string[];
   /** Latest session with files for the client; null if there is none. */
   readonly latest_delivery: {
     /** Schedule of the day. */

@@ -1,94 +1,12 @@
 import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '../base/schema.js';
-import { type Day, toCivilDate } from '../base/time.js';
-
-/** Placeholders of a file name pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
-const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
-/**
- * Matches a date format. `YYYY` is matched as `YY` twice: with a separate alternative, the time to reject a text would
- * grow exponentially.
- */
-const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
-
-/** File names that every file system and every SFTP server accepts. */
-const NAME = /^[A-Za-z0-9._-]{1,200}$/;
-
-/** Returns the reason why a pattern is refused. Returns undefined if it is valid. */
-export function checkPattern(pattern: string): string | undefined {
-  const problem = describeFormatProblem(pattern);
-  if (problem !== undefined) return problem;
-  if (isName(pattern)) return undefined;
-  return 'a file name consists of letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
-}
-
-/**
- * Returns the reason why a path pattern is refused. Returns undefined if it is valid. A path pattern consists of
- * folders and a name with placeholders, including {file} and {client}.
- */
-function checkPathPattern(pattern: string): string | undefined {
-  const problem = describeFormatProblem(pattern);
-  if (problem !== undefined) return problem;
-  if (
-    pattern
-      .replaceAll(/\{(?:file|client)\}/g, 'X')
-      .split('/')
-      .every(isName)
-  )
-    return undefined;
-  return 'is not a valid pattern: a path consists of names between slashes, with letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
-}
-
-function isName(pattern: string): boolean {
-  const sample = pattern.replaceAll(PLACEHOLDER, 'X');
-  return NAME.test(sample) && !sample.startsWith('.');
-}
-
-function describeFormatProblem(pattern: string): string | undefined {
-  for (const [whole, name, format] of pattern.matchAll(PLACEHOLDER)) {
-    if (format === undefined) continue;
-    if (name !== 'date') return `${whole} has a format, which is accepted only for date`;
-    if (!DATE_FORMAT.test(format))
-      return `${whole} has an invalid format; a format consists of YYYY, YY, MM and DD with - _ or .`;
-  }
-  return undefined;
-}
-
-export interface FileNameTerms {
-  readonly schedule: string;
-  /** Index of the file; absent for a file of the whole family. */
-  readonly index?: string | undefined;
-  readonly table: string;
-  readonly day: Day;
-}
-
-/** Returns the path of a file at a delivery target, according to a pattern. */
-export function createPath(
-  pattern: string,
-  { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
-): string {
-  const pathTerms: Record<string, string> = { file, client };
-  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => pathTerms[name]!);
-}
-
-/** Returns the name of a file according to a pattern. `{date}` without a format is `YYYY-MM-DD`. */
-export function createFileName(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
-  const values: Record<string, string> = { schedule, table, index: index ?? schedule };
-  return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>
-    name === 'date' ? formatDate(day, format ?? 'YYYY-MM-DD') : values[name]!,
-  );
-}
-
-function formatDate(date: Day, format: string): string {
-  const { year, month, day } = toCivilDate(date);
-  const padTwo = (number: number): string => String(number).padStart(2, '0');
-  const dateParts: Record<string, string> = {
-    YYYY: String(year).padStart(4, '0'),
-    YY: padTwo(year % 100),
-    MM: padTwo(month),
-    DD: padTwo(day),
-  };
-  return format.replaceAll(/YYYY|YY|MM|DD/g, (part) => dateParts[part]!);
-}
+import {
+  checkPathPattern,
+  findRegionProblem,
+  parseBucketAddress,
+  parseFolderAddress,
+  parseSftpAddress,
+} from './target-addresses.js';
 
 /** Kind of target. The code that writes to it is in `src/services/delivery/targets/`. */
 export interface TargetKind<T> {
@@ -130,20 +48,11 @@ const targetFields = {
 
 /** Members of a kind of target that stores files under names. */
 const storedFields = {
-  path: z
-    .string()
-    .min(1)
-    .max(400)
-    .default('{file}')
-    .superRefine((pattern, context) => {
-      const problem = checkPathPattern(pattern);
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-    })
-    .meta({
-      description:
-        'Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.',
-      example: '{date:YYYY}/{file}',
-    }),
+  path: z.string().min(1).max(400).default('{file}').meta({
+    description:
+      'Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.',
+    example: '{date:YYYY}/{file}',
+  }),
   checksum: z.boolean().default(true).meta({
     description: 'True writes a file NAME.sha256 after each file, in the format of sha256sum.',
   }),
@@ -171,9 +80,8 @@ const describeCredentials = ({ password, search, hash }: URL): string | undefine
   return search === '' && hash === '' ? undefined : 'must have no query and no fragment';
 };
 
-const url = defineAddress(['s3'], ({ hostname, username }) =>
-  hostname !== '' && username === '' ? undefined : 'must be s3:// and a bucket, optionally with a prefix',
-);
+/** Address that `listTargetProblems` checks. */
+const url = z.string().max(1000);
 const endpoint = defineAddress(['https', 'http'], ({ pathname, username }) =>
   pathname === '/' && username === '' ? undefined : 'must be an origin, such as https://s3.eu-central-1.amazonaws.com',
 );
@@ -186,7 +94,8 @@ const bucket = defineTargetKind({
     ...targetFields,
     url: url.meta({ description: 'Bucket and prefix.', example: 's3://acme-in/indices' }),
     region: z.string().min(1).max(64).nullable().default(null).meta({
-      description: 'Region. Default: the region of the service.',
+      description:
+        'Region: lower-case letters, digits and single dashes, such as eu-central-1. Default: the region of the service.',
     }),
     endpoint: endpoint.nullable().default(null).meta({
       description: 'Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.',
@@ -199,23 +108,32 @@ const bucket = defineTargetKind({
   })).meta({ id: 'BucketTarget' }),
 });
 
+/** Secret that signs messages, in the form of Standard Webhooks. */
+export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
+
+/** Returns the one or two signing secrets of a text. Returns none if the text has another form. */
+export function readSigningSecrets(text: string): readonly string[] {
+  const secrets = text.split(',').map((secret) => secret.trim());
+  return secrets.length <= 2 && secrets.every((secret) => SIGNING_SECRET.test(secret)) ? secrets : [];
+}
+
 const callbackUrl = defineAddress(['https', 'http'], ({ username }) =>
   username === '' ? undefined : 'must not contain a user',
 );
 
 const callback = defineTargetKind({
-  help: 'POST request with the file as its body, signed in the same way as callbacks of jobs. The operator allows hosts by `--callback-hosts`.',
-  secret: undefined,
+  help: 'POST request with the file as its body, signed in the same way as callbacks of jobs, with a secret of the target. The operator allows hosts by `--callback-hosts`.',
+  secret:
+    'a secret that signs its requests: `whsec_` and 24 to 64 bytes in base64, different for each target, or two of them separated by a comma during a rotation',
   schema: defineObject(() => ({
     type: z.literal('callback'),
     ...targetFields,
     url: callbackUrl.meta({ description: 'Receiver.', example: 'https://data.acme.example/divisor' }),
+    secret: secretField.meta({
+      description: 'Secret that signs the requests, known only to the receiver of this target.',
+    }),
   })).meta({ id: 'CallbackTarget' }),
 });
-
-const folderUrl = defineAddress(['file'], ({ host, pathname }) =>
-  host === '' && pathname !== '/' ? undefined : 'must be file:/// and the absolute path of a folder',
-);
 
 const folder = defineTargetKind({
   help: 'Folder on the machine, or a mounted folder. The operator allows folders by `--delivery-roots`.',
@@ -223,7 +141,7 @@ const folder = defineTargetKind({
   schema: defineObject(() => ({
     type: z.literal('folder'),
     ...targetFields,
-    url: folderUrl.meta({ description: 'Folder.', example: 'file:///srv/delivery/acme' }),
+    url: url.meta({ description: 'Folder.', example: 'file:///srv/delivery/acme' }),
     ...storedFields,
   })).meta({ id: 'FolderTarget' }),
 });
@@ -258,17 +176,13 @@ const mail = defineTargetKind({
   })).meta({ id: 'MailTarget' }),
 });
 
-const sftpUrl = defineAddress(['sftp'], ({ hostname, username }) =>
-  hostname !== '' && username !== '' ? undefined : 'must contain the user and the host: sftp://user@host/folder',
-);
-
 const sftp = defineTargetKind({
   help: 'Folder of an SFTP server with a known host key. The operator allows hosts by `--delivery-hosts`.',
   secret: 'the password, or the private key in PEM or OpenSSH form without a passphrase',
   schema: defineObject(() => ({
     type: z.literal('sftp'),
     ...targetFields,
-    url: sftpUrl.meta({
+    url: url.meta({
       description: 'Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.',
       example: 'sftp://divisor@sftp.acme.example/in',
     }),
@@ -302,6 +216,30 @@ export const Target = z.discriminatedUnion('type', [
 ]);
 export type Target = z.infer<typeof Target>;
 
+/** Problem of a field of a target. The message is the end of a sentence about the field. */
+interface TargetProblem {
+  readonly field: 'url' | 'path' | 'region';
+  readonly value: string | null;
+  readonly message: string;
+}
+
+const ADDRESS_PARSERS = { bucket: parseBucketAddress, folder: parseFolderAddress, sftp: parseSftpAddress };
+
+/**
+ * Lists the problems of the address, the path and the region of a target, whatever the settings of the service. Stored
+ * targets may have some, because earlier releases accepted more.
+ */
+export function listTargetProblems(target: Target): readonly TargetProblem[] {
+  if (target.type === 'callback' || target.type === 'mail') return [];
+  const region = target.type === 'bucket' ? target.region : null;
+  const problems = [
+    ['url', target.url, ADDRESS_PARSERS[target.type](target.url).problem],
+    ['path', target.path, checkPathPattern(target.path)],
+    ['region', region, region === null ? undefined : findRegionProblem(region)],
+  ] as const;
+  return problems.flatMap(([field, value, message]) => (message === undefined ? [] : [{ field, value, message }]));
+}
+
 /**
  * Returns the address to which a stored secret belongs. If the address or the user of a target changes, the secret must
  * be entered again.
@@ -309,6 +247,7 @@ export type Target = z.infer<typeof Target>;
 export function findSecretOwner(target: Target): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
   if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');
+  if (target.type === 'callback') return target.url;
   return '';
 }
 
@@ -333,8 +272,7 @@ export const Entitlement = defineObject(() => ({
 })).meta({ id: 'Entitlement' });
 export type Entitlement = z.infer<typeof Entitlement>;
 
-/** Client as written by a client of the API. */
-export const ClientBody = defineObject(() => ({
+const clientFields = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
   enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
@@ -343,11 +281,20 @@ export const ClientBody = defineObject(() => ({
       'Files that the client can receive. A file must be covered by one entry. An empty list covers no files.',
   }),
   targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Targets to which files are delivered.' }),
-})).meta({ id: 'ClientBody' });
+}));
+
+/** Client as written by a client of the API. */
+export const ClientBody = clientFields
+  .superRefine(({ targets }, context) => {
+    for (const [t, target] of targets.entries())
+      for (const { field, message } of listTargetProblems(target))
+        context.addIssue({ code: 'custom', path: ['targets', t, field], message });
+  })
+  .meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;
 
 /** Client as stored, without its secrets, which are separate documents. */
-export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
+export const ClientDocument = clientFields.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 
 /** Encrypted secrets of a client, by target. Each secret is valid for only one address. */

@@ -5,7 +5,7 @@ import { defineObject, Id, IsoDate } from '../base/schema.js';
 import { type Day, formatDay, LOCAL_TIME_PATTERN, parseValidDay, toInstant, toLocalDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { Check, CHECK_NAMES, secondSourceFields } from '../definition/daily-plan-checks.js';
-import { checkPattern } from '../definition/delivery.js';
+import { checkPattern } from '../definition/target-addresses.js';
 import { ErrorPolicy } from '../definition/publication.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from './export-table.js';
 import { EXPORT_NAMES } from './exports.js';

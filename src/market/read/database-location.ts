@@ -1,6 +1,5 @@
-import ipaddr from 'ipaddr.js';
 import { lookup } from 'node:dns/promises';
-import { type HostPort, parseHostPort } from '#base/addresses.js';
+import { findAddressRange, type HostPort, parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { Problem } from '../tables/problems.js';
 import type { Locations } from './folder.js';
@@ -35,35 +34,8 @@ export interface DatabaseLocations {
 const URL_PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
-/**
- * Address ranges in which no database is accepted. They are not unicast, are reserved, or are a translation or tunnel
- * to IPv4.
- */
-const NON_DATABASES: ReadonlySet<string> = new Set([
-  'linkLocal',
-  'multicast',
-  'broadcast',
-  'unspecified',
-  'reserved',
-  '6to4',
-  'teredo',
-  'rfc6052',
-  'rfc6145',
-]);
-
-/**
- * IPv6 addresses that contain an IPv4 address in the deprecated compatible form. The library has no range for them.
- * @source RFC 4291, 2.5.5.1
- */
-const COMPATIBLE_RANGE = [ipaddr.IPv6.parse('::'), 96] as const;
-
-function isNowhere(address: string): boolean {
-  const parsedAddress = ipaddr.process(address);
-  const range = parsedAddress.range();
-  const isCompatible =
-    parsedAddress.kind() === 'ipv6' && range !== 'loopback' && parsedAddress.match(...COMPATIBLE_RANGE);
-  return NON_DATABASES.has(range) || isCompatible;
-}
+/** Returns true for an address that no database may have: it is reserved, or a translation or tunnel to IPv4. */
+const isNowhere = (address: string): boolean => (findAddressRange(address)?.kind ?? 'reserved') === 'reserved';
 
 /** Default port of an allowed host. */
 const DEFAULT_PORT = 5432;

@@ -4,7 +4,7 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, isTimeZone, parseValidDay, toLocalDay } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { findCheckKind } from '#domain/definition/daily-plan-checks.js';
-import { createFileName } from '#domain/definition/delivery.js';
+import { createFileName } from '#domain/definition/target-addresses.js';
 import { isWithin } from '#domain/definition/reach.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import { readPattern, type ScheduleBody, ScheduleDocument } from '#domain/outputs/daily-plans.js';

@@ -5,7 +5,8 @@ import { LIMITS } from '#domain/base/limits.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { type ErrorCode, Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import { createFileName, isEntitled } from '#domain/definition/delivery.js';
+import { isEntitled } from '#domain/definition/delivery.js';
+import { createFileName } from '#domain/definition/target-addresses.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import {

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
-import { callOnce } from '#base/once.js';
+import type { LookupFunction } from 'node:net';
+import { findAddressRange } from '#base/addresses.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type Delivery, readDelivery } from '#jobs/port/callbacks.js';
@@ -42,8 +42,10 @@ export function createCallbackDestinations({
   hasSecret,
 }: CallbackDestinationOptions): CallbackDestinations {
   const allowedHosts = new Set(hosts.map((host) => host.toLowerCase()));
-  const isAddressAllowed = (address: string): boolean =>
-    !isIn(getReservedNetworks(), address) && (isPrivateAllowed || !isIn(getPrivateNetworks(), address));
+  const isAddressAllowed = (address: string): boolean => {
+    const range = findAddressRange(address);
+    return range?.kind === 'public' || (isPrivateAllowed && range?.kind === 'private');
+  };
 
   return {
     isAddressAllowed,
@@ -64,46 +66,15 @@ export function createCallbackDestinations({
       if (!allowedHosts.has(`${host}:${port}`) && !(url.port === '' && allowedHosts.has(host)))
         return createProblem('The host of the callback is none of those the operator allows (DIVISOR_CALLBACK_HOSTS).');
       const address = host.replace(/^\[|\]$/g, '');
-      return isIP(address) !== 0 && !isAddressAllowed(address)
-        ? createProblem('The callback is a private address, which the operator does not allow (--callback-private).')
-        : undefined;
+      const range = findAddressRange(address);
+      if (range === undefined || isAddressAllowed(address)) return undefined;
+      return createProblem(
+        range.kind === 'private'
+          ? 'The callback is a private address, which the operator does not allow (--callback-private).'
+          : `The callback goes to ${address}, and nothing is sent to ${range.range} (${range.name}).`,
+      );
     },
   };
-}
-
-/** Address ranges of this machine and of private networks. @source IANA special-purpose address registries */
-const getPrivateNetworks = callOnce(() =>
-  createBlockList(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
-);
-
-/**
- * Address ranges to which nothing may be sent: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6
- * addresses that map to IPv4.
- * @source IANA special-purpose address registries
- */
-const getReservedNetworks = callOnce(() =>
-  createBlockList([
-    '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
-    '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
-    // IPv4 addresses after 96 zero bits. The address ::1 is not in these ranges.
-    '::100:0/104 ::200:0/103 ::400:0/102 ::800:0/101 ::1000:0/100 ::2000:0/99 ::4000:0/98 ::8000:0/97',
-  ]),
-);
-
-function createBlockList(lists: readonly string[]): BlockList {
-  const ranges = new BlockList();
-  for (const range of lists.flatMap((list) => list.split(' '))) {
-    const [address = '', bits = ''] = range.split('/');
-    ranges.addSubnet(address, Number(bits), getFamily(address));
-  }
-  return ranges;
-}
-
-/** Returns true if the ranges contain an address. An IPv4 address in IPv6 form also matches IPv4 ranges. */
-const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, getFamily(address));
-
-function getFamily(address: string): 'ipv4' | 'ipv6' {
-  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
 const createProblem = (reason: string): AddressProblem => ({ reason, isFinal: true });
@@ -314,6 +285,8 @@ export interface SignedPost {
   readonly id: string;
   readonly body: string | Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
+  /** Secrets of the receiver. Default: the secrets of the service. */
+  readonly secrets?: readonly string[];
 }
 
 /** Function that tries once to send a request. @returns undefined if the receiver accepted it, otherwise the failure */
@@ -343,9 +316,9 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
     });
   };
 
-  return async ({ url, id, body, headers }, closeSignal) => {
+  return async ({ url, id, body, headers, secrets: ownSecrets = secrets }, closeSignal) => {
     const seconds = Math.floor(now() / 1000);
-    const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+    const send = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest;
     try {
       const status = await new Promise<number>((resolve, reject) => {
         const outgoing = send(
@@ -361,7 +334,7 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
               'User-Agent': userAgent,
               'webhook-id': id,
               'webhook-timestamp': String(seconds),
-              'webhook-signature': computeSignature({ delivery_id: id, body }, seconds, secrets),
+              'webhook-signature': computeSignature({ delivery_id: id, body }, seconds, ownSecrets),
             },
           },
           (answer: IncomingMessage) => {

@@ -5,6 +5,7 @@ import {
   ClientDocument,
   ClientSecrets,
   findSecretOwner,
+  readSigningSecrets,
   readSecret,
   removeSecrets,
   type Target,
@@ -34,6 +35,8 @@ export interface StoredClient {
     readonly updated_at: string;
     /** Names of the targets with a stored secret. */
     readonly secrets: string[];
+    /** Reasons why the client is disabled although it is stored as enabled. */
+    readonly problems: string[];
   };
   readonly etag: string;
 }
@@ -43,6 +46,8 @@ export interface ClientRecord {
   readonly id: string;
   readonly document: ClientDocument;
   readonly version: number | null;
+  /** Reason why the client receives nothing: one of its targets is not permitted. */
+  readonly problem?: string | undefined;
   /** Returns the secret of a target; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
   findSecret(target: Target): string | undefined;
 }
@@ -64,6 +69,8 @@ export interface Clients extends ClientReader {
    * secret remains. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED
    */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
+  /** Lists the reasons why enabled clients, as stored, are disabled. */
+  listProblems(): Promise<readonly { readonly client_id: string; readonly problems: readonly string[] }[]>;
   /** Deletes a client. @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
@@ -76,11 +83,15 @@ export interface ClientsDependencies {
   readonly documents: DocumentStore;
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
   readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
+  /** Secrets that sign callbacks of jobs. No target may have one of them. */
+  readonly jobSecrets: readonly string[];
 }
+
+const SIGNING_SECRET_FORM = 'whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a comma';
 
 type Secrets = ClientSecrets['secrets'];
 
-export function createClients({ documents, secrets, destinations }: ClientsDependencies): Clients {
+export function createClients({ documents, secrets, destinations, jobSecrets }: ClientsDependencies): Clients {
   const family = openStoredFamily(documents, {
     kind: 'client',
     word: 'client',
@@ -93,8 +104,21 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     const storedTargets = document.targets
       .filter((target) => findStoredSecret(storedSecrets, target) !== undefined)
       .map(({ name }) => name);
-    return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: storedTargets }, etag };
+    const problems = findProblems(document);
+    const enabled = document.enabled && problems.length === 0;
+    const client = { client_id: id, ...document, enabled, updated_at: updatedAt, secrets: storedTargets, problems };
+    return { client, etag };
   }
+
+  /**
+   * Checks the targets of a stored client. The settings, or the rules of a release, may have changed since it was
+   * stored; a client with a target that they refuse is disabled.
+   */
+  const findProblems = ({ targets }: ClientDocument): string[] =>
+    targets.flatMap((target) => {
+      const problem = destinations.findProblem(target);
+      return problem === undefined ? [] : [`${target.name}: ${problem}`];
+    });
 
   /**
    * Returns the secrets to store with a client. These are the secrets in the request, and the stored secrets of targets
@@ -135,8 +159,10 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
         reportError('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
       const problem = destinations.findProblem(target);
-      if (problem !== undefined)
-        reportError('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
+      if (problem !== undefined) {
+        const [field, value] = findPlace(target);
+        reportError('TARGET_NOT_ALLOWED', `${path}.${field}`, problem, value);
+      }
       if (needsSecret(target) && next[target.name] === undefined)
         reportError(
           'REQUIRED',
@@ -145,6 +171,42 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
         );
     }
     return findings;
+  }
+
+  /** Reports signing secrets without the required form, and those of another target or of the callbacks of jobs. */
+  async function validateSigningSecrets(id: string, body: ClientBody, next: Secrets): Promise<Finding[]> {
+    const { documents: stored } = await documents.list(
+      'client-secrets',
+      (value) => ClientSecrets.safeParse(value).data,
+    );
+    /** Owners of signing secrets. Other clients are not named, because the key may not read them. */
+    const owners = new Map<string, string>();
+    for (const { client_id: other, secrets: others } of stored)
+      for (const { sealed } of other === id ? [] : Object.values(others))
+        for (const secret of openSigningSecrets(sealed)) owners.set(secret, 'a target of another client');
+    for (const secret of jobSecrets) owners.set(secret, 'the callbacks of jobs');
+    return body.targets.flatMap((target, t): Finding[] => {
+      const path = `targets[${t}].secret`;
+      const sealed = target.type === 'callback' ? next[target.name]?.sealed : undefined;
+      if (sealed === undefined) return [];
+      const signingSecrets = openSigningSecrets(sealed);
+      if (readSecret(target) !== null && signingSecrets.length === 0)
+        return [{ severity: 'error', code: 'WRONG_TYPE', path, message: `${path} must be ${SIGNING_SECRET_FORM}.` }];
+      const owner = signingSecrets.map((secret) => owners.get(secret)).find((name) => name !== undefined);
+      for (const secret of signingSecrets) owners.set(secret, target.name);
+      if (owner === undefined) return [];
+      const message = `${path} is the secret of ${owner}; each target needs a separate secret.`;
+      return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
+    });
+  }
+
+  /** Returns the signing secrets of a stored text. Returns none if it is another secret or cannot be opened. */
+  function openSigningSecrets(sealed: string): readonly string[] {
+    try {
+      return readSigningSecrets(secrets.open(sealed));
+    } catch {
+      return [];
+    }
   }
 
   return {
@@ -159,7 +221,11 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     },
     async put(id, body, ifMatch, authorship) {
       assertOwnClient(body);
-      const findings = await validateBody(body, listNextSecrets(body, await readSecrets(documents, id)));
+      const nextSecrets = listNextSecrets(body, await readSecrets(documents, id));
+      const findings = [
+        ...(await validateBody(body, nextSecrets)),
+        ...(await validateSigningSecrets(id, body, nextSecrets)),
+      ];
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
         async (tx) => {
@@ -171,6 +237,13 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
         { by: authorship },
       );
       return get(id);
+    },
+    async listProblems() {
+      const { documents: enabled } = await documents.list('client', (body, id) => {
+        const document = ClientDocument.safeParse(body).data;
+        return document?.enabled === true ? { client_id: id, problems: findProblems(document) } : undefined;
+      });
+      return enabled.filter(({ problems }) => problems.length > 0);
     },
     async remove(id, ifMatch, authorship) {
       await family.get(id).catch(() => {}); // an unreadable client can be deleted
@@ -187,6 +260,7 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
         id,
         document,
         version: version === 0 ? null : version,
+        problem: findProblems(document)[0],
         findSecret(target) {
           const result = findStoredSecret(storedSecrets, target);
           return result && secrets.open(result.sealed);
@@ -196,8 +270,17 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
   };
 }
 
+/** Returns the field that decides where the files of a target go, and its value. */
+function findPlace(target: Target): readonly [field: string, value: unknown] {
+  if (target.type === 'mail') return ['to', target.to];
+  if (target.type === 'bucket' && target.endpoint !== null) return ['endpoint', target.endpoint];
+  if (target.type === 'bucket' && target.access_key_id !== null && target.region !== null)
+    return ['region', target.region];
+  return ['url', target.url];
+}
+
 const needsSecret = (target: Target): boolean =>
-  target.type === 'sftp' || (target.type === 'bucket' && target.access_key_id !== null);
+  target.type === 'sftp' || target.type === 'callback' || (target.type === 'bucket' && target.access_key_id !== null);
 
 async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
   const storedDocument = await reader.get('client-secrets', id);

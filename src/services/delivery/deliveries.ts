@@ -3,13 +3,13 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import {
-  createPath,
   type DeliveredFile,
   DELIVERY_LINES_MAX,
   DeliveryRecord,
   isEntitled,
   type Target,
 } from '#domain/definition/delivery.js';
+import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import { type ArtifactStore, type DocumentStore, parseStored } from '#store/port.js';
@@ -303,10 +303,12 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       },
     };
     try {
-      const problem = destinations.findProblem(target);
+      const problem = client.problem ?? destinations.findProblem(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
+      const accepted = await refuseWrongPaths(job);
       // `senders[target.type]` accepts this target, but TypeScript cannot infer this from the union.
-      await (senders[target.type] as Sender<never>)({ ...job, secret: findSecret(client, target) } as never);
+      const order = { ...job, files: accepted, secret: findSecret(client, target) };
+      if (accepted.length > 0) await (senders[target.type] as Sender<never>)(order as never);
     } catch (failure) {
       if (signal.aborted || !(failure instanceof DeliveryFault)) throw failure;
       mayHelp ||= !failure.isFinal;
@@ -317,6 +319,18 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     }
     return mayHelp;
   }
+}
+
+/** Fails the files with a path that would leave the folder of a target. @returns the other files */
+async function refuseWrongPaths({
+  files,
+  failed,
+}: Pick<SendJob<Target>, 'files' | 'failed'>): Promise<readonly OutgoingFile[]> {
+  for (const file of files) {
+    const problem = findPathProblem(file.path);
+    if (problem !== undefined) await failed(file, new DeliveryFault(problem, { isFinal: true }));
+  }
+  return files.filter(({ path }) => findPathProblem(path) === undefined);
 }
 
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';

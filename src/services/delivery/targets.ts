@@ -1,19 +1,38 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import { constants, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Client, Done, Sftp } from 'ssh2';
-import { parseHostPort, trimTrailingSlashes } from '#base/addresses.js';
+import { type HostPort, maskUrlPasswords, parseHostPort } from '#base/addresses.js';
 import { callOnce } from '#base/once.js';
 import { findBundlePath } from '#bundle';
 import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorCode, isUnavailable, Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
-import { createPath, type Target, type TargetOf, type TargetType } from '#domain/definition/delivery.js';
+import {
+  listTargetProblems,
+  readSigningSecrets,
+  type Target,
+  type TargetOf,
+  type TargetType,
+} from '#domain/definition/delivery.js';
+import {
+  type BucketAddress,
+  createPath,
+  isBelowBucket,
+  type Parsed,
+  parseBucketAddress,
+  parseFolderAddress,
+  parseSftpAddress,
+  SFTP_PORT,
+  type SftpAddress,
+} from '#domain/definition/target-addresses.js';
 import { ArtifactStoreFault } from '#store/artifacts/artifact.js';
-import type { S3Access } from '#store/port.js';
+import type { KeySource, S3Access } from '#store/port.js';
 import { createS3Client } from '#store/s3/client.js';
+import { formatAwsOrigin } from '#store/s3/keys.js';
+import { StartRefusal } from '#store/start-refusal.js';
 import type { CallbackDestinations, SignedPostSender } from './callbacks.js';
 
 /** File for a target. */
@@ -99,8 +118,14 @@ async function sendEachFile<T>(
   }
 }
 
-/** Region and origin of an object store. The bucket is not part of it. */
-export type BucketService = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
+/** Object store in the settings of the service. The bucket is not part of it. */
+export interface BucketService {
+  /** Origin of a store outside AWS. */
+  readonly endpoint: string | undefined;
+  readonly region: string;
+  /** Returns the keys of the service. @throws StartRefusal if it has none */
+  keys(): KeySource;
+}
 
 export interface DeliveryDestinationOptions {
   /** Folders that may receive files. */
@@ -114,8 +139,8 @@ export interface DeliveryDestinationOptions {
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
   readonly mailDomains: readonly string[];
-  /** Returns the object store in the service's settings, or the object store of AWS in this region. */
-  readonly bucketService: (region: string | null) => BucketService;
+  /** Returns the object store of the service. @throws StartRefusal if its settings are invalid */
+  readonly bucketService: () => BucketService;
 }
 
 /** Destinations to which the operator permits deliveries. */
@@ -130,38 +155,82 @@ export interface DeliveryDestinations {
   assertFolder(path: string): Promise<void>;
 }
 
-const PORTS: Readonly<Record<string, number>> = { 'sftp:': 22, 'https:': 443, 'http:': 80 };
+/** Region, origin and keys for the bucket of a target. */
+type BucketConnection = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
+
+/** Returns a parsed address. @throws DeliveryFault for a stored address that is no longer accepted */
+function requireAddress<T>(parsed: Parsed<T>): T {
+  if (parsed.problem !== undefined)
+    throw new DeliveryFault(`The address of the target ${parsed.problem}.`, { isFinal: true });
+  return parsed as T; // without a problem it is an address
+}
+
+/** Returns the path of a folder target on this machine. */
+const readFolderPath = ({ url }: TargetOf<'folder'>): string =>
+  fileURLToPath(`file:///${requireAddress(parseFolderAddress(url)).folders.map(encodeURI).join('/')}`);
+
+const HTTPS_PORT = 443;
+const HTTP_PORT = 80;
 
 export function createDeliveryDestinations(options: DeliveryDestinationOptions): DeliveryDestinations {
   const { roots, hosts, buckets, callbacks, hasMail, mailDomains, bucketService } = options;
   const domains = new Set(mailDomains.map((domain) => domain.toLowerCase()));
+  const allowedBuckets = buckets.map((text) => requireAddress<BucketAddress>(parseBucketAddress(text)));
 
-  function findHostProblem(text: string): string | undefined {
-    const url = new URL(text);
-    const host = url.hostname.replaceAll(/^\[|\]$/g, '').toLowerCase();
-    const defaultPort = PORTS[url.protocol]!; // targets have only these schemes
-    const port = url.port === '' ? defaultPort : Number(url.port);
+  function findHostProblem({ host, port }: HostPort, defaultPort: number): string | undefined {
     const isAllowed = hosts.some((allowedHost) => {
       const allowedHostPort = parseHostPort(allowedHost, defaultPort);
       return allowedHostPort?.host === host && allowedHostPort.port === port;
     });
     return isAllowed
       ? undefined
-      : 'The host is none of those the operator allows (--delivery-hosts, DIVISOR_DELIVERY_HOSTS).';
+      : `The host ${host} is none of those the operator allows (--delivery-hosts, DIVISOR_DELIVERY_HOSTS).`;
   }
 
-  function formatEndpoint({ endpoint, region }: TargetOf<'bucket'>): string {
-    return endpoint ?? bucketService(region).endpoint;
+  /**
+   * Returns the object store of a bucket. The keys of the service are used with its own origin only. The keys of a
+   * client are used with the origin of the target, with AWS in the region of the target, or with the origin of the
+   * service.
+   * @throws StartRefusal if settings of the service that the target needs are missing or invalid
+   */
+  function connectBucket(target: TargetOf<'bucket'>, secret: string | undefined): BucketConnection {
+    const { access_key_id: accessKeyId, region } = target;
+    const endpoint = target.endpoint === null ? undefined : new URL(target.endpoint).origin;
+    if (accessKeyId === null) {
+      const service = bucketService();
+      const ownRegion = region ?? service.region;
+      const ownEndpoint = service.endpoint ?? formatAwsOrigin('s3', ownRegion);
+      return { endpoint: ownEndpoint, region: ownRegion, keys: service.keys() };
+    }
+    const keys: KeySource = { kind: 'given', accessKeyId, secretAccessKey: secret ?? '', sessionToken: undefined };
+    if (region !== null) return { endpoint: endpoint ?? formatAwsOrigin('s3', region), region, keys };
+    const service = bucketService();
+    return {
+      endpoint: endpoint ?? service.endpoint ?? formatAwsOrigin('s3', service.region),
+      region: service.region,
+      keys,
+    };
   }
 
   function findBucketProblem(target: TargetOf<'bucket'>): string | undefined {
-    if (target.access_key_id !== null) return findHostProblem(formatEndpoint(target));
-    if (target.endpoint !== null)
+    const address = requireAddress(parseBucketAddress(target.url));
+    if (target.access_key_id === null && target.endpoint !== null)
       return 'The keys of the service are used with its own endpoint only: set access_key_id.';
-    const isAllowed = buckets.some((allowedBucket) => addSlash(target.url).startsWith(addSlash(allowedBucket)));
-    return isAllowed
-      ? undefined
-      : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
+    if (target.access_key_id === null && !allowedBuckets.some((allowed) => isBelowBucket(address, allowed)))
+      return 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
+    try {
+      const { endpoint } = connectBucket(target, undefined);
+      const { protocol, hostname, port } = new URL(endpoint);
+      const defaultPort = protocol === 'http:' ? HTTP_PORT : HTTPS_PORT;
+      const host = hostname.replaceAll(/^\[|\]$/g, '');
+      return target.access_key_id === null
+        ? undefined
+        : findHostProblem({ host, port: port === '' ? defaultPort : Number(port) }, defaultPort);
+    } catch (failure) {
+      if (failure instanceof StartRefusal || failure instanceof Refusal || failure instanceof ArtifactStoreFault)
+        return `The object store of the service is not configured: ${failure.message}`;
+      throw failure;
+    }
   }
 
   function findMailProblem({ to }: TargetOf<'mail'>): string | undefined {
@@ -174,28 +243,26 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
 
   return {
     findProblem(target) {
-      if (target.type === 'sftp') return findHostProblem(target.url);
+      const [problem] = listTargetProblems(target);
+      if (problem !== undefined) {
+        const value = maskUrlPasswords(JSON.stringify(problem.value));
+        return `The ${problem.field} of the target ${target.name} ${problem.message}; it is ${value}.`;
+      }
+      if (target.type === 'sftp') return findHostProblem(requireAddress(parseSftpAddress(target.url)), SFTP_PORT);
       if (target.type === 'callback') return callbacks.findProblem(target.url)?.reason;
       if (target.type === 'bucket') return findBucketProblem(target);
       if (target.type === 'mail') return findMailProblem(target);
-      return isBelow(fileURLToPath(target.url), roots)
+      return isBelow(readFolderPath(target), roots)
         ? undefined
         : 'The folder is in none of those the operator allows (--delivery-roots, DIVISOR_DELIVERY_ROOTS).';
     },
     createAccess(target, secret) {
-      const { hostname: bucket, pathname } = new URL(target.url);
-      const service = bucketService(target.region);
-      const keys =
-        target.access_key_id === null || secret === undefined
-          ? service.keys
-          : ({ kind: 'given', accessKeyId: target.access_key_id, secretAccessKey: secret } as const);
-      const prefix = decodeURIComponent(pathname)
-        .split('/')
-        .filter((part) => part !== '')
-        .map((part) => `${part}/`)
-        .join('');
-      const endpoint = formatEndpoint(target).replace(/\/$/, '');
-      return { endpoint, region: target.region ?? service.region, bucket, prefix, keys };
+      const { bucket, folders } = requireAddress(parseBucketAddress(target.url));
+      if (target.access_key_id !== null && secret === undefined)
+        throw new DeliveryFault('No secret is stored for the access key of the target.', { isFinal: true });
+      const { endpoint, region, keys } = connectBucket(target, secret);
+      const prefix = folders.map((folder) => `${folder}/`).join('');
+      return { endpoint: endpoint.replace(/\/$/, ''), region, bucket, prefix, keys };
     },
     async assertFolder(path) {
       const realFolder = await resolveFolder(path);
@@ -207,8 +274,6 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
     },
   };
 }
-
-const addSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`);
 
 const isBelow = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
@@ -276,8 +341,12 @@ function toFault(failure: unknown): unknown {
 /** Sends each file as the body of a signed request. All attempts have the same message id. */
 const createCallbackSender =
   (post: SignedPostSender): Sender<'callback'> =>
-  (job) =>
-    sendEachFile(job, async (file) => {
+  (job) => {
+    // A receiver can verify the messages of this target, and no others.
+    const secrets = readSigningSecrets(job.secret ?? '');
+    if (secrets.length === 0)
+      throw new DeliveryFault('No secret is stored that signs the requests of the target.', { isFinal: true });
+    return sendEachFile(job, async (file) => {
       const { client, schedule, date, target, signal } = job;
       await job.begin(file);
       const id = createHash('sha256')
@@ -287,6 +356,7 @@ const createCallbackSender =
       const failure = await post(
         {
           url: target.url,
+          secrets,
           id: `file_${id}`,
           body: await file.content(),
           headers: {
@@ -302,6 +372,7 @@ const createCallbackSender =
       if (failure !== undefined) throw new DeliveryFault(failure.reason, { isFinal: failure.isFinal });
       return SENT_MESSAGE;
     });
+  };
 
 /** Writes files to a folder. Each file is written under a temporary name and then renamed. */
 const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
@@ -327,7 +398,7 @@ const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFold
     sendEachFile(job, async (file) => {
       await job.begin(file);
       const { target } = job;
-      return send(file, fileURLToPath(target.url), target.checksum).catch((failure: unknown) => {
+      return send(file, readFolderPath(target), target.checksum).catch((failure: unknown) => {
         throw toFolderFault(failure);
       });
     });
@@ -361,9 +432,12 @@ interface PartialFile {
   readonly content: Uint8Array | string;
 }
 
+/** Flags that create or replace a file, and refuse a link, which could lead out of the folder. */
+const PARTIAL_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
+
 async function writeAtomically(folder: string, { name, part, content }: PartialFile): Promise<void> {
   const partialPath = join(folder, part);
-  const file = await open(partialPath, 'w');
+  const file = await open(partialPath, PARTIAL_FLAGS);
   try {
     await file.writeFile(content);
     await file.sync();
@@ -490,7 +564,6 @@ function formatReason(failure: unknown): string {
 
 /** Time for the connection, the exchange of keys and the sign-in. */
 const READY_MS = 20_000;
-const PORT = 22;
 
 /** Writes files to a server by SFTP. Each file is written under a temporary name and then renamed. */
 const sendOverSftp: Sender<'sftp'> = async (job) => {
@@ -507,7 +580,7 @@ const sendOverSftp: Sender<'sftp'> = async (job) => {
     }
   };
   try {
-    const root = await resolveRoot(sftp, target.url);
+    const root = await resolveRoot(sftp, requireAddress(parseSftpAddress(target.url)));
     await sendEachFile(job, async (file) => {
       await job.begin(file);
       return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, createdFolders })).catch(
@@ -527,7 +600,7 @@ function connect(
   secret: string | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly client: Client; readonly sftp: Sftp }> {
-  const { hostname, port, username } = new URL(url);
+  const { host, port, user } = requireAddress(parseSftpAddress(url));
   if (secret === undefined)
     throw new DeliveryFault('No password and no key is stored for the target.', { isFinal: true });
   const { Client: SshClient } = loadTransports();
@@ -558,9 +631,9 @@ function connect(
     const isKey = secret.includes('-----BEGIN');
     try {
       client.connect({
-        host: hostname.replaceAll(/^\[|\]$/g, ''),
-        port: port === '' ? PORT : Number(port),
-        username: decodeURIComponent(username),
+        host,
+        port,
+        username: user,
         readyTimeout: READY_MS,
         keepaliveInterval: 10_000,
         ...(isKey ? { privateKey: secret } : { password: secret }),
@@ -577,11 +650,10 @@ function connect(
 
 const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** Returns the folder of an address on the server. An address with `/~/` starts in the user's folder. */
-async function resolveRoot(sftp: Sftp, url: string): Promise<string> {
-  const path = trimTrailingSlashes(decodeURIComponent(new URL(url).pathname));
-  if (path !== '/~' && !path.startsWith('/~/')) return path;
-  return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
+/** Returns the folder of an address on the server. */
+async function resolveRoot(sftp: Sftp, { isHome, folders }: SftpAddress): Promise<string> {
+  const start = isHome ? await ask<string>((done) => sftp.realpath('.', done)) : '';
+  return [start, ...folders].join('/');
 }
 
 interface SendLocation {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { trimTrailingSlashes } from '#base/addresses.js';
+import { parseBucketAddress } from '#domain/definition/target-addresses.js';
 import { type AwsSettings, chooseKeys, formatAwsOrigin } from '../s3/keys.js';
 import type { S3Access } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -27,7 +28,7 @@ export interface ArtifactSettings {
  */
 export function parseArtifactLocation({ url, cache, aws }: ArtifactSettings): ArtifactLocation {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
-  const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
+  const [, bucket] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/[\w!.*'()/-]*)?$/.exec(url) ?? [];
   if (bucket === undefined)
     throw refuse(
       'The results storage (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
@@ -36,14 +37,16 @@ export function parseArtifactLocation({ url, cache, aws }: ArtifactSettings): Ar
   const endpoint = trimTrailingSlashes(aws.endpoint ?? formatAwsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
     throw refuse('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
-  const folders = (prefix ?? '').split('/').filter((part) => part !== '');
+  const address = parseBucketAddress(url);
+  if (address.problem !== undefined)
+    throw refuse(`The results storage (--artifacts, DIVISOR_ARTIFACTS) ${address.problem}.`);
   return {
     kind: 's3',
     access: {
       endpoint,
       region,
       bucket,
-      prefix: folders.map((folder) => `${folder}/`).join(''),
+      prefix: address.folders.map((folder) => `${folder}/`).join(''),
       keys,
     },
     cache,

@@ -4,6 +4,7 @@ import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timeRequest } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
+import { findNameProblem } from '#domain/definition/target-addresses.js';
 import { ArtifactStoreFault } from '../artifacts/artifact.js';
 import type { Keys, S3Access } from '../port.js';
 import {
@@ -147,8 +148,8 @@ export function createS3Client(
   const { endpoint, bucket, prefix } = access;
   const keys = createCurrentKeys(access.keys);
   let signer: Signer | undefined;
-  const root = `${endpoint}/${bucket}`;
-  const getUrl = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
+  const root = `${endpoint}/${encodeKey(bucket)}`;
+  const getUrl = (name: string): string => `${root}/${encodeKey(prefix + name)}`;
 
   /** Sends a request, and retries temporary failures. @param acceptedStatuses statuses that the caller handles */
   async function ask(url: string, init: RequestInit, acceptedStatuses: readonly number[] = []): Promise<Response> {
@@ -200,7 +201,8 @@ export function createS3Client(
       const currentKeys = await keys.get();
       if (signer?.used !== currentKeys) signer = createSigner(access, currentKeys);
       const { aws } = signer;
-      const requestInit = { signal: AbortSignal.timeout(answerMs), ...init };
+      // A redirect could lead to a host to which the operator permits nothing.
+      const requestInit = { signal: AbortSignal.timeout(answerMs), ...init, redirect: 'manual' as const };
       return { used: currentKeys, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, requestInit)) };
     } catch (cause) {
       return { cause };
@@ -239,7 +241,7 @@ export function createS3Client(
         : undefined;
     },
     async copy(from, to) {
-      const source = `/${bucket}/${encodeURI(prefix)}${from}`;
+      const source = `/${bucket}/${encodeKey(prefix + from)}`;
       const response = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
       return response.ok && !(await response.text()).includes('<Error>');
     },
@@ -248,6 +250,17 @@ export function createS3Client(
     },
     list: () => listObjects(ask, root, prefix),
   };
+}
+
+/**
+ * Encodes a key for the path of a URL, so that every program on the way reads the same key.
+ * @throws ArtifactStoreFault if a name in the key would be read as another folder
+ */
+function encodeKey(key: string): string {
+  const names = key.split('/');
+  const problem = names.map(findNameProblem).find((text) => text !== undefined);
+  if (problem !== undefined) throw new ArtifactStoreFault(`The key ${JSON.stringify(key)} of an object ${problem}.`);
+  return names.map(encodeURIComponent).join('/');
 }
 
 /** Requests of a client, with or without retries. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/base/refusals.js';
+import { findRegionProblem } from '#domain/definition/target-addresses.js';
 import { ArtifactStoreFault, findCode } from '../artifacts/artifact.js';
 import type { Keys, KeySource, QueriedKeySource } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -284,15 +285,37 @@ const UNSUPPORTED_SETTINGS = [
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = findProfile(aws);
-  const region = aws.region ?? profile?.get('region') ?? DEFAULT_REGION;
+  const region = chooseRegion(aws, profile);
   const keys =
     findFixedKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
   return { region, keys: keys ?? createMachineSource(aws) };
 }
 
-/** Returns the endpoint of an AWS service in a region. */
-export const formatAwsOrigin = (service: string, region: string): string =>
-  `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+/** Returns the region of the settings. A store outside AWS may have a region that no host name can contain. */
+export const chooseRegion = (aws: AwsSettings, profile = findProfile(aws)): string =>
+  aws.region ?? profile?.get('region') ?? DEFAULT_REGION;
+
+/** Domains of AWS outside `amazonaws.com`, by the prefix of their regions. @source partitions of the AWS SDKs */
+const PARTITION_DOMAINS = [
+  ['cn-', 'amazonaws.com.cn'],
+  ['us-iso-', 'c2s.ic.gov'],
+  ['us-isob-', 'sc2s.sgov.gov'],
+  ['us-isof-', 'csp.hci.ic.gov'],
+  ['eu-isoe-', 'cloud.adc-e.uk'],
+  ['eusc-', 'amazonaws.eu'],
+] as const;
+
+/** Returns the endpoint of an AWS service in a region. @throws StartRefusal 78 if the region would change the host */
+export function formatAwsOrigin(service: string, region: string): string {
+  const domain = PARTITION_DOMAINS.find(([prefix]) => region.startsWith(prefix))?.[1] ?? 'amazonaws.com';
+  const origin = `https://${service}.${region}.${domain}`;
+  const problem = findRegionProblem(region);
+  if (problem !== undefined || new URL(origin).origin !== origin)
+    throw refuse(
+      `The region of AWS (AWS_REGION) ${problem ?? 'must be a part of a host name'}; it is ${JSON.stringify(region)}.`,
+    );
+  return origin;
+}
 
 function findFixedKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkPattern, createFileName } from '#domain/definition/delivery.js';
+import { checkPattern, createFileName } from '#domain/definition/target-addresses.js';
 import { parseValidDay } from '#domain/base/time.js';
 
 const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: parseValidDay('2026-01-05') };

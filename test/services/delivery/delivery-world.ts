@@ -51,7 +51,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     bucketService: () => ({
       endpoint: options.endpoint ?? 'http://127.0.0.1:1',
       region: 'us-east-1',
-      keys: options.keys ?? { kind: 'given', accessKeyId: 'id', secretAccessKey: 'secret' },
+      keys: () => options.keys ?? { kind: 'given', accessKeyId: 'id', secretAccessKey: 'secret' },
     }),
   });
   const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];

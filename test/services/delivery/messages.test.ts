@@ -7,6 +7,11 @@ import { CALLBACK_KEY, type DeliveryWorld, type WorldOptions } from './delivery-
 import { listLogLines, openWorlds } from './open-worlds.js';
 import { findAttachment, startSmtpServer } from './smtp-server.js';
 
+const TARGET_KEY = Buffer.from('a secret of one target, for tests');
+const NEXT_KEY = Buffer.from('its next secret, during a rotation');
+const formatSecret = (key: Buffer) => `whsec_${key.toString('base64')}`;
+const sign = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest('base64');
+
 let world: DeliveryWorld;
 const { closing, open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
@@ -36,7 +41,10 @@ describe('a callback', () => {
   test('is signed, contains the file, and has the same id in every attempt', async () => {
     const { host, received, state } = await createReceiver();
     await open({ callbackHosts: [host] });
-    const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
+    const client = world.clientOf(
+      { targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] },
+      formatSecret(TARGET_KEY),
+    );
     state.status = 500;
     const files = [world.file('CORE', 'a,b\n1,2\n')];
     expect(await world.deliver(client, files)).toMatchObject({ waiting: 1, reason: 'The receiver answered 500.' });
@@ -54,8 +62,26 @@ describe('a callback', () => {
       'divisor-date': '2024-12-31',
     });
     const signedText = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
-    const signature = createHmac('sha256', CALLBACK_KEY).update(signedText).digest('base64');
-    expect(headers['webhook-signature']).toBe(`v1,${signature}`);
+    expect(headers['webhook-signature']).toBe(`v1,${sign(TARGET_KEY, signedText)}`);
+    // The receiver of a target cannot forge messages to receivers of other targets or about jobs.
+    expect(headers['webhook-signature']).not.toContain(sign(CALLBACK_KEY, signedText));
+  });
+
+  test('has two signatures while its secret is replaced, and is not sent without a secret', async () => {
+    const { host, received } = await createReceiver();
+    await open({ callbackHosts: [host] });
+    const target = { type: 'callback', name: 'hook', url: `http://${host}/in` };
+    const secrets = [formatSecret(TARGET_KEY), formatSecret(NEXT_KEY)].join(', ');
+    expect(await world.deliver(world.clientOf({ targets: [target] }), [world.file('EVEN', '1')])).toMatchObject({
+      delivered: 0,
+      reason: 'No secret is stored that signs the requests of the target.',
+    });
+    expect(received).toEqual([]);
+    await world.deliver(world.clientOf({ targets: [target] }, secrets), [world.file('CORE', '1')]);
+    const { headers, body } = received.at(-1)!;
+    const signedText = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    const signatures = [TARGET_KEY, NEXT_KEY].map((key) => `v1,${sign(key, signedText)}`);
+    expect(headers['webhook-signature']).toBe(signatures.join(' '));
   });
 
   test('to a host that the operator does not allow is not sent', async () => {
@@ -67,7 +93,10 @@ describe('a callback', () => {
   test('whose process ended before its result was known is repeated under the same id', async () => {
     const { host, received } = await createReceiver();
     await open({ callbackHosts: [host] });
-    const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
+    const client = world.clientOf(
+      { targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] },
+      formatSecret(TARGET_KEY),
+    );
     const files = [world.file('CORE', 'once')];
     const createFailingSenders = (senders: Senders): Senders => ({
       ...senders,

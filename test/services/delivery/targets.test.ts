@@ -102,6 +102,18 @@ describe('a folder', () => {
     expect(readdirSync(join(world.base, 'secret'))).toEqual([]);
   });
 
+  test('with a link in place of a temporary file writes nothing through the link', async () => {
+    await open();
+    const secret = join(world.base, 'secret');
+    writeFileSync(secret, 'unchanged');
+    mkdirSync(join(world.root, 'acme'));
+    const part = `.CORE_20241231_closing.csv.${computeHash('one').slice(0, 12)}.part`;
+    symlinkSync(secret, join(world.root, 'acme', part));
+    const { delivered, reason } = await world.deliver(createFolderClient(), [world.file('CORE', 'one')]);
+    expect([delivered, reason]).toEqual([0, 'The folder could not be written: ELOOP.']);
+    expect(readFileSync(secret, 'utf8')).toBe('unchanged');
+  });
+
   test('that is not writable fails with the reason, and receives the file once it is writable', async () => {
     await open();
     writeFileSync(join(world.root, 'acme'), 'a file, no folder');

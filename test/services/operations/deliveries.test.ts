@@ -136,8 +136,21 @@ test.each([
   ['http://[::ffff:127.0.0.1]/', /private address/],
   ['http://10.1.2.3/', /private address/],
   ['http://8.8.8.8/', undefined],
+  ['http://[fd00:ec2::254]/', /nothing is sent to fd00:ec2::\/32 \(cloud metadata\)/],
+  ['http://[3fff::1]/', /nothing is sent to 3fff::\/20 \(documentation\)/],
+  ['http://192.88.99.1/', /nothing is sent to 192\.88\.99\.0\/24/],
 ])('a callback at %s', (url, reason) => {
-  const hosts = ['hooks.test', 'ported.test:8443', '127.0.0.1', '[::ffff:7f00:1]', '10.1.2.3', '8.8.8.8'];
+  const hosts = [
+    'hooks.test',
+    'ported.test:8443',
+    '127.0.0.1',
+    '[::ffff:7f00:1]',
+    '10.1.2.3',
+    '8.8.8.8',
+    '[fd00:ec2::254]',
+    '[3fff::1]',
+    '192.88.99.1',
+  ];
   const { findProblem } = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
   if (reason === undefined) expect(findProblem(url)).toBeUndefined();
   else expect(findProblem(url)?.reason).toMatch(reason);
@@ -151,6 +164,10 @@ test('private networks are reached if they are allowed, but never cloud metadata
   const embeddedAddresses = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...embeddedAddresses, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(isAllowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(isAllowed)).toHaveLength(2);
+  const metadata = ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', '100.100.100.200', '168.63.129.16'];
+  expect([...metadata, '192.88.99.1', '5f00::1', '2001:20::1', '3fff::1', 'not an address'].filter(isAllowed)).toEqual(
+    [],
+  );
   const isPublicAddress = createCallbackDestinations({
     hosts: [],
     isPrivateAllowed: false,

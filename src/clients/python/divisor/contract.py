@@ -1951,7 +1951,7 @@ class BucketTarget(t.TypedDict):
     tables: t.Optional[t.Sequence[str]]
     #: Bucket and prefix.
     url: str
-    #: Region. Default: the region of the service.
+    #: Region: lower-case letters, digits and single dashes, such as eu-central-1. Default: the region of the service.
     region: t.Optional[str]
     #: Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.
     endpoint: t.Optional[str]
@@ -1976,7 +1976,7 @@ class _BucketTargetInput(t.TypedDict):
 class BucketTargetInput(_BucketTargetInput, total=False):
     #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
-    #: Region. Default: the region of the service.
+    #: Region: lower-case letters, digits and single dashes, such as eu-central-1. Default: the region of the service.
     region: t.Optional[str]
     #: Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.
     endpoint: t.Optional[str]
@@ -2165,6 +2165,8 @@ class CallbackTarget(t.TypedDict):
     tables: t.Optional[t.Sequence[str]]
     #: Receiver.
     url: str
+    #: Secret that signs the requests, known only to the receiver of this target.
+    secret: t.Optional[str]
 
 
 class _CallbackTargetInput(t.TypedDict):
@@ -2178,6 +2180,8 @@ class _CallbackTargetInput(t.TypedDict):
 class CallbackTargetInput(_CallbackTargetInput, total=False):
     #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
+    #: Secret that signs the requests, known only to the receiver of this target.
+    secret: t.Optional[str]
 
 
 class _CapmReturns(t.TypedDict):
@@ -2390,6 +2394,8 @@ class Client(t.TypedDict):
     updated_at: str
     #: Names of the targets with a stored secret.
     secrets: t.Sequence[str]
+    #: Reasons why the service does not permit targets of the stored client. Such a client is disabled until it is stored again, or until the settings permit its targets.
+    problems: t.Sequence[str]
 
 
 class _ClientBody(t.TypedDict):
@@ -7517,6 +7523,8 @@ class ListedClient(t.TypedDict):
     updated_at: str
     #: Names of the targets with a stored secret.
     secrets: t.Sequence[str]
+    #: Reasons why the service does not permit targets of the stored client. Such a client is disabled until it is stored again, or until the settings permit its targets.
+    problems: t.Sequence[str]
     #: Latest session with files for the client; null if there is none.
     latest_delivery: t.Optional[ListedClientLatestDelivery]
 

@@ -44,7 +44,7 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     fresh: { client_id: '', name: '', entitlements: [], targets: [] },
     async read(id, signal) {
       const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });
-      const { updated_at: _, secrets: _stored, ...document } = answer;
+      const { updated_at: _, secrets: _stored, problems: _current, ...document } = answer;
       return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
     },
     write: ({ client_id: id, ...document }, version) =>

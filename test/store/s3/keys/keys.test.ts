@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readSettings, selectAwsSettings } from '#cli/settings/settings.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { parseArtifactLocation } from '#store/ownership/artifact-location.js';
-import { type AwsSettings, chooseKeys, createRenewedKeys } from '#store/s3/keys.js';
+import { type AwsSettings, chooseKeys, formatAwsOrigin, createRenewedKeys } from '#store/s3/keys.js';
 import type { KeySource } from '#store/port.js';
 import { createS3Client, type S3Client } from '#store/s3/client.js';
 import { openTemporaryFolders } from '../../temporary-folder.js';
@@ -124,6 +124,10 @@ test('a profile has keys and region in either file, the credentials file first, 
     'eu-north-1',
   );
   expect(chooseKeys(readKeySettings(files))).toMatchObject({ region: 'us-west-2', keys: { kind: 'machine' } });
+  // A store outside AWS may have any region; a host of AWS cannot contain it.
+  const given = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'key', AWS_REGION: 'Zone_1/x' };
+  expect(chooseKeys(readKeySettings(given)).region).toBe('Zone_1/x');
+  expect(() => formatAwsOrigin('s3', 'Zone_1/x')).toThrow(/AWS_REGION.*"Zone_1\/x"/);
   expect(() => chooseSource({ ...files, AWS_PROFILE: 'sso' })).toThrow(/uses sso_session, which is not supported/);
   let now = 0;
   const current = createRenewedKeys(

@@ -51,6 +51,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'export-risk-model': async () => (await import('./risk/read-risk-model.js')).exportModel,
   'risk-model-part': async () => (await import('./risk/read-risk-model.js')).readRiskModelPart,
   'hash-files': async () => (await import('./run-files.js')).hashFiles,
+  'check-body': async () => (await import('./input/bodies.js')).checkRequestBody,
   'warm-up': async () => (await import('./warm-up.js')).warmUp(tasks),
   rest: async () => (await import('./warm-up.js')).releaseMemory,
   'risk-model-arrow': async () => (await import('./risk/read-risk-model.js')).createRiskModelArrow,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import type { ErrorCode } from '#domain/base/refusals.js';
-import { Id } from '#domain/base/schema.js';
+import { readJsonText, type ScannedText } from '#domain/base/json.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { type ErrorCode, type Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { checkFinite, checkShape, Id } from '#domain/base/schema.js';
 import type { RunViewTerms } from '#domain/definition/runs.js';
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
@@ -74,6 +76,8 @@ export interface Body {
   readonly optional?: boolean;
   /** Maximum size of the body. Default: LIMITS.MAX_BODY_BYTES. */
   readonly bytesMax?: number;
+  /** Maximum number of values of the body. Default: LIMITS.MAX_BODY_VALUES. */
+  readonly valuesMax?: number;
   /**
    * True if the body is a document. The service parses it as JSON and reports findings; unknown fields are dropped with
    * a warning. Every other body is parsed strictly by `schema`.
@@ -112,6 +116,36 @@ export interface Success {
 /** Returns a table of routes by operation id. Its literal types are preserved. */
 export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
   return table;
+}
+
+/** Value of a body for its handler, or the refusal that the handler receives when it reads the body. */
+export type CheckedBody = { readonly value: unknown } | { readonly refusal: Refusal };
+
+/** Decodes and scans the bytes of a body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
+export const readBodyText = ({ valuesMax = LIMITS.MAX_BODY_VALUES }: Body, bytes: Uint8Array): ScannedText =>
+  readJsonText(bytes, valuesMax);
+
+/**
+ * Parses a body and checks it by the schema of its route. A document is not parsed by the schema, because its service
+ * reports findings; `isLarge` refuses a document with many of them before this.
+ */
+export function checkBody(body: Body, { text, overflows }: ScannedText, isLarge: boolean): CheckedBody {
+  const sentValue: unknown = JSON.parse(text);
+  const isAbsent = sentValue === undefined || (sentValue === null && body.optional === true);
+  const value = isAbsent ? {} : sentValue;
+  if (overflows && body.report !== true) return { refusal: refuseWithFindings('body', checkFinite(value)) };
+  if (body.document === true) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
+      return { refusal: refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]) };
+    }
+    const findings = isLarge ? [...checkFinite(value), ...checkShape(body.schema, value).findings] : [];
+    return findings.length > LIMITS.MAX_FINDINGS ? { refusal: refuseWithFindings('body', findings) } : { value };
+  }
+  const parsedBody = checkShape(body.schema, value);
+  return parsedBody.value === undefined
+    ? { refusal: refuseWithFindings('body', parsedBody.findings) }
+    : { value: parsedBody.value };
 }
 
 /** Default media type of all routes. */

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
-import type { Body } from '#contract/route.js';
+import { type Body, type CheckedBody, checkBody, readBodyText } from '#contract/route.js';
 import { type Finding, keepSmallValue } from '#domain/base/findings.js';
-import { type ParsedJson, parseJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
@@ -13,20 +12,41 @@ import type { Upload } from './handler.js';
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 
+/** Parses and checks the bytes of a body outside the event loop. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
+export type CheckApart = (bytes: Uint8Array) => Promise<CheckedBody>;
+
+/** Returns the value of a body for the handler. @throws Refusal VALIDATION_FAILED */
+export type BodyReader = () => unknown;
+
+const NO_TEXT = { text: 'null', overflows: false, values: 1 };
+
 /**
- * Reads and parses the body of a request.
+ * Reads the body of a request. A body that is too large for the event loop is checked by `checkApart`.
  * @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST
  */
-export async function readBody(request: Request, body: Body): Promise<ParsedJson> {
+export async function readBody(request: Request, body: Body, checkApart?: CheckApart): Promise<BodyReader> {
   const bytes = await readBytes(request, body);
   if (bytes.byteLength === 0) {
-    if (body.optional === true) return { value: undefined, overflows: false };
+    if (body.optional === true) return () => getValue(checkBody(body, NO_TEXT, false));
     throw refuseMalformed('The body is empty; this route requires a JSON body.');
   }
   checkType(request.headers);
-  if (body.raw === true) return { value: bytes, overflows: false };
-  const { value, overflows } = parseJson(bytes);
-  return { value: value === null && body.optional === true ? undefined : value, overflows };
+  if (body.raw === true) return () => bytes;
+  if (checkApart !== undefined && bytes.byteLength > LIMITS.MAX_DIRECT_BYTES) return createReader(await checkApart(bytes));
+  const scannedText = readBodyText(body, bytes);
+  if (checkApart !== undefined && scannedText.values > LIMITS.MAX_DIRECT_VALUES)
+    return createReader(await checkApart(bytes));
+  return () => getValue(checkBody(body, scannedText, scannedText.values > LIMITS.MAX_DIRECT_VALUES));
+}
+
+const createReader =
+  (checkedBody: CheckedBody): BodyReader =>
+  () =>
+    getValue(checkedBody);
+
+function getValue(checkedBody: CheckedBody): unknown {
+  if ('refusal' in checkedBody) throw checkedBody.refusal;
+  return checkedBody.value;
 }
 
 /** Maximum pause in ms between two parts of an upload, and maximum time in ms for the whole upload. */

@@ -44,7 +44,20 @@ export const LIMIT_SPECS = {
     help: 'Steps of one call of a plug-in (iterations of loops and calls of functions): about a second.',
   },
   MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in, including its inputs.' },
-  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except the import.' },
+  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except those that receive data, studies or batches.' },
+  MAX_BODY_VALUES: {
+    value: 50_000,
+    help: 'Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.',
+  },
+  MAX_DIRECT_VALUES: {
+    value: 1000,
+    help: 'Texts, numbers, lists and objects of a JSON body that the event loop checks itself. A thread checks larger bodies.',
+  },
+  MAX_DIRECT_BYTES: { value: 65_536, help: 'JSON body that the event loop checks itself. A thread checks larger bodies.' },
+  MAX_FINDINGS: {
+    value: 100,
+    help: 'Findings of a response, errors first. `detail.more` of a refusal counts the others. Similar names are suggested for the first 20 unknown names.',
+  },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of an import.' },
   MAX_IMPORT_TABLE_BYTES: {
     value: 4_294_967_296,

@@ -1,5 +1,5 @@
 import { removeNumberNoise } from '#base/number-noise.js';
-import { type Finding, hasErrors, sortFindings } from './findings.js';
+import { type Finding, hasErrors, selectFindings } from './findings.js';
 
 /**
  * All error codes of the service, each with its HTTP status and its meaning for clients. Failed jobs use the same
@@ -271,7 +271,10 @@ export class Refusal extends Error {
 export const isUnavailable = (thrown: unknown): thrown is Refusal =>
   thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
-/** Returns a refusal with findings, under one of the 422 codes. Default: `VALIDATION_FAILED`. */
+/**
+ * Returns a refusal with at most `MAX_FINDINGS` findings, under one of the 422 codes; `more` counts the others. Default:
+ * `VALIDATION_FAILED`.
+ */
 export function refuseWithFindings(
   subject: string,
   findings: readonly Finding[],
@@ -282,7 +285,8 @@ export function refuseWithFindings(
   const total = countedErrors.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
   const count = countedErrors.length < errors.length ? `More than ${total}` : String(total);
   const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
-  return new Refusal(code, message, { findings: sortFindings(findings) });
+  const { findings: listed, more } = selectFindings(findings);
+  return new Refusal(code, message, more === 0 ? { findings: listed } : { findings: listed, more });
 }
 
 /** Throws a refusal if any finding is an error. */

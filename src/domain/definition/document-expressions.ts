@@ -4,11 +4,11 @@ import { checkShape } from '../base/schema.js';
 import {
   createUnitReader,
   findCircle,
+  findTooLarge,
   isShaped,
   NumberExpression,
   type ParsedText,
   readExpression,
-  readsTooMuch,
 } from '../datapoints/expression-checks.js';
 import { addText } from '../datapoints/expression-text.js';
 import type { ExpressionNode } from '../datapoints/expression-tree.js';
@@ -136,7 +136,7 @@ function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undef
     return [...findings, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const readsMax = LIMITS.MAX_EXPRESSION_READS;
-  const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
+  const large = findTooLarge(trees);
   if (large === undefined) return findings;
   const message = `The datapoint ${large} reads more than ${readsMax} datapoints.`;
   return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];

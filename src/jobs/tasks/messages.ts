@@ -165,3 +165,12 @@ export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;
 }
+
+/** Body of a request to an operation. */
+export interface BodyToCheck {
+  readonly operation: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Value of a body, or the refusal that its handler receives. */
+export type BodyCheck = { readonly value: unknown } | { readonly error: ErrorDetail };

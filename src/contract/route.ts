@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Finding } from '#domain/base/findings.js';
 import { readJsonText, type ScannedText } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorCode, type Refusal, refuseWithFindings } from '#domain/base/refusals.js';
@@ -79,6 +80,11 @@ export interface Body {
   /** Maximum number of values of the body. Default: LIMITS.MAX_BODY_VALUES. */
   readonly valuesMax?: number;
   /**
+   * Member of a large body whose entries the handler receives as lines of JSON, because the event loop cannot parse all
+   * of them at once.
+   */
+  readonly lines?: string;
+  /**
    * True if the body is a document. The service parses it as JSON and reports findings; unknown fields are dropped with
    * a warning. Every other body is parsed strictly by `schema`.
    */
@@ -119,15 +125,29 @@ export function defineRoutes<const T extends Record<string, Route>>(table: T): T
 }
 
 /** Value of a body for its handler, or the refusal that the handler receives when it reads the body. */
-export type CheckedBody = { readonly value: unknown } | { readonly refusal: Refusal };
+export type CheckedBody =
+  | {
+      readonly value: unknown;
+      /** Entries of the member `lines` of the route, which is an empty list in the value. */
+      readonly lines?: Uint8Array;
+    }
+  | { readonly refusal: Refusal };
 
 /** Decodes and scans the bytes of a body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
 export const readBodyText = ({ valuesMax = LIMITS.MAX_BODY_VALUES }: Body, bytes: Uint8Array): ScannedText =>
   readJsonText(bytes, valuesMax);
 
+/** Returns the errors in the shape of a document. A few unknown fields are none, because its service drops them. */
+function listShapeErrors(schema: z.ZodType, value: unknown): Finding[] {
+  const findings = [...checkFinite(value), ...checkShape(schema, value).findings];
+  const errors = findings.filter(({ code }) => code !== 'UNKNOWN_FIELD');
+  return errors.length > 0 || findings.length > LIMITS.MAX_FINDINGS ? findings : [];
+}
+
 /**
  * Parses a body and checks it by the schema of its route. A document is not parsed by the schema, because its service
- * reports findings; `isLarge` refuses a document with many of them before this.
+ * reports findings. `isLarge` refuses a large document with an error in its shape before this, because the service
+ * would combine it with other findings at a high cost.
  */
 export function checkBody(body: Body, { text, overflows }: ScannedText, isLarge: boolean): CheckedBody {
   const sentValue: unknown = JSON.parse(text);
@@ -139,8 +159,8 @@ export function checkBody(body: Body, { text, overflows }: ScannedText, isLarge:
       const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
       return { refusal: refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]) };
     }
-    const findings = isLarge ? [...checkFinite(value), ...checkShape(body.schema, value).findings] : [];
-    return findings.length > LIMITS.MAX_FINDINGS ? { refusal: refuseWithFindings('body', findings) } : { value };
+    const findings = isLarge ? listShapeErrors(body.schema, value) : [];
+    return findings.length === 0 ? { value } : { refusal: refuseWithFindings('body', findings) };
   }
   const parsedBody = checkShape(body.schema, value);
   return parsedBody.value === undefined

@@ -11,7 +11,7 @@ import {
   type Scope,
   startsJobs,
 } from '#contract/route.js';
-import { compareText } from '#domain/base/findings.js';
+import { compareText, type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
@@ -230,6 +230,10 @@ function createOperation(
       { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
       { sent: sentBody, isStillAllowed: () => isAllowed(exchange, reach) },
     );
+    if (route.body?.report === true && typeof sentBody === 'function') {
+      const report = findReport(sentBody);
+      if (report !== undefined) return report;
+    }
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
     return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
   };
@@ -284,6 +288,19 @@ function createOperation(
 type SentBody = BodyReader | { readonly upload: Upload } | undefined;
 
 const isUpload = (body: SentBody): body is { readonly upload: Upload } => typeof body === 'object';
+
+/** Returns the report on a document whose shape was refused before its service. Returns undefined for any other body. */
+function findReport(read: BodyReader): Reply | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (failure) {
+    const findings = failure instanceof Refusal ? failure.detail?.['findings'] : undefined;
+    const more = failure instanceof Refusal ? failure.detail?.['more'] : undefined;
+    if (!Array.isArray(findings) || (findings.length === 1 && (findings[0] as Finding).path === '')) return undefined;
+    return { json: { valid: false, findings: reportFindings(findings as Finding[], Number(more ?? 0)) } };
+  }
+}
 
 function assertScope({ scope }: Route, principal: Principal): void {
   if (scope !== 'open') assertHasScope(scope, principal);
@@ -366,6 +383,11 @@ class ParsedRequest implements RouteRequest<Route> {
   get body() {
     const sent = this.#sent;
     return () => (typeof sent === 'function' ? sent() : undefined) as ReturnType<RouteRequest<Route>['body']>;
+  }
+
+  get lines() {
+    const sent = this.#sent;
+    return () => (typeof sent === 'function' ? sent.lines : undefined);
   }
 
   get upload() {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
@@ -15,8 +16,12 @@ const ARRIVAL_LARGE_MS = 300_000;
 /** Parses and checks the bytes of a body outside the event loop. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
 export type CheckApart = (bytes: Uint8Array) => Promise<CheckedBody>;
 
-/** Returns the value of a body for the handler. @throws Refusal VALIDATION_FAILED */
-export type BodyReader = () => unknown;
+/** Reads the parts of a body for the handler. @throws Refusal VALIDATION_FAILED */
+export interface BodyReader {
+  (): unknown;
+  /** Entries of the member `lines` of the route as lines of JSON; absent for a small body. */
+  readonly lines?: Uint8Array | undefined;
+}
 
 const NO_TEXT = { text: 'null', overflows: false, values: 1 };
 
@@ -39,10 +44,8 @@ export async function readBody(request: Request, body: Body, checkApart?: CheckA
   return () => getValue(checkBody(body, scannedText, scannedText.values > LIMITS.MAX_DIRECT_VALUES));
 }
 
-const createReader =
-  (checkedBody: CheckedBody): BodyReader =>
-  () =>
-    getValue(checkedBody);
+const createReader = (checkedBody: CheckedBody): BodyReader =>
+  Object.assign(() => getValue(checkedBody), { lines: 'lines' in checkedBody ? checkedBody.lines : undefined });
 
 function getValue(checkedBody: CheckedBody): unknown {
   if ('refusal' in checkedBody) throw checkedBody.refusal;
@@ -88,25 +91,64 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
   const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
-  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted here.
+  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted. A large body is
+  // copied as its parts arrive, because the adapter would copy all of them at once.
   const read =
-    length === undefined
-      ? limitBytes(request, bytesMax, upload)
+    length === undefined || length > LIMITS.MAX_DIRECT_BYTES
+      ? limitBytes(request, { bytesMax, length, upload })
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return rejectAfter(read, arrivalMs);
 }
 
-async function limitBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
+/** Bytes of a body that are read in one turn of the event loop. */
+const TURN_BYTES = 2 ** 18;
+
+interface ExpectedBytes {
+  readonly bytesMax: number;
+  /** Declared length; undefined if the body is sent in chunks without it. */
+  readonly length: number | undefined;
+  readonly upload: Body['upload'];
+}
+
+async function limitBytes(request: Request, { bytesMax, length, upload }: ExpectedBytes): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
-  const chunks: Uint8Array[] = [];
+  const collector = length === undefined ? createPartCollector() : createSharedCollector(length);
   let total = 0;
+  let turnBytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     total += chunk.byteLength;
     if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax, upload);
-    chunks.push(chunk);
+    collector.add(chunk);
+    turnBytes += chunk.byteLength;
+    if (turnBytes < TURN_BYTES) continue;
+    await setImmediate(); // other requests take their turn
+    turnBytes = 0;
   }
-  return Buffer.concat(chunks, total);
+  return collector.end();
+}
+
+interface Collector {
+  add(part: Uint8Array): void;
+  end(): Uint8Array;
+}
+
+function createPartCollector(): Collector {
+  const parts: Uint8Array[] = [];
+  return { add: (part) => void parts.push(part), end: () => Buffer.concat(parts) };
+}
+
+/** Collects parts in memory that threads share. */
+function createSharedCollector(length: number): Collector {
+  const bytes = new Uint8Array(new SharedArrayBuffer(length));
+  let position = 0;
+  return {
+    add(part) {
+      bytes.set(part, position);
+      position += part.byteLength;
+    },
+    end: () => bytes.subarray(0, position),
+  };
 }
 
 async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {

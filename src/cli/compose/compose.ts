@@ -213,6 +213,10 @@ function selectAnswerSources({ settings, version, log, markets, stores, metrics,
     async checkLargeBody(operation: string, bytes: Uint8Array) {
       const checkedBody = await jobs.query('check-body', { operation, bytes });
       if ('value' in checkedBody) return checkedBody;
+      if ('json' in checkedBody) {
+        const { json, lines } = checkedBody;
+        return { value: JSON.parse(json) as unknown, ...(lines && { lines: lines.bytes }) };
+      }
       const { code, message, detail } = checkedBody.error;
       return { refusal: new Refusal(code, message, detail) };
     },

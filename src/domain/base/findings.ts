@@ -173,9 +173,13 @@ export function selectFindings(findings: readonly Finding[]): ListedFindings {
   return { findings: sortFindings(ranked.slice(0, LIMITS.MAX_FINDINGS)), more: omitted + rest };
 }
 
-/** Returns the findings of a report in order. If there are more than `MAX_FINDINGS`, the last one counts the others. */
-export function reportFindings(findings: readonly Finding[]): Finding[] {
-  const { findings: listed, more } = selectFindings(findings);
+/**
+ * Returns the findings of a report in order. If there are more than `MAX_FINDINGS`, the last one counts the others.
+ * @param omitted number of findings that were left out before
+ */
+export function reportFindings(findings: readonly Finding[], omitted = 0): Finding[] {
+  const { findings: listed, more: rest } = selectFindings(findings);
+  const more = rest + omitted;
   if (more === 0) return listed;
   const rank = Math.max(...listed.map(({ severity }) => SEVERITY_RANKS[severity]));
   const severity = (['error', 'warning', 'info'] as const)[rank]!;

@@ -185,6 +185,9 @@ export const LIMIT_SPECS = {
     value: 68_719_476_736,
     help: 'Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots.',
   },
+  MAX_BATCH_VALUES: { value: 30_000_000, help: 'Values of the accounts of a batch as JSON: 4 million lots of six values.' },
+  MAX_STUDY_BYTES: { value: 33_554_432, help: 'Runs of a study as JSON: 3 kB for each of 10,000 runs.' },
+  MAX_STUDY_VALUES: { value: 1_000_000, help: 'Values of the runs of a study as JSON: a hundred for each of 10,000 runs.' },
   MAX_ACCOUNT_LOTS: { value: 50_000, help: 'Lots of one account.' },
   MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
   MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time in an out-of-sample test.' },
@@ -212,6 +215,14 @@ export const LIMIT_SPECS = {
   MAX_EXPRESSION_READS: {
     value: 4096,
     help: 'Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf.',
+  },
+  MAX_EXPRESSIONS_LENGTH: {
+    value: 32_768,
+    help: 'Characters of all expressions of a document as text: eight of the longest. A node counts as sixteen characters.',
+  },
+  MAX_AMENDED_ROWS: {
+    value: 2000,
+    help: 'Rules, constraints, reviews and datapoints of an index times its amendments, because each version is checked.',
   },
   MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one per selection rule.' },
   MAX_RISK_SECURITIES: { value: 20_000, help: 'Securities of an estimated risk model: a matrix of 1.6 GB.' },

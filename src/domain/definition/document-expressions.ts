@@ -169,10 +169,18 @@ function reportName(name: string, path: string, market: MarketData | undefined):
 export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ParsedText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
-    const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));
-    const position = text?.[1].spanOf(finding.value);
+    const position = findText(finding.path, texts)?.spanOf(finding.value);
     return position === undefined ? finding : { ...finding, position };
   });
+}
+
+/** Returns the text at a path, or the text that contains the path. */
+function findText(path: string, texts: ReadonlyMap<string, ParsedText>): ParsedText | undefined {
+  for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
+    const text = texts.get(path.slice(0, end));
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }
 
 /** Stored plug-in with the hash of its document. */

@@ -10,7 +10,7 @@ import type { ShareTerms } from '../market/action-effects.js';
 import type { MarketData } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
 import { LIMIT_RULE_NAMES } from './compliance.js';
-import { ConstraintRow, RelaxEntries } from './constraint-class.js';
+import { CONSTRAINT_ROWS_MAX, ConstraintRow, RelaxEntries } from './constraint-class.js';
 import { EventsSpec } from './events.js';
 import { optimisationFields } from './optimisation.js';
 import { listBlendParts, OverlaySpec } from './overlays.js';
@@ -34,7 +34,7 @@ export const AMENDABLE_MEMBERS = [
 export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 
 /** Maximum number of amendments of an index: two per year for half a century. */
-const AMENDMENTS_MAX = 100;
+export const AMENDMENTS_MAX = 100;
 
 /** Change of a methodology from a date on. The history before that date is unchanged. */
 export const Amendment = defineObject(() => ({
@@ -134,7 +134,10 @@ export const RuleSpec = defineObject(() => ({
 export type RuleSpec = z.infer<typeof RuleSpec>;
 
 /** Maximum number of reviews of a document in addition to its rebalance. */
-const REVIEWS_MAX = 16;
+export const REVIEWS_MAX = 16;
+
+/** Maximum number of selection rules of a pipeline or a review. */
+export const RULES_MAX = 64;
 
 /** Review in addition to the rebalance of a document. */
 export const ReviewSpec = defineObject(() => ({
@@ -152,7 +155,7 @@ export const ReviewSpec = defineObject(() => ({
   }),
   selection: z
     .array(RuleSpec)
-    .max(64)
+    .max(RULES_MAX)
     .optional()
     .meta({ label: 'Selection', help: 'Default: the value of the pipeline.', when: [{ scope: ['membership'] }] }),
   weighting: WeightingSpec.optional().meta({
@@ -184,8 +187,9 @@ export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Maximum number of universes in a set. */
+/** Maximum number of universes in a set, and in all sets of a document. */
 const PARTS_MAX = 16;
+export const ALL_PARTS_MAX = 256;
 
 const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
 
@@ -335,7 +339,7 @@ export const TreatmentSpec = defineObject(() => ({
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 
 export const PipelineSpec = defineObject(() => ({
-  selection: z.array(RuleSpec).max(64).default([]),
+  selection: z.array(RuleSpec).max(RULES_MAX).default([]),
   treatment: TreatmentSpec.prefault({}),
   weighting: WeightingSpec,
 })).meta({ id: 'PipelineSpec' });
@@ -347,7 +351,7 @@ export const DerivationPayload = defineObject(() => ({
   // This only documents the default. The default is applied when the model is estimated, so that stored documents stay
   // as they were written.
   risk_model: optimisationFields.risk_model.meta({ default: { sessions: LIMITS.DERIVED_RISK_SESSIONS } }),
-  constraints: z.array(ConstraintRow).max(500).default([]),
+  constraints: z.array(ConstraintRow).max(CONSTRAINT_ROWS_MAX).default([]),
   relax: RelaxEntries.optional().meta({
     label: 'Relaxation',
     description:

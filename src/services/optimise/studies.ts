@@ -1,11 +1,19 @@
+import { setImmediate } from 'node:timers/promises';
 import type { StudyRow } from '#contract/studies.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { listUsedModels, readStoredModelId } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
-import { type OptimisationDocument, readStudyRequest } from '#domain/definition/optimisation-requests.js';
+import {
+  joinStudyRuns,
+  type OptimisationDocument,
+  readStudyRequest,
+  readStudyRun,
+  type StudyRun,
+} from '#domain/definition/optimisation-requests.js';
 import { reportMissingReturns } from '#domain/definition/optimisation.js';
 import { listReferences } from '#domain/definition/references.js';
 import { createOptimisationId as createOptimisationJobId, type StudyPayload } from '#domain/outputs/jobs.js';
+import { splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { Origin } from '#jobs/port/queue.js';
@@ -50,10 +58,15 @@ export interface StudiesDependencies extends OptimisationPlansDependencies {
 export interface Studies {
   /**
    * Queues a study.
+   * @param lines runs of a large request, as lines of JSON
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    * NO_DATA_IN_RANGE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
-  start(body: Readonly<Record<string, unknown>>, origin: Origin | null): Promise<JobStatus>;
+  start(
+    body: Readonly<Record<string, unknown>>,
+    lines: Uint8Array | undefined,
+    origin: Origin | null,
+  ): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded study as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
@@ -62,6 +75,19 @@ export interface Studies {
 }
 
 type StudyTerms = ReturnType<typeof readStudyRequest>;
+
+/** Runs of a study that are checked in one turn of the event loop. */
+const TURN_RUNS = 20;
+
+/** Reads a study whose runs are lines of JSON. The shape of its body was checked. @throws Refusal VALIDATION_FAILED */
+async function readLargeStudy(body: Readonly<Record<string, unknown>>, lines: Uint8Array): Promise<StudyTerms> {
+  const runs: StudyRun[] = [];
+  for await (const line of splitLines([lines])) {
+    if (runs.length % TURN_RUNS === 0) await setImmediate();
+    runs.push(readStudyRun(JSON.parse(line.toString()) as Readonly<Record<string, unknown>>, runs.length));
+  }
+  return { studyId: (body['study_id'] as string | null | undefined) ?? null, requests: joinStudyRuns(runs) };
+}
 
 export function createStudies(dependencies: StudiesDependencies): Studies {
   const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
@@ -73,7 +99,10 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
     origin: Origin | null,
   ) {
     const { identity, market } = markets.require();
-    for (const request of requests) plans.assertRequest(request, market);
+    for (const [position, request] of requests.entries()) {
+      if (position % TURN_RUNS === 0) await setImmediate();
+      plans.assertRequest(request, market);
+    }
     const reachedDocuments: Record<string, IndexDocument> = {};
     for (const target of targets) Object.assign(reachedDocuments, await plans.reachedOn(target, market));
     const sets: Record<string, StudyPayload['sets'][string]> = {};
@@ -112,8 +141,8 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
 
   return {
     rows: (ident, block) => readRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
-    async start(body, origin) {
-      const terms = readStudyRequest(body);
+    async start(body, lines, origin) {
+      const terms = lines === undefined ? readStudyRequest(body) : await readLargeStudy(body, lines);
       if (terms.studyId !== null) assertOwnName(terms.studyId);
       const targets: StoredIndex[] = [];
       for (const id of new Set(terms.requests.map((request) => request.index_id)))

@@ -52,9 +52,9 @@ const SHAPES: Readonly<Record<string, (bytes: number, item: string, names: reado
   'a long text': (bytes) => `"${'x'.repeat(bytes)}"`,
   'long texts': (bytes) => `[${fill(bytes, (i) => `"${i}${'y'.repeat(2000)}"`)}]`,
   'a long expression': (bytes) => `"${'CLOSE + '.repeat(bytes / 8)}CLOSE"`,
-  'expressions': (bytes) => `[${fill(bytes, (i) => `"${'mean(CLOSE, 20) + '.repeat(30)}${i}"`)}]`,
+  'expressions': (bytes) => `[${fill(bytes, (i) => `"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"`)}]`,
   'objects of expressions': (bytes) =>
-    `[${fill(bytes, (i) => `{"name":"D${i}","expression":"${'mean(CLOSE, 20) + '.repeat(30)}${i}"}`)}]`,
+    `[${fill(bytes, (i) => `{"name":"D${i}","expression":"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"}`)}]`,
   'large numbers': (bytes) => `[${fill(bytes, () => '1e999')}]`,
 };
 

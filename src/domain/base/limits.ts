@@ -217,8 +217,8 @@ export const LIMIT_SPECS = {
     help: 'Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf.',
   },
   MAX_EXPRESSIONS_LENGTH: {
-    value: 32_768,
-    help: 'Characters of all expressions of a document as text: eight of the longest. A node counts as sixteen characters.',
+    value: 16_384,
+    help: 'Characters of all expressions of a document as text: four of the longest. A node counts as sixteen characters.',
   },
   MAX_AMENDED_ROWS: {
     value: 2000,

@@ -484,7 +484,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const { record, createRefusal } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
   const awaitData = () => waitAtMost(dataSettled(), dataWaitMs);
-  const terms = { withinStore, dataSettled: awaitData, follow, assertCallback, authenticate, findReach, isReadOnly, checkLargeBody };
+  const terms = {
+    withinStore,
+    dataSettled: awaitData,
+    follow,
+    assertCallback,
+    authenticate,
+    findReach,
+    isReadOnly,
+    checkLargeBody,
+  };
   const findPath = createPaths(api, handlers, terms);
 
   return {

@@ -185,7 +185,16 @@ function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { withinStore, dataSettled, follow, assertCallback, authenticate, findReach, isReadOnly, checkLargeBody }: OperationOptions,
+  {
+    withinStore,
+    dataSettled,
+    follow,
+    assertCallback,
+    authenticate,
+    findReach,
+    isReadOnly,
+    checkLargeBody,
+  }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));

@@ -37,7 +37,8 @@ export async function readBody(request: Request, body: Body, checkApart?: CheckA
   }
   checkType(request.headers);
   if (body.raw === true) return () => bytes;
-  if (checkApart !== undefined && bytes.byteLength > LIMITS.MAX_DIRECT_BYTES) return createReader(await checkApart(bytes));
+  if (checkApart !== undefined && bytes.byteLength > LIMITS.MAX_DIRECT_BYTES)
+    return createReader(await checkApart(bytes));
   const scannedText = readBodyText(body, bytes);
   if (checkApart !== undefined && scannedText.values > LIMITS.MAX_DIRECT_VALUES)
     return createReader(await checkApart(bytes));
@@ -86,7 +87,10 @@ async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<U
   if (total === 0) throw refuseMalformed('The body is empty.');
 }
 
-async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
+async function readBytes(
+  request: Request,
+  { bytesMax = LIMITS.MAX_BODY_BYTES, upload, raw = false }: Body,
+): Promise<Uint8Array> {
   const declaredLength = request.headers.get('content-length');
   const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
@@ -95,7 +99,7 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
   // copied as its parts arrive, because the adapter would copy all of them at once.
   const read =
     length === undefined || length > LIMITS.MAX_DIRECT_BYTES
-      ? limitBytes(request, { bytesMax, length, upload })
+      ? limitBytes(request, { bytesMax, length, upload, isShared: !raw })
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return rejectAfter(read, arrivalMs);
 }
@@ -108,12 +112,17 @@ interface ExpectedBytes {
   /** Declared length; undefined if the body is sent in chunks without it. */
   readonly length: number | undefined;
   readonly upload: Body['upload'];
+  /** True if a thread receives the body without a copy. */
+  readonly isShared: boolean;
 }
 
-async function limitBytes(request: Request, { bytesMax, length, upload }: ExpectedBytes): Promise<Uint8Array> {
+async function limitBytes(
+  request: Request,
+  { bytesMax, length, upload, isShared }: ExpectedBytes,
+): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
-  const collector = length === undefined ? createPartCollector() : createSharedCollector(length);
+  const collector = length !== undefined && isShared ? createSharedCollector(length) : createPartCollector();
   let total = 0;
   let turnBytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {

@@ -368,7 +368,13 @@ export function createPool(options: PoolOptions): ThreadPool {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const laneThreads = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const turns: Turns = { running: new Map(), latest: new Map(), count: 0 };
-    const tasks = { waiting: [], turns, yielding: new Set<ControlCells>(), latest: new Map<string, number>(), prepared: 0 };
+    const tasks = {
+      waiting: [],
+      turns,
+      yielding: new Set<ControlCells>(),
+      latest: new Map<string, number>(),
+      prepared: 0,
+    };
     const remainingLaneRest = createLaneRest(restMs, () => {
       void restThreads(laneThreads).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();

@@ -31,12 +31,12 @@ function fill(bytes: number, entry: (position: number) => string): string {
 /** Texts of JSON of about a number of bytes. `item` is a valid value of the replaced place or of its entries. */
 const SHAPES: Readonly<Record<string, (bytes: number, item: string, names: readonly string[]) => string>> = {
   'empty objects': (bytes) => `[${fill(bytes, () => '{}')}]`,
-  'numbers': (bytes) => `[${fill(bytes, (i) => String(i % 10))}]`,
-  'texts': (bytes) => `[${fill(bytes, (i) => `"S${i}"`)}]`,
+  numbers: (bytes) => `[${fill(bytes, (i) => String(i % 10))}]`,
+  texts: (bytes) => `[${fill(bytes, (i) => `"S${i}"`)}]`,
   'equal texts': (bytes) => `[${fill(bytes, () => '"A"')}]`,
   'near names': (bytes, _, names) => `[${fill(bytes, (i) => `"${names[i % names.length]!.slice(0, -1)}${i}"`)}]`,
-  'nulls': (bytes) => `[${fill(bytes, () => 'null')}]`,
-  'lists': (bytes) => `[${fill(bytes, () => '[]')}]`,
+  nulls: (bytes) => `[${fill(bytes, () => 'null')}]`,
+  lists: (bytes) => `[${fill(bytes, () => '[]')}]`,
   'deep lists': (bytes) => `[${fill(bytes, () => `${'['.repeat(50)}${']'.repeat(50)}`)}]`,
   'deep objects': (bytes) => `[${fill(bytes, () => `${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)}]`,
   'wide objects': (bytes) => `[${fill(bytes, () => `{${fill(400, (k) => `"k${k}":1`)}}`)}]`,
@@ -52,7 +52,7 @@ const SHAPES: Readonly<Record<string, (bytes: number, item: string, names: reado
   'a long text': (bytes) => `"${'x'.repeat(bytes)}"`,
   'long texts': (bytes) => `[${fill(bytes, (i) => `"${i}${'y'.repeat(2000)}"`)}]`,
   'a long expression': (bytes) => `"${'CLOSE + '.repeat(bytes / 8)}CLOSE"`,
-  'expressions': (bytes) => `[${fill(bytes, (i) => `"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"`)}]`,
+  expressions: (bytes) => `[${fill(bytes, (i) => `"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"`)}]`,
   'objects of expressions': (bytes) =>
     `[${fill(bytes, (i) => `{"name":"D${i}","expression":"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"}`)}]`,
   'large numbers': (bytes) => `[${fill(bytes, () => '1e999')}]`,
@@ -80,8 +80,7 @@ export function listShapedRequests(
     const resolved = resolve(schema);
     const own = { place, schema: resolved };
     if (place.length >= PLACE_DEPTH) return [own];
-    if (resolved['type'] === 'array')
-      return [own, ...listPlaces(toSchema(resolved['items']), [...place, 0]).slice(1)];
+    if (resolved['type'] === 'array') return [own, ...listPlaces(toSchema(resolved['items']), [...place, 0]).slice(1)];
     const members = (resolved['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
     return [own, ...Object.entries(members).flatMap(([name, member]) => listPlaces(member, [...place, name]))];
   }
@@ -142,7 +141,10 @@ export function listShapedRequests(
 }
 
 const readPlace = (value: unknown, place: Place): unknown =>
-  place.reduce<unknown>((inner, key) => (inner as Readonly<Record<string | number, unknown>> | null | undefined)?.[key], value);
+  place.reduce<unknown>(
+    (inner, key) => (inner as Readonly<Record<string | number, unknown>> | null | undefined)?.[key],
+    value,
+  );
 
 const toSchema = (value: unknown): JsonSchema =>
   typeof value === 'object' && value !== null ? (value as JsonSchema) : {};

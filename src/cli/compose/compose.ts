@@ -208,7 +208,17 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function selectAnswerSources({ settings, version, log, markets, stores, metrics, deliveries, activations, jobs }: Core) {
+function selectAnswerSources({
+  settings,
+  version,
+  log,
+  markets,
+  stores,
+  metrics,
+  deliveries,
+  activations,
+  jobs,
+}: Core) {
   return {
     async checkLargeBody(operation: string, bytes: Uint8Array) {
       const checkedBody = await jobs.query('check-body', { operation, bytes });

@@ -183,7 +183,10 @@ export function reportFindings(findings: readonly Finding[], omitted = 0): Findi
   if (more === 0) return listed;
   const rank = Math.max(...listed.map(({ severity }) => SEVERITY_RANKS[severity]));
   const severity = (['error', 'warning', 'info'] as const)[rank]!;
-  return [...listed, { severity, code: 'MORE_FINDINGS', path: OMITTED, message: `${more} more are not listed.`, count: more }];
+  return [
+    ...listed,
+    { severity, code: 'MORE_FINDINGS', path: OMITTED, message: `${more} more are not listed.`, count: more },
+  ];
 }
 
 /** Path of the finding that counts those that a report leaves out. */

@@ -53,7 +53,10 @@ export const LIMIT_SPECS = {
     value: 1000,
     help: 'Texts, numbers, lists and objects of a JSON body that the event loop checks itself. A thread checks larger bodies.',
   },
-  MAX_DIRECT_BYTES: { value: 65_536, help: 'JSON body that the event loop checks itself. A thread checks larger bodies.' },
+  MAX_DIRECT_BYTES: {
+    value: 65_536,
+    help: 'JSON body that the event loop checks itself. A thread checks larger bodies.',
+  },
   MAX_FINDINGS: {
     value: 100,
     help: 'Findings of a response, errors first. `detail.more` of a refusal counts the others. Similar names are suggested for the first 20 unknown names.',
@@ -185,9 +188,15 @@ export const LIMIT_SPECS = {
     value: 68_719_476_736,
     help: 'Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots.',
   },
-  MAX_BATCH_VALUES: { value: 30_000_000, help: 'Values of the accounts of a batch as JSON: 4 million lots of six values.' },
+  MAX_BATCH_VALUES: {
+    value: 30_000_000,
+    help: 'Values of the accounts of a batch as JSON: 4 million lots of six values.',
+  },
   MAX_STUDY_BYTES: { value: 33_554_432, help: 'Runs of a study as JSON: 3 kB for each of 10,000 runs.' },
-  MAX_STUDY_VALUES: { value: 1_000_000, help: 'Values of the runs of a study as JSON: a hundred for each of 10,000 runs.' },
+  MAX_STUDY_VALUES: {
+    value: 1_000_000,
+    help: 'Values of the runs of a study as JSON: a hundred for each of 10,000 runs.',
+  },
   MAX_ACCOUNT_LOTS: { value: 50_000, help: 'Lots of one account.' },
   MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
   MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time in an out-of-sample test.' },

@@ -161,7 +161,9 @@ function removeConsequences(issues: readonly Issue[]): Issue[] {
   const outerPaths = new Set(
     sizeIssues.flatMap(({ path }) => path.map((_, length) => formatKeys(path.slice(0, length + 1)))),
   );
-  return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !outerPaths.has(formatKeys(issue.path)));
+  return issues.filter(
+    (issue) => issue.code !== 'custom' || issue.path.length === 0 || !outerPaths.has(formatKeys(issue.path)),
+  );
 }
 
 const formatKeys = (path: readonly PropertyKey[]): string => JSON.stringify(path);

@@ -117,7 +117,13 @@ export function listExcess(body: UncheckedBody): Finding[] {
         ]
       : []),
     ...(partCount > ALL_PARTS_MAX
-      ? [createError('OUT_OF_RANGE', 'universe', `The universe has ${partCount} parts; at most ${ALL_PARTS_MAX} are accepted.`)]
+      ? [
+          createError(
+            'OUT_OF_RANGE',
+            'universe',
+            `The universe has ${partCount} parts; at most ${ALL_PARTS_MAX} are accepted.`,
+          ),
+        ]
       : []),
   ];
 }

@@ -144,7 +144,8 @@ test('an expression of one datapoint has the bits of the datapoint', () => {
 const DOUBLINGS = 50;
 
 describe('definitions that refer to others twice are computed once each', () => {
-  const constant = (value: number) => Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => value));
+  const constant = (value: number) =>
+    Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => value));
   const numbers = { CLOSE: constant(10), A: constant(3), B: constant(NaN), C: constant(1) };
   const none = Array.from({ length: NAMES }, () => null);
   const compute = (base: string, combine: (name: string) => string, outer: (name: string) => string): number => {

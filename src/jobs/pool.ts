@@ -396,16 +396,16 @@ export function createPool(options: PoolOptions): ThreadPool {
     run({ lane, task, input, signal, yields = false, owner: client = findClient() }) {
       const state = lanes[lane];
       const owner =
-        lane === 'heavy' || yields || client === undefined
+        lane === 'heavy' || yields
           ? undefined
-          : `${client ?? ''} ${task === CHECKING_TASK ? 'check' : ''}`;
+          : `${client ?? String(client)}${task === CHECKING_TASK ? ' checks' : ''}`;
       const cells = createControlCells();
       let isSettled = false;
       let unhook = (): void => {};
       const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw createOverloadRefusal(state);
-        if (owner !== undefined && client !== null) assertShare(state, owner);
+        if (owner !== undefined && typeof client === 'string') assertShare(state, owner);
         const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
         const queuedTask: QueuedTask = { message, owner, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, queuedTask, state);
@@ -453,7 +453,6 @@ function assertShare({ waiting, queueMax }: LaneState, owner: string): void {
   throw new Refusal('RATE_LIMITED', `${count} computations of the key are waiting (limit ${limit}).`, {
     waiting: count,
     limit,
-    retry_after: 1,
   });
 }
 

@@ -113,6 +113,22 @@ export function listShapedRequests(
   const createNamed = (name: string, schema: JsonSchema, depth: number): unknown =>
     vocabulary[name]?.values[0] ?? createItem(schema, depth);
 
+  /** Returns the call of the tool that sends the same body. */
+  function callTool({ operationId: name, path }: Operation, { title, body }: ShapedRequest): ShapedRequest {
+    const values = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => [
+      parameter,
+      vocabulary[parameter!]?.values[0] ?? 'A',
+    ]);
+    const argumentText = JSON.stringify(Object.fromEntries(values)).slice(0, -1);
+    return {
+      title: `tool ${title}`,
+      method: 'POST',
+      path: '/mcp?tools=all',
+      body: () =>
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${argumentText}${values.length === 0 ? '' : ','}"body":${body()}}}}`,
+    };
+  }
+
   return listOperations(document).flatMap((operation) => {
     const declared = operation.requestBody?.content['application/json'];
     if (declared === undefined) return [];
@@ -128,14 +144,16 @@ export function listShapedRequests(
       const entry = Array.isArray(present) && present.length > 0 ? (present as unknown[])[0] : createItem(entrySchema);
       const item = JSON.stringify(entry ?? {}) ?? '{}';
       const names = Object.keys((schema['properties'] ?? { CLOSE: {}, identifiers: {} }) as object);
-      return Object.entries(SHAPES).flatMap(([shape, write]) =>
-        sizes(operation).map((bytes) => ({
-          title: `${operation.operationId} ${place.join('.')}: ${shape}, ${bytes} bytes`,
-          method: operation.method,
-          path,
-          body: () => writePlace(example, place, write(bytes, item, names.length === 0 ? ['CLOSE'] : names)),
-        })),
-      );
+      return Object.entries(SHAPES)
+        .flatMap(([shape, write]) =>
+          sizes(operation).map((bytes) => ({
+            title: `${operation.operationId} ${place.join('.')}: ${shape}, ${bytes} bytes`,
+            method: operation.method,
+            path,
+            body: () => writePlace(example, place, write(bytes, item, names.length === 0 ? ['CLOSE'] : names)),
+          })),
+        )
+        .flatMap((request) => [request, callTool(operation, request)]);
     });
   });
 }

@@ -93,7 +93,7 @@ function openSender(url: string): Sender {
     `const { parentPort } = require('node:worker_threads');
     parentPort.on('message', async ({ url, method, body }) => {
       try {
-        const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json' } });
+        const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
         parentPort.postMessage({ status: response.status, bytes: (await response.arrayBuffer()).byteLength });
       } catch (failure) { parentPort.postMessage({ status: 599, bytes: 0 }); }
     });`,

@@ -10,7 +10,7 @@ export const ERRORS = {
     status: 400,
     help: 'The body is not JSON, is nested too deeply, repeats a key, or has an unsupported content type.',
   },
-  BODY_TOO_LARGE: { status: 400, help: 'The body is longer than the route accepts.' },
+  BODY_TOO_LARGE: { status: 400, help: 'The body is longer, or has more values, than the route accepts.' },
   UNAUTHENTICATED: { status: 401, help: 'The key is missing, unknown, revoked, expired or wrong.' },
   FORBIDDEN_SCOPE: { status: 403, help: 'The key is valid but lacks the scope of the route.' },
   QUOTA_EXCEEDED: {
@@ -196,7 +196,7 @@ export const ERRORS = {
   MISSING_PRICE: { status: 422, help: 'A constituent has no price, and the treatment requires an error in this case.' },
   RATE_LIMITED: {
     status: 429,
-    help: 'The key has reached its limit of waiting jobs or of requests per second. Try again after `Retry-After` seconds.',
+    help: 'The key has reached its limit of waiting jobs, of waiting computations or of requests per second. Try again after `Retry-After` seconds.',
   },
   INTERNAL: { status: 500, help: 'A defect of the service. Report it with detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This version has no driver for the kind of database.' },

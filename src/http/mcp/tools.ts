@@ -541,6 +541,9 @@ export interface OuterRequest {
 /** Start of internal addresses. Only the router reads it. */
 const BASE = 'http://localhost';
 
+/** Maximum length of path and query, as in a request over HTTP. */
+const ADDRESS_LENGTH_MAX = 16_384;
+
 /** Parts of a request that arguments fill. */
 interface RequestParts {
   path: string;
@@ -567,6 +570,10 @@ export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: 
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
   const { path, query, headers } = parts;
   const search = query.size === 0 ? '' : `?${query}`;
+  if (path.length + search.length > ADDRESS_LENGTH_MAX) {
+    const message = `The arguments of path and query have ${path.length + search.length} characters; at most ${ADDRESS_LENGTH_MAX} are accepted.`;
+    throw refuseWithFindings('arguments', [createFinding('OUT_OF_RANGE', '', message)]);
+  }
   if (hasBody) headers['content-type'] = JSON_TYPE;
   return new Request(`${BASE}${path}${search}`, {
     method: route.method,

@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { StudyRow } from '#contract/studies.js';
+import type { Finding } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { listUsedModels, readStoredModelId } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
 import {
   joinStudyRuns,
   type OptimisationDocument,
+  type OptimisationRequest,
   readStudyRequest,
   readStudyRun,
   type StudyRun,
@@ -79,6 +81,19 @@ type StudyTerms = ReturnType<typeof readStudyRequest>;
 /** Runs of a study that are checked in one turn of the event loop. */
 const TURN_RUNS = 20;
 
+/** Runs of a study up to which its job has them as a list. */
+const LISTED_RUNS = 200;
+
+/** Formats requests as lines of JSON, in several turns of the event loop. */
+async function formatLines(requests: StudyTerms['requests']): Promise<string> {
+  const lines: string[] = [];
+  for (const request of requests) {
+    if (lines.length % LISTED_RUNS === 0) await setImmediate();
+    lines.push(JSON.stringify(request));
+  }
+  return lines.join('\n');
+}
+
 /** Reads a study whose runs are lines of JSON. The shape of its body was checked. @throws Refusal VALIDATION_FAILED */
 async function readLargeStudy(body: Readonly<Record<string, unknown>>, lines: Uint8Array): Promise<StudyTerms> {
   const runs: StudyRun[] = [];
@@ -111,10 +126,12 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
-    assertNoErrors(
-      'request',
-      requests.flatMap((request, i) => reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`)),
-    );
+    const missingReturns: Finding[] = [];
+    for (const [i, request] of requests.entries()) {
+      if (i % LISTED_RUNS === 0) await setImmediate();
+      missingReturns.push(...reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`));
+    }
+    assertNoErrors('request', missingReturns);
     const { models = {} } = await plans.readModels(requests, {
       reached: reachedDocuments,
       storeId: identity.datasetId,
@@ -128,7 +145,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         documents: reachedDocuments,
         models,
         sets,
-        requests,
+        requests: requests.length > LISTED_RUNS ? await formatLines(requests) : requests,
         content_hash: identity.contentHash,
         engine_version: engineVersion,
       },
@@ -181,7 +198,8 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   const parts = createRowsInParts(dependencies);
 
   async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
-    const request = payload.requests[position]!;
+    const line = listRequests(payload)[position]!;
+    const request = typeof line === 'string' ? (JSON.parse(line) as OptimisationRequest) : line; // the submission wrote it
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
@@ -204,7 +222,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   }
 
   const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
-    count: payload.requests.length,
+    count: listRequests(payload).length,
     computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
     listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
   });
@@ -230,6 +248,18 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
+}
+
+/** Lines of the requests of running studies. */
+const linesByPayload = new WeakMap<StudyPayload, readonly string[]>();
+
+/** Returns the requests of a study: as lines of JSON, or as objects. */
+function listRequests(payload: StudyPayload): readonly (OptimisationRequest | string)[] {
+  const { requests } = payload;
+  if (typeof requests !== 'string') return requests;
+  const lines = linesByPayload.get(payload) ?? requests.split('\n');
+  linesByPayload.set(payload, lines);
+  return lines;
 }
 
 /** Returns the refusal for data that changed during a study. All results of a study must use the same data. */

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -29,7 +31,6 @@ process.env['DIVISOR_API_KEYS'] = [hostile, normal, operator]
   .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${scopes.join('+')}`)
   .join(',');
 const clients = {
-  hostile: { key: hostile.key, localAddress: '127.0.0.2', agent: new Agent({ keepAlive: true }) },
   normal: { key: normal.key, localAddress: '127.0.0.1', agent: new Agent({ keepAlive: true }) },
   operator: { key: operator.key, localAddress: '127.0.0.3', agent: new Agent() },
 };
@@ -51,7 +52,7 @@ interface Sent {
   readonly ms: number;
 }
 
-function send(name: keyof typeof clients, method: string, path: string, body?: unknown, isRead = true): Promise<Sent> {
+function send(name: keyof typeof clients, method: string, path: string, body?: unknown): Promise<Sent> {
   const { key, localAddress, agent } = clients[name];
   const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
   const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
@@ -60,11 +61,6 @@ function send(name: keyof typeof clients, method: string, path: string, body?: u
     const sentRequest = request(service.url + path, { method, headers, localAddress, agent }, (answer) => {
       const end = (received: string) =>
         done({ status: answer.statusCode!, text: received, ms: performance.now() - startMs });
-      if (!isRead) {
-        answer.pause().on('error', () => {});
-        end('');
-        return;
-      }
       let received = '';
       answer.setEncoding('utf8').on('data', (part: string) => (received.length < 1e6 ? (received += part) : undefined));
       answer.on('end', () => end(received)).on('error', failed);
@@ -84,10 +80,10 @@ async function openMarket(): Promise<void> {
     if (state === 'failed') throw new Error('the market was not generated');
   }
   const index = await send('operator', 'POST', '/indices', createIndex('LARGE'));
-  if (index.status !== 201) throw new Error(index.text);
+  if (index.status >= 300) throw new Error(index.text);
 }
 
-function createIndex(id: string, rest: Record<string, unknown> = {}): Record<string, unknown> {
+function createIndex(id: string): Record<string, unknown> {
   return {
     id,
     name: id,
@@ -99,87 +95,24 @@ function createIndex(id: string, rest: Record<string, unknown> = {}): Record<str
       selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } }],
       weighting: { type: 'EqualWeight' },
     },
-    ...rest,
   };
-}
-
-/** Requests of the hostile key, each repeated without a pause. */
-function listAttacks(): (() => Promise<unknown>)[] {
-  const fill = (count: number, entry: (i: number) => unknown): unknown[] =>
-    Array.from({ length: count }, (_, i) => entry(i));
-  const validate = (rest: Record<string, unknown>) =>
-    send('hostile', 'POST', '/indices/validate', createIndex('X', rest));
-  const preview = (rest: Record<string, unknown>) =>
-    send('hostile', 'POST', '/indices/preview', { document: createIndex('X', rest), as_of: '2024-06-03' });
-  const query = (sql: string, isRead = true) => send('hostile', 'POST', '/sql', { query: sql }, isRead);
-  const expression = fill(60, () => 'mean(CLOSE, window=20)').join(' + ');
-  const doublings = Object.fromEntries(
-    fill(12, (k) => [`D${Number(k) + 1}`, k === 0 ? 'CLOSE + CLOSE' : `D${k} + D${k}`]) as [string, string][],
-  );
-  const rows = fill(500, (i) => ({ id: `r${i}`, type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }));
-  return [
-    () => validate(Object.fromEntries(fill(19_000, (i) => [`x${i}`, 1]) as [string, number][])),
-    () => validate({ reviews: fill(4000, () => ({})) }),
-    () => validate({ datapoints: Object.fromEntries(fill(64, (i) => [`E${i}`, expression]) as [string, string][]) }),
-    () =>
-      send('hostile', 'POST', '/optimise/constraint-sets/validate', {
-        id: 'c',
-        name: 'c',
-        constraints: fill(12_000, () => rows[0]),
-      }),
-    () => send('hostile', 'POST', '/optimise/constraint-sets/validate', { id: 'c', name: 'c', constraints: rows }),
-    () => send('hostile', 'POST', '/indices/validate', `[${'[]'.concat(',[]'.repeat(300_000))}]`),
-    () =>
-      send('hostile', 'POST', '/mcp', {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name: 'validateIndex', arguments: createIndex('X', { reviews: fill(4000, () => ({})) }) },
-      }),
-    ...(fill(
-      12,
-      () => () =>
-        preview({
-          datapoints: doublings,
-          pipeline: {
-            selection: [{ id: 's', type: 'TopN', params: { field: 'mean(D12, window=250)', count: 50 } }],
-            weighting: { type: 'EqualWeight' },
-          },
-        }),
-    ) as (() => Promise<unknown>)[]),
-    () =>
-      send('hostile', 'POST', '/optimise/preview', {
-        index_id: 'LARGE',
-        constraints: [{ id: 'c', type: 'Cardinality', params: { upper: 20 } }],
-      }),
-    ...(fill(6, () => () => query('SELECT count(*) FROM range(2000000000) a')) as (() => Promise<unknown>)[]),
-    ...(fill(
-      4,
-      () => () => query("SELECT repeat('x', 200) AS a, i FROM range(1000000) t(i)", false),
-    ) as (() => Promise<unknown>)[]),
-    () => query("SELECT length(repeat('x', 900000000))"),
-    () => query('SELECT list_sort(range(100000000))[1]'),
-  ];
 }
 
 async function measure(): Promise<void> {
   const readings: number[] = [];
   const previews: number[] = [];
   const failures: string[] = [];
-  const statuses = new Map<number, number>();
+  let statuses: Readonly<Record<string, number>> = {};
   const memory = watchMemory();
   await send('normal', 'POST', '/indices/preview', { document: createIndex('Y'), as_of: '2024-06-03' });
   const end = performance.now() + SECONDS * 1000;
-  const attack = async (work: () => Promise<unknown>): Promise<void> => {
-    while (performance.now() < end) {
-      const { status } = ((await Promise.race([work().catch(() => ({ status: 0 })), sleep(20_000)])) ?? {
-        status: -1,
-      }) as { status: number };
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      if (status === 0 || status === 429 || status === 503) await sleep(50);
-    }
-  };
-  const attacks = listAttacks().map(attack);
+  const attacker = fork(new URL('hostile-client.js', import.meta.url), [
+    service.url,
+    hostile.key,
+    String(SECONDS),
+    JSON.stringify(createIndex('X')),
+  ]);
+  attacker.on('message', (message) => void (statuses = message as Readonly<Record<string, number>>));
   await sleep(SETTLING_SECONDS * 1000);
   const read = async (): Promise<void> => {
     const paths = ['/indices/LARGE', '/indices', '/health/live', '/data/identifiers?limit=20'];
@@ -202,11 +135,12 @@ async function measure(): Promise<void> {
     }
   };
   await Promise.all([read(), previewOften()]);
-  clients.hostile.agent.destroy();
-  await Promise.all(attacks);
+  await once(attacker, 'exit');
   const largest = memory.stop();
   console.log(
-    `${SECONDS} s; the hostile key's responses by status: ${[...statuses].map(([status, count]) => `${status}: ${count}`).join(', ')}`,
+    `${SECONDS} s; the hostile key's responses by status: ${Object.entries(statuses)
+      .map(([status, count]) => `${status}: ${count}`)
+      .join(', ')}`,
   );
   console.log(
     `reads of the other key (goal: p99 ${GOALS.readMs} ms):    ${formatSpread(readings)}   ${readings.length} reads`,

@@ -122,7 +122,7 @@ async function limitBytes(
 ): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
-  const collector = length !== undefined && isShared ? createSharedCollector(length) : createPartCollector();
+  const collector = length === undefined ? createPartCollector() : createWholeCollector(length, isShared);
   let total = 0;
   let turnBytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
@@ -147,9 +147,9 @@ function createPartCollector(): Collector {
   return { add: (part) => void parts.push(part), end: () => Buffer.concat(parts) };
 }
 
-/** Collects parts in memory that threads share. */
-function createSharedCollector(length: number): Collector {
-  const bytes = new Uint8Array(new SharedArrayBuffer(length));
+/** Collects parts in memory of the declared length, which the system provides page by page. */
+function createWholeCollector(length: number, isShared: boolean): Collector {
+  const bytes = new Uint8Array(isShared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
   let position = 0;
   return {
     add(part) {

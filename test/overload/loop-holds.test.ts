@@ -25,6 +25,7 @@ let sender: Sender;
 beforeAll(async () => {
   scene = await openScene('anybody');
   sender = openSender(scene.url);
+  await sender.send('POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'); // creates the list once
 });
 afterAll(async () => {
   await sender?.close();

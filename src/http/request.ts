@@ -105,7 +105,7 @@ async function readBytes(
 }
 
 /** Bytes of a body that are read in one turn of the event loop. */
-const TURN_BYTES = 2 ** 18;
+const TURN_BYTES = 2 ** 17;
 
 interface ExpectedBytes {
   readonly bytesMax: number;

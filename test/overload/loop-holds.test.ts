@@ -70,10 +70,11 @@ function watchHolds(): () => number {
   const read = () => Number.parseInt(buffer.toString('latin1', 0, readSync(file, buffer, 0, 64, 0)), 10) / 1e6;
   let [before, longest, isWatching] = [read(), 0, true];
   const look = () => {
+    if (!isWatching) return;
     const now = read();
     longest = Math.max(longest, now - before);
     before = now;
-    if (isWatching) setImmediate(look);
+    setImmediate(look);
   };
   setImmediate(look);
   return () => {

@@ -137,12 +137,31 @@ export type CheckedBody =
 export const readBodyText = ({ valuesMax = LIMITS.MAX_BODY_VALUES }: Body, bytes: Uint8Array): ScannedText =>
   readJsonText(bytes, valuesMax);
 
-/** Returns the errors in the shape of a document. A few unknown fields are none, because its service drops them. */
+/** Maximum number of expressions as text in a document. The schema of a document has only their trees. */
+const TEXTS_MAX = 2000;
+
+/**
+ * Returns the errors in the shape of a document. Expressions as text and a few unknown fields are none, because the
+ * service parses or drops them.
+ */
 function listShapeErrors(schema: z.ZodType, value: unknown): Finding[] {
   const findings = [...checkFinite(value), ...checkShape(schema, value).findings];
-  const errors = findings.filter(({ code }) => code !== 'UNKNOWN_FIELD');
-  return errors.length > 0 || findings.length > LIMITS.MAX_FINDINGS ? findings : [];
+  const texts = findings.filter(({ code, path }) => code === 'WRONG_TYPE' && typeof readPath(value, path) === 'string');
+  const unknownFields = findings.filter(({ code }) => code === 'UNKNOWN_FIELD');
+  const isAccepted =
+    findings.length === texts.length + unknownFields.length &&
+    texts.length <= TEXTS_MAX &&
+    unknownFields.length <= LIMITS.MAX_FINDINGS;
+  const textFindings = new Set(texts.length <= TEXTS_MAX ? texts : []);
+  return isAccepted ? [] : findings.filter((finding) => !textFindings.has(finding));
 }
+
+/** Returns the value at the path of a finding. Returns undefined if a key of the path contains a separator. */
+const readPath = (value: unknown, path: string): unknown =>
+  path
+    .split(/[.[\]]+/)
+    .filter((key) => key !== '')
+    .reduce<unknown>((inner, key) => (inner as Readonly<Record<string, unknown>> | null | undefined)?.[key], value);
 
 /**
  * Parses a body and checks it by the schema of its route. A document is not parsed by the schema, because its service

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { jobIdSchema, type JobStatus } from '#contract/jobs.js';
@@ -413,20 +414,23 @@ const EXAMPLE_MAX = 900;
 
 const UNITS = 'Units: fractions (0.05 is 5%), dates YYYY-MM-DD.';
 
-/** Lists the routes that are tools, by operation id. */
-export function createTools(
+/** Tools that are created in one turn of the event loop. */
+const TURN_TOOLS = 10;
+
+/** Lists the routes that are tools, by operation id. Creates them in several turns of the event loop. */
+export async function createTools(
   api: Readonly<Record<string, Route>>,
   document: OpenApiDocument,
-): ReadonlyMap<string, Tool> {
+): Promise<ReadonlyMap<string, Tool>> {
   const { schemas } = document.components;
-  return new Map(
-    listOperations(document).flatMap((operation) => {
-      const route = api[operation.operationId];
-      return route === undefined || !isTool(route) || route.tag === 'mcp'
-        ? []
-        : [[operation.operationId, createTool(operation, route, schemas)]];
-    }),
-  );
+  const tools = new Map<string, Tool>();
+  for (const [position, operation] of listOperations(document).entries()) {
+    if (position % TURN_TOOLS === 0) await setImmediate();
+    const route = api[operation.operationId];
+    if (route !== undefined && isTool(route) && route.tag !== 'mcp')
+      tools.set(operation.operationId, createTool(operation, route, schemas));
+  }
+  return tools;
 }
 
 function createTool(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {

@@ -105,7 +105,7 @@ function openSender(url: string): Sender {
     send: (method, path, body) =>
       new Promise((resolve) => {
         worker.once('message', resolve);
-        worker.postMessage({ url: `${url}${path}`, method, body });
+        worker.postMessage({ url: `${url}${path}`, method, body }, []);
       }),
     close: () => worker.terminate(),
   };

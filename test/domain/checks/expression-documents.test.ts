@@ -233,7 +233,11 @@ describe('the size of definitions', () => {
   test('is checked before anything else: lists beyond their limits are the only findings', () => {
     const reviews = Array.from({ length: 5000 }, () => ({}));
     const selection = Array.from({ length: 65 }, () => ({ type: 'none' }));
-    const body = createBody('LONG', 'SCORE', { reviews, pipeline: { selection }, amendments: Array(101).fill({}) });
+    const body = createBody('LONG', 'SCORE', {
+      reviews,
+      pipeline: { selection },
+      amendments: Array.from({ length: 101 }, () => ({})),
+    });
     expect(listFindings(body)).toEqual([
       ['OUT_OF_RANGE', 'amendments', undefined],
       ['OUT_OF_RANGE', 'pipeline.selection', undefined],

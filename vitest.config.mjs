@@ -78,6 +78,8 @@ const OWN_GARBAGE = '--single-threaded-gc';
 
 /** Common settings of the kinds; not inherited, because an inherited number of workers would override the command line. */
 const kind = (name, settings) => ({
+  // Vite, like Node, finds compiled modules by the imports of package.json.
+  ssr: { resolve: { conditions: ['node-addons', 'node', 'module'] } },
   test: {
     name,
     dir: 'dist/test',

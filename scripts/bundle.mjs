@@ -68,7 +68,13 @@ const lazyRequirePlugin = {
 };
 
 rmSync(OUT, { recursive: true, force: true });
-const options = { cwd: ROOT, platform: 'node', logLevel: 'warn' };
+const options = {
+  cwd: ROOT,
+  platform: 'node',
+  logLevel: 'warn',
+  // The conditions of Node: with the first one, the imports of package.json lead to compiled modules.
+  resolve: { conditionNames: ['node-addons', 'node', 'module', 'default'] },
+};
 const bundle = await rolldown({ ...options, input: ENTRIES, external: isExternal, plugins: [moduleUrlPlugin] });
 const { output } = await bundle.write({
   dir: OUT,

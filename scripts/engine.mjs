@@ -67,6 +67,8 @@ rmSync(OUT, { recursive: true, force: true });
 const options = {
   cwd: ROOT,
   platform: 'browser',
+  // The imports of package.json lead Node, which alone has this condition, to compiled modules.
+  resolve: { conditionNames: ['node-addons', 'browser', 'module', 'default'] },
   logLevel: 'warn',
   plugins: [embeddedModulePlugin, schemaPlugin],
   transform: {

@@ -133,8 +133,6 @@ export const FAMILIES = {
     'personal',
     'reports',
     'sql',
-    'entry-point.ts',
-    'warm-up.ts',
     'tasks.ts',
     'main.ts',
   ],

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
 /** Returns the source files of a room. The tests check rules that a linter cannot check. */
@@ -65,7 +66,7 @@ test('every file is imported from the command, the workers, the package or the c
 });
 
 /** Highest figures of the division into modules. A change that improves one lowers its ceiling here. */
-const CEILINGS = { importsPerThousandLines: 29.2, smallWithOneImporter: 31, below40LinesPercent: 5.9 };
+const CEILINGS = { importsPerThousandLines: 27.9, smallWithOneImporter: 27, below40LinesPercent: 5.9 };
 
 /** Part of a ceiling by which a figure may be lower before the ceiling must follow. */
 const CEILING_MARGIN = 0.1;
@@ -220,15 +221,23 @@ test('the table of rooms in ARCHITECTURE equals that of the linter', async () =>
   );
 });
 
-test('an import of the package resolves to the source in an editor, and to the compiled file in Node', () => {
+test('imports of the package resolve to sources in tools without settings, and to compiled files in Node', async () => {
   const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-    imports: Record<string, { readonly source: string; readonly default: string }>;
+    imports: Record<string, { readonly 'node-addons': string; readonly default: string }>;
   };
-  const misplacedImports = Object.entries(imports).filter(([, { source, default: compiled }]) => {
-    const path = source.replace('/*', '').replace(/\.js$/, '.ts');
-    return !existsSync(path) || compiled !== source.replace('./', './dist/');
-  });
+  const misplacedImports = Object.entries(imports).filter(
+    ([, { 'node-addons': compiled, default: source }]) =>
+      !existsSync(source.replace('/*.ts', '')) || compiled !== source.replace('./', './dist/').replace(/\.ts$/, '.js'),
+  );
   expect(misplacedImports).toEqual([]);
+  expect(import.meta.resolve('#domain/base/time.js')).toBe(pathToFileURL('dist/src/domain/base/time.js').href);
+  const bundle = await rolldown({ input: 'src/domain/market/growth.ts', platform: 'browser', external: /^node:/ });
+  const { output } = await bundle.generate();
+  await bundle.close();
+  const bundledFiles = output[0].moduleIds.map((id) => relative('.', id)).filter((id) => !id.startsWith('\0'));
+  expect(bundledFiles).toContain('src/domain/market/growth.ts');
+  expect(bundledFiles.length).toBeGreaterThan(5);
+  expect(bundledFiles.filter((id) => !/^(src|kernels)\//.test(id))).toEqual([]);
 });
 
 test('every timing belongs to an existing test file', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { RiskModelRequest } from '#domain/risk/risk-models.js';
-import { estimateModel } from '#workers/risk/estimate-risk-model.js';
+import { estimateModel } from '#workers/risk/risk-models.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/service.js';
 import { computeMedian } from '#domain/base/numbers.js';

@@ -1,16 +1,443 @@
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { openSpan, parseTraceParent, runWithinSpan } from '#base/tracing/tracing.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { isUnavailable, Refusal } from '#domain/base/refusals.js';
-import type { JobKindName } from '#domain/outputs/jobs.js';
+import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/outputs/jobs.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { createNodeAttempts, type NodeAttemptsDependencies } from './attempts.js';
 import { createJobSlots, type JobSlot } from './node-limits.js';
 import type { Clock } from './port/clock.js';
-import type { ComputePool, Lane } from './port/compute-pool.js';
-import type { JobKind, JobSystem, NodeLimits, Submission } from './port/job-kind.js';
+import {
+  type ComputePool,
+  type Lane,
+  type TaskProgress,
+  type TaskRun,
+  TaskStopped,
+  WorkerLost,
+} from './port/compute-pool.js';
+import type { Attempt, Completion, JobKind, JobSystem, NodeLimits, Submission } from './port/job-kind.js';
 import type { JobStatus } from './port/life-cycle.js';
-import type { JobLog, JobQueue, Node, RetainedPartsStore } from './port/queue.js';
+import { runParts } from './port/parts.js';
+import type {
+  Claim,
+  Ending,
+  JobLog,
+  JobQueue,
+  Lease,
+  Node,
+  OfferedParts,
+  RetainedParts,
+  RetainedPartsStore,
+} from './port/queue.js';
+import { type JobIdentity, selectLogFields } from './port/record.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks/catalogue.js';
+
+/** One run of a job's work. */
+interface RunningAttempt {
+  readonly completion: Promise<Completion>;
+  /**
+   * Names of the artifacts that the attempt has written or may have written. Artifacts that are kept for the next
+   * attempt are not included.
+   */
+  readonly written: readonly string[];
+  /**
+   * Names of artifacts with the outputs of the job's parts. They are no longer needed after the attempt has completed.
+   */
+  readonly spent: readonly string[];
+  progress(): TaskProgress;
+  /** Returns true if each task of the attempt waits or has a live thread. */
+  isAlive(): boolean;
+  /** Asks all tasks of the attempt to stop, and ignores later results. */
+  end(): void;
+  readonly isEnded: boolean;
+  /** Registers a callback for the end of the attempt. */
+  onEnd(call: () => void): void;
+}
+
+export interface AttemptOrder {
+  readonly kind: JobKind<unknown>;
+  readonly lease: Lease;
+  readonly payload: unknown;
+  /** Parts to compute, if another node runs the job. Default: the whole job. */
+  readonly parts?: readonly number[] | undefined;
+  /** Storage that keeps the outputs of the job's parts for later attempts. Default: none. */
+  readonly kept?: RetainedParts | undefined;
+  /** Called when the work reports that its computation is complete. */
+  readonly onComputed: () => void;
+}
+
+export interface AttemptDependencies {
+  readonly pool: ComputePool;
+  readonly artifacts: ArtifactStore;
+  readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
+  /** Offers parts to other nodes. */
+  readonly offered: OfferedParts | undefined;
+}
+
+/** Starts the work of a kind with all resources of an attempt, and records the artifacts that it writes. */
+function startAttempt(
+  { kind, lease, payload, parts, kept, onComputed }: AttemptOrder,
+  { pool, artifacts, clock, offered }: AttemptDependencies,
+): RunningAttempt {
+  const endController = new AbortController();
+  const { signal } = endController;
+  setMaxListeners(0, signal); // a sweep has one listener per task
+  const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
+  const writtenNames = new Set<string>();
+  const spentNames = new Set<string>();
+  let reportedFraction = 0;
+  let otherProgress = 0;
+  let lastMessage: string | undefined;
+
+  const attempt: Attempt = {
+    jobId: lease.jobId,
+    signal,
+    compute(task, input, share = 1) {
+      const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal, owner: lease.jobId });
+      tasks.push({ run, share });
+      return addHandledRejection(run.output);
+    },
+    inParts: (order) =>
+      runParts(order, {
+        offered: kind.runParts && offered,
+        lease,
+        artifacts,
+        clock,
+        signal,
+        kept,
+        onElsewhere: (share) => void (otherProgress = share),
+        onTaken: (names) => names.forEach((name) => writtenNames.add(name)),
+        onKept: (names) => names.forEach((name) => writtenNames.delete(name)),
+      }).then((outputs) => {
+        for (const { artifact } of outputs) spentNames.add(artifact.name);
+        return outputs;
+      }),
+    report(fraction, message) {
+      reportedFraction = Math.max(reportedFraction, fraction);
+      lastMessage = message ?? lastMessage;
+    },
+    computed: onComputed,
+    outputs(files) {
+      const names = files.map((file) => [file, artifacts.newName()] as const);
+      for (const [, name] of names) writtenNames.add(name);
+      return Object.fromEntries(names) as never; // one name per file
+    },
+    async write(bytes) {
+      const ref = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
+      writtenNames.add(ref.name);
+      return ref;
+    },
+    drop: (names) => addHandledRejection(artifacts.remove(names)),
+    share: (files) =>
+      addHandledRejection(
+        artifacts.link(files).then((refs) => {
+          for (const { name } of refs) writtenNames.add(name);
+          return refs;
+        }),
+      ),
+  };
+  const completion = (async () =>
+    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // a job offers parts only if its kind has `runParts`
+
+  return {
+    completion,
+    get written() {
+      return [...writtenNames];
+    },
+    get spent() {
+      return [...spentNames].filter((name) => writtenNames.has(name)); // the store removes other outputs together with the input of the job
+    },
+    progress() {
+      let fraction = reportedFraction + otherProgress;
+      let message = lastMessage;
+      for (const { run, share } of tasks) {
+        const task = run.progress();
+        fraction += share * task.fraction;
+        message = task.message ?? message;
+      }
+      return { fraction, message };
+    },
+    isAlive: () => tasks.every(({ run }) => run.isAlive()),
+    end: () => endController.abort(),
+    get isEnded() {
+      return signal.aborted;
+    },
+    onEnd: (call) => signal.addEventListener('abort', call, { once: true }),
+  };
+}
+
+/**
+ * Marks a rejection as handled. Work stops at the first of several failures, and the other failures must not end the
+ * process.
+ */
+function addHandledRejection<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** Starts an attempt in a trace span. Its parent is the request of the job, possibly on another machine. */
+function traceAttempt(
+  { job_id: jobId, kind, trace_parent: traceParent }: Pick<JobIdentity, 'job_id' | 'kind' | 'trace_parent'>,
+  parts: readonly number[] | undefined,
+  start: () => RunningAttempt,
+): RunningAttempt {
+  const parent = parseTraceParent(traceParent);
+  const span =
+    parent &&
+    openSpan(`${parts === undefined ? 'job' : 'parts of'} ${kind}`, {
+      kind: 'consumer',
+      parent,
+      attributes: { 'divisor.job_id': jobId, 'divisor.parts': parts?.length },
+    });
+  if (span === undefined) return start();
+  const attempt = runWithinSpan(span.context, start);
+  attempt.completion.then(
+    () => span.end(),
+    (failure: unknown) => span.end(failure instanceof Error ? failure.message : String(failure)),
+  );
+  return attempt;
+}
+
+/**
+ * Log of outages of the store. It logs the beginning and the end of an outage, but not every failed change in between.
+ */
+export interface OutageLog {
+  /** Logs a failed change of a job. @param job log fields */
+  failed(thrown: unknown, job: object | undefined): void;
+  /** Records a successful change. */
+  end(): void;
+}
+
+export function createOutageLog(log: JobLog, monotonicMs: () => number): OutageLog {
+  let begunMs: number | undefined;
+  return {
+    failed(thrown, job) {
+      if (!isUnavailable(thrown)) return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
+      if (begunMs === undefined) log.warn({ cause: thrown.message }, 'running jobs cannot be written; they continue');
+      begunMs ??= monotonicMs();
+    },
+    end() {
+      if (begunMs === undefined) return;
+      log.info({ seconds: Math.round((monotonicMs() - begunMs) / 1000) }, 'running jobs are written again');
+      begunMs = undefined;
+    },
+  };
+}
+
+/** Attempts of one node, from the moment when it takes a job to the end of the attempt. */
+export interface NodeAttempts extends Pick<Node, 'findProgress'> {
+  /**
+   * Runs the attempt of one taken job to its end. @param leave frees the slot of the attempt @param onEnd called at the
+   * end of the attempt
+   */
+  perform(claimed: Promise<Claim | undefined>, hooks: { readonly leave: () => void; readonly onEnd: () => void }): void;
+  /** Returns every attempt to the queue. */
+  stop(): Promise<void>;
+}
+
+interface NodeAttemptsDependencies {
+  readonly queue: Pick<JobQueue, 'heartbeat' | 'complete' | 'parts'>;
+  readonly kinds: ReadonlyMap<JobKindName, JobKind<unknown>>;
+  readonly artifacts: ArtifactStore;
+  readonly pool: ComputePool;
+  readonly clock: Clock;
+  readonly limits: NodeLimits;
+  readonly log: JobLog;
+  /** Keeps outputs of parts across attempts. Default: none. */
+  readonly keeper?: RetainedPartsStore | undefined;
+  /** Returns true while claimed jobs may start. */
+  readonly isOpen: () => boolean;
+}
+
+/** Interval between checks of attempts: heartbeats and the time limit. */
+const TICK_MS = 1000;
+
+const STOPPED_ENDING: Ending = { type: 'release', cause: 'the service was stopped' };
+const UNAVAILABLE_ENDING: Ending = { type: 'release', cause: 'the database or the results storage was unavailable' };
+
+interface TrackedAttempt {
+  readonly lease: Lease;
+  readonly job: JobIdentity;
+  readonly attempt: RunningAttempt;
+  /** Start of the attempt on the monotonic clock. */
+  readonly startedMs: number;
+  /** True while the end of the attempt is being written. */
+  isEnding: boolean;
+}
+
+function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempts {
+  const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
+  const outage = createOutageLog(log, () => clock.monotonicMs());
+  const runningAttempts = new Map<Lease, TrackedAttempt>();
+  /** Claims from their start to the end of their attempts. */
+  const pendingAttempts = new Set<Promise<void>>();
+  let isTicking = false;
+
+  /** Runs the attempt of one taken job to its end. Never rejects. @param leave frees the slot of the attempt */
+  async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
+    let entry: TrackedAttempt | undefined;
+    try {
+      entry = await beginAttempt(claimed, leave);
+      if (entry !== undefined) await Promise.race([settle(entry), awaitGrace(entry.attempt, clock, limits)]);
+    } catch (thrown) {
+      outage.failed(thrown, entry && selectLogFields(entry.job));
+    } finally {
+      if (entry !== undefined) runningAttempts.delete(entry.lease);
+    }
+  }
+
+  /** Starts the attempt of a job. Returns undefined if there is no job to take. */
+  async function beginAttempt(
+    claimed: Promise<Claim | undefined>,
+    leave: () => void,
+  ): Promise<TrackedAttempt | undefined> {
+    const claim = await claimed;
+    if (claim === undefined || claim.lease.isLost) return undefined;
+    const { lease, job } = claim;
+    const attempt = isOpen() ? startClaim(claim, leave, dependencies) : undefined;
+    if (attempt === undefined || attempt instanceof Refusal) {
+      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED_ENDING);
+      return undefined;
+    }
+    const entry: TrackedAttempt = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
+    runningAttempts.set(lease, entry);
+    lease.onLost(() => runningAttempts.has(lease) && attempt.end());
+    keepTicking();
+    return entry;
+  }
+
+  async function settle(entry: TrackedAttempt): Promise<void> {
+    const { attempt } = entry;
+    try {
+      const completion = await settleCompletion(attempt, artifacts);
+      if (completion === undefined) return void (await end(entry, UNAVAILABLE_ENDING));
+      const { result, message = 'Done.', effect } = completion;
+      const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
+      if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes remaining artifacts
+      else await discard(attempt, artifacts);
+    } catch (thrown) {
+      // The next start determines whether a failed commit is on disk, and removes orphaned files.
+      if (isUnavailable(thrown)) throw thrown;
+      await discard(attempt, artifacts);
+      // The caller that stopped the attempt has already decided the state of the job.
+      if (attempt.isEnded || thrown instanceof TaskStopped) return;
+      await end(entry, createEnding(thrown, entry, log));
+    }
+  }
+
+  /** Writes the end of an attempt. @returns false if the attempt had been abandoned */
+  async function end(entry: TrackedAttempt, ending: Ending): Promise<boolean> {
+    entry.isEnding = true;
+    try {
+      return await queue.complete(entry.lease, ending);
+    } finally {
+      entry.isEnding = false;
+    }
+  }
+
+  function keepTicking(): void {
+    if (isTicking) return;
+    isTicking = true;
+    clock.after(TICK_MS, () => {
+      isTicking = false;
+      for (const entry of runningAttempts.values()) {
+        const attemptWatch = entry.attempt.isEnded ? undefined : watchOver(entry);
+        attemptWatch?.then(outage.end, (thrown: unknown) => outage.failed(thrown, selectLogFields(entry.job)));
+      }
+      if (runningAttempts.size > 0) keepTicking();
+    });
+  }
+
+  /** Ends an attempt that exceeds its time limit. Otherwise sends a heartbeat if the attempt is alive. */
+  async function watchOver(entry: TrackedAttempt): Promise<void> {
+    const { attempt, lease, startedMs, isEnding } = entry;
+    if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
+      const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
+      await end(entry, { type: 'fail', error: { code: 'JOB_TIMEOUT', message, detail: null } });
+      attempt.end();
+    } else if ((isEnding || attempt.isAlive()) && !(await queue.heartbeat(lease))) attempt.end();
+  }
+
+  async function giveBack({ lease, attempt }: TrackedAttempt): Promise<void> {
+    await queue.complete(lease, STOPPED_ENDING);
+    attempt.end();
+  }
+
+  return {
+    findProgress: (lease) => runningAttempts.get(lease)?.attempt.progress(),
+    perform(claimed, { leave, onEnd }) {
+      const pendingAttempt = perform(claimed, leave).finally(() => {
+        pendingAttempts.delete(pendingAttempt);
+        onEnd();
+      });
+      pendingAttempts.add(pendingAttempt);
+    },
+    async stop() {
+      // Waits for the ends of all attempts before the documents are closed: an attempt may read documents until it
+      // ends.
+      await Promise.allSettled([...pendingAttempts, ...[...runningAttempts.values()].map(giveBack)]);
+    },
+  };
+}
+
+/** Returns the started work of a claimed job, or the reason why it cannot start. */
+function startClaim(
+  { lease, job, input, parts }: Claim,
+  onComputed: () => void,
+  { queue, kinds, artifacts, pool, clock, keeper }: NodeAttemptsDependencies,
+): RunningAttempt | Refusal {
+  const { kind: name } = job;
+  const kind = kinds.get(name);
+  if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
+  const payload = input && kind.decode(input.payload);
+  if (payload === undefined)
+    return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
+  const retainedParts = parts === undefined ? keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
+  const order = { kind, lease, payload, parts, kept: retainedParts, onComputed };
+  return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
+}
+
+/** Returns the end of an attempt whose work failed. */
+function createEnding(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
+  if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
+  if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
+  log.error({ ...selectLogFields(job), attempt, err: thrown }, 'a job failed by a defect');
+  const message = `A defect of the service ended the job; see the log for ${job.job_id}, attempt ${attempt}.`;
+  return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
+}
+
+/** Resolves some time after the end was requested. Work that does not stop then no longer blocks the queue. */
+function awaitGrace(
+  attempt: RunningAttempt,
+  clock: Clock,
+  { cancelGraceMs }: Pick<NodeLimits, 'cancelGraceMs'>,
+): Promise<void> {
+  return new Promise((resolve) => attempt.onEnd(() => void clock.after(cancelGraceMs, resolve)));
+}
+
+async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): Promise<void> {
+  if (written.length > 0) await artifacts.remove(written);
+}
+
+/**
+ * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. If
+ * the store became unavailable, the job runs again and does not fail. @returns undefined in that case
+ */
+async function settleCompletion(
+  attempt: RunningAttempt,
+  { health, settle }: Pick<ArtifactStore, 'health' | 'settle'>,
+): Promise<Completion | undefined> {
+  try {
+    const completion = await attempt.completion;
+    if (attempt.written.length > 0) await settle();
+    return completion;
+  } catch (thrown) {
+    if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
+    const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
+    if (!isUnavailable(cause)) throw cause;
+    return undefined; // garbage collection removes the files that the attempt wrote
+  }
+}
 
 interface QueryOrder<N extends TaskName> {
   readonly lane: Lane;

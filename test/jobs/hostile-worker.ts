@@ -3,9 +3,8 @@ import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import { timeRequest } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { createEntryPoint } from '#workers/entry-point.js';
-import { copyWithHash } from '#workers/output/hand-over.js';
-import { releaseMemory } from '#workers/warm-up.js';
+import { createEntryPoint, releaseMemory } from '#workers/tasks.js';
+import { copyWithHash } from '#workers/output/task-outputs.js';
 
 declare const WebAssembly: {
   instantiate(

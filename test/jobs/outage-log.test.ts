@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
-import { createOutageLog } from '#jobs/attempts.js';
+import { createOutageLog } from '#jobs/job-system.js';
 
 test('the beginning and the end of an outage are logged, and no other failure counts as an outage', () => {
   const lines: unknown[] = [];

@@ -10,7 +10,7 @@ import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createHashCells } from '#jobs/tasks/messages.js';
 import { viewRun } from '#workers/views/view-run.js';
-import { CancelledError } from '#workers/entry-point.js';
+import { CancelledError } from '#workers/tasks.js';
 import { runOn } from '../domain/backtest/random-run.js';
 
 import { createMarket } from './bits-market.js';

@@ -16,10 +16,8 @@ import { previewDerived, previewOptimisation, toRulePreview } from '#domain/opti
 import type { Task } from '#jobs/tasks/catalogue.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { answerPreview, type ComparedPreview, toIndexExplanation, toWhatIfResponse } from '#views/preview.js';
-import { createQuestionComposer } from '../input/indices.js';
-import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
-import { answerBytes } from '../output/hand-over.js';
+import { createQuestionComposer, openCachedCalendars, openCachedMarket, runOnEngine } from '../input/inputs.js';
+import { answerBytes } from '../output/task-outputs.js';
 
 /** Checks a plug-in in the sandbox, in the same way as its first call. */
 export const checkPlugin: Task<'check-plugin'> = ({ program }) => {

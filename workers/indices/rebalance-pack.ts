@@ -44,10 +44,8 @@ import type { TaskControl } from '#jobs/tasks/messages.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { createPackOrders } from '#views/exports/view-files.js';
 import { toReplacements } from '#views/preview.js';
-import { createQuestionComposer } from '../input/indices.js';
-import { openCachedMarket } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
-import { answerBytes } from '../output/hand-over.js';
+import { createQuestionComposer, openCachedMarket, runOnEngine } from '../input/inputs.js';
+import { answerBytes } from '../output/task-outputs.js';
 
 /** Returns the finding that the orders belong to no announced rebalance. It names the next rebalance. */
 function reportUnannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {

@@ -19,8 +19,8 @@ import { encodeArrowTable } from '#views/formats/columnar.js';
 import { writeDatedCsv } from '#views/formats/text.js';
 import { writeDatedTable } from '#views/json/objects.js';
 import { createJsonWriter } from '#views/json/writer.js';
-import { openCachedMarket } from '../input/markets.js';
-import { answerBytes } from '../output/hand-over.js';
+import { openCachedMarket } from '../input/inputs.js';
+import { answerBytes } from '../output/task-outputs.js';
 
 /** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
 export const measureCoverage: Task<'coverage'> = ({ market: handle }) => {

@@ -9,9 +9,7 @@ import { readRequestTerms, runOptimisation } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import { toOptimisationResult, toStudyFigures } from '#views/optimisation.js';
-import { createQuestionComposer } from '../input/indices.js';
-import { openCachedMarket } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
+import { createQuestionComposer, openCachedMarket, runOnEngine } from '../input/inputs.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Optimises an index under constraints, as an OptimisationRunResult. */

@@ -12,9 +12,7 @@ import type { Task } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks, TaskControl } from '#jobs/tasks/messages.js';
 import type { AccountBacktestInput, BatchPartInput, SumBatchInput } from '#jobs/tasks/runs.js';
 import { raiseToPower } from '#kernels/power.js';
-import { createQuestionComposer } from '../input/indices.js';
-import { openCachedMarket } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
+import { createQuestionComposer, openCachedMarket, runOnEngine } from '../input/inputs.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Number of days per year in annual returns. */

@@ -29,9 +29,15 @@ import {
 } from '#market/content/versions.js';
 import { computeInputDigests, encodeSlice } from '#views/bundle/inputs.js';
 import { type DifferingClose, findDifferingCloses, type Recomputation, recomputeCloses } from '#views/closes.js';
-import { openCachedCalendars, openCachedMarket, openEarlierContents, readChange } from '../input/markets.js';
-import { openModels, readStoredDoubles } from '../input/risk-models.js';
-import { answerBytes } from '../output/hand-over.js';
+import {
+  openCachedCalendars,
+  openCachedMarket,
+  openEarlierContents,
+  openModels,
+  readChange,
+  readStoredDoubles,
+} from '../input/inputs.js';
+import { answerBytes } from '../output/task-outputs.js';
 
 /** Contents of a market that decisions used, in the form in which a bundle contains them. */
 export interface SlicedVersions {

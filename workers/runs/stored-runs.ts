@@ -14,12 +14,17 @@ import type { OverviewFile, RowEntry, RowsFile, RunTextInput, StoredText } from 
 import { upgradeRecord, writeRecord } from '#views/json/record.js';
 import { encodeOverview, upgradeResult, writeResult } from '#views/json/run.js';
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json/writer.js';
-import { readJson, readPlan, readStored } from '../input/indices.js';
-import { openCachedCalendars, openCachedMarket, openEarlierContents } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
-import { openModels } from '../input/risk-models.js';
-import { answerBytes } from '../output/hand-over.js';
-import { copyOutput, writeOutputs, writeRowsInBlocks, writeTextFile } from '../output/task-outputs.js';
+import {
+  openCachedCalendars,
+  openCachedMarket,
+  openEarlierContents,
+  openModels,
+  readJson,
+  readPlan,
+  readStored,
+  runOnEngine,
+} from '../input/inputs.js';
+import { answerBytes, copyOutput, writeOutputs, writeRowsInBlocks, writeTextFile } from '../output/task-outputs.js';
 import { hashFile, useRunFile } from '../run-files.js';
 
 /** Counts and lists the rows of a job that was computed in parts. Writes its result as JSON, and its rows in blocks. */

@@ -35,12 +35,16 @@ import { createGroupsView } from '#views/groups.js';
 import { createReconcileView, type MeasuredRisk, type StoredFile } from '#views/reconcile.js';
 import { readRunLevels } from '#views/run-columns.js';
 import { writeRollingRisk } from '#views/run-risk.js';
-import { openCachedCalendars, openCachedMarket } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
-import { openModels } from '../input/risk-models.js';
+import { openCachedCalendars, openCachedMarket, openModels, runOnEngine } from '../input/inputs.js';
 import { completeHashes, useRunFile } from '../run-files.js';
-import { assertPriced, listHoldingsByName, measureRisk, readHoldings } from './holding-risk.js';
-import { type ComputedView, createWindow } from './run-view.js';
+import {
+  assertPriced,
+  type ComputedView,
+  createWindow,
+  listHoldingsByName,
+  measureRisk,
+  readHoldings,
+} from './run-view.js';
 
 interface BenchmarkInput {
   readonly indexId: string;

@@ -8,9 +8,7 @@ import { createWorkbookStream, type WorkbookInput } from '#views/exports/files.j
 import { exportPart } from '#views/exports/tables.js';
 import type { ByteSink } from '#views/formats/batch.js';
 import { type AnnouncedFile, createAnnouncedFile, findFileDay } from '#views/index-files.js';
-import { createQuestionComposer } from '../input/indices.js';
-import { openCachedMarket, openEarlierContents } from '../input/markets.js';
-import { runOnEngine } from '../input/numerics.js';
+import { createQuestionComposer, openCachedMarket, openEarlierContents, runOnEngine } from '../input/inputs.js';
 import { getFigures, openFiles } from '../run-files.js';
 
 export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'by' | 'tick'> {

@@ -1,35 +1,706 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { findBundlePath } from '#bundle';
+import { runViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
-import { healthRoutes, metricsRoutes } from '#contract/service.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import { type Health, healthRoutes, metricsRoutes } from '#contract/service.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
-import type { Handlers } from '#http/handler.js';
-import { signInRoutes } from '#http/oidc/sign-in.js';
+import { createAuthenticate } from '#http/authentication.js';
+import { createRemovals, type Handlers, type Removals } from '#http/handler.js';
+import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
+import {
+  createSessions,
+  createSignIn,
+  createSignInHandlers,
+  formatSessionCookieName,
+  signInRoutes,
+} from '#http/oidc/sign-in.js';
+import { createTokens } from '#http/oidc/tokens.js';
 import { consoleRoutes, createConsoleHandlers, createVerifyHandlers, verifyRoutes } from '#http/routes/console.js';
+import {
+  createApprovalHandlers,
+  createAuditHandlers,
+  createClosureHandlers,
+  createGovernanceHandlers,
+  createPublicationHandlers,
+} from '#http/routes/governance.js';
+import {
+  createCalendarHandlers,
+  createEventHandlers,
+  createIndexHandlers,
+  createPluginHandlers,
+  createStrategyHandlers,
+  createWatchlistHandlers,
+} from '#http/routes/indices.js';
+import { createJobHandlers } from '#http/routes/jobs.js';
+import {
+  createAccountBacktestHandlers,
+  createBatchHandlers,
+  createOptimiseHandlers,
+  createRiskModelHandlers,
+  createStudyHandlers,
+} from '#http/routes/optimise.js';
+import {
+  createAnalyticsHandlers,
+  createDerivativeHandlers,
+  createExportHandlers,
+  createReplayHandlers,
+  createReportHandlers,
+  createRerunHandlers,
+  createRunDifferenceHandlers,
+  createRunHandlers,
+  createRunViewHandlers,
+  createSimulationHandlers,
+  createSqlHandlers,
+  createSweepHandlers,
+} from '#http/routes/runs.js';
+import { createClientHandlers, createScheduleHandlers } from '#http/routes/schedules.js';
+import {
+  createAccessHandlers,
+  createChangelogHandlers,
+  createDocumentationHandlers,
+  createHealthHandlers,
+  createMetricsHandlers,
+  type DocumentationSources,
+  principalHandlers,
+} from '#http/routes/service.js';
+import {
+  createActionDeskHandlers,
+  createDataHandlers,
+  createDatasetHandlers,
+  createDataVersionHandlers,
+  createOverrideHandlers,
+} from '#http/routes/stores.js';
+import { createVersionHandlers, type VersionedServices } from '#http/routes/versions.js';
+import { systemClock } from '#jobs/port/clock.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/port/job-kind.js';
-import { createAddressCheck, createKeys } from '#services/keys/keys.js';
+import { createDays } from '#services/daily-plans/days.js';
+import {
+  createDayRunner,
+  createPerformers,
+  findAuthorFault,
+  isWithoutSession,
+  type PerformerDependencies,
+  resumeDays,
+  waitsForApproval,
+} from '#services/daily-plans/runner.js';
+import { createSchedules } from '#services/daily-plans/schedules.js';
+import { findIndexMarket } from '#services/daily-plans/steps.js';
+import { createStoredDays, followDayChanges } from '#services/daily-plans/stored-days.js';
+import { createClients } from '#services/delivery/clients.js';
+import { createDeliverFiles, createDeliveryRecords } from '#services/delivery/deliveries.js';
+import { type BucketService, createDeliveryDestinations, createSenders } from '#services/delivery/targets.js';
+import {
+  AUDITED_READS,
+  type AuditNotes,
+  createAudit,
+  createAuditNotes,
+  createAuditPush,
+  createAuditSender,
+} from '#services/governance/audit.js';
+import {
+  type ClosureEffectsDependencies,
+  type ClosuresDependencies,
+  createClosureEffects,
+  createClosures,
+} from '#services/governance/closures.js';
+import {
+  createProcedures,
+  createStatements,
+  type StatementsDependencies,
+  summariseGovernance,
+} from '#services/governance/statements.js';
+import { type CalendarViews, createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
+import { requireIndex } from '#services/indices/documents.js';
+import { createEvents } from '#services/indices/events.js';
+import { createIndices, type Indices } from '#services/indices/indices.js';
+import { createPluginPreviews, createPlugins } from '#services/indices/plugins.js';
+import { createDatapointQuestions, createIndexQuestions } from '#services/indices/questions.js';
+import { createStrategies } from '#services/indices/strategies.js';
+import { createMethodologyTemplates } from '#services/indices/templates.js';
+import { createWatchlists } from '#services/indices/watchlists.js';
+import { createAccess } from '#services/keys/access.js';
+import { createAddressCheck, createEndedSessions, createKeys, type Keys } from '#services/keys/keys.js';
+import {
+  createAccountBacktestJob,
+  createAccountBacktests,
+  createBatches,
+  createBatchJob,
+  createBatchResults,
+} from '#services/optimise/batches.js';
+import { createOptimisationJob, createOptimise } from '#services/optimise/optimisations.js';
+import { createStudies, createStudyJob } from '#services/optimise/studies.js';
+import { createBundles } from '#services/publication/bundles.js';
+import { createPublications, createSigningKeys } from '#services/publication/publications.js';
+import { createRenderJob, createReports } from '#services/reports/reports.js';
+import { createRiskModelImports, createRiskModelJob, createRiskValidationJob } from '#services/risk/estimation.js';
+import { createRiskModels, type RiskModels } from '#services/risk/models.js';
+import { createBacktestJob, createBacktestResults, createRunMaker } from '#services/runs/backtest-job.js';
+import {
+  createAnalytics,
+  createBacktestBatches,
+  createRerunJob,
+  createReruns,
+  createRunnableRuns,
+  type RunnableRuns,
+} from '#services/runs/backtests.js';
+import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
+import {
+  createReplayJob,
+  createReplays,
+  createRunDifferenceJob,
+  createRunDifferences,
+} from '#services/runs/differences.js';
+import { createExports, type Exports } from '#services/runs/exports.js';
+import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import { createSql } from '#services/runs/sql.js';
+import { createRunTexts, createStoredRuns } from '#services/runs/stored-runs.js';
+import { createSweepJob, createSweeps } from '#services/runs/sweeps.js';
+import {
+  createActionEffects,
+  createRunViews,
+  createViewCache,
+  createViewMaker,
+  type RunViews,
+  type ViewMaker,
+} from '#services/runs/views.js';
+import {
+  createJobKinds,
+  createJobsService,
+  type JobsServiceDependencies,
+  type ResultSource,
+} from '#services/shared/jobs.js';
+import { findRun } from '#services/shared/run-documents.js';
+import { createChangelog, createFreshnessReader, createHealth, type HealthService } from '#services/shared/service.js';
+import { createVersions } from '#services/shared/versions.js';
+import { createActionDesk } from '#services/stores/action-desk.js';
 import { relocateDatasets } from '#services/stores/files.js';
+import { createPriceOverriding } from '#services/stores/price-overrides.js';
 import type { Activations } from '#services/stores/serving.js';
+import { formatTimestamp } from '#store/document-identity.js';
 import { type Home, openHome } from '#store/home/home.js';
 import { runUnrestricted } from '#store/reach.js';
+import { chooseKeys, formatAwsOrigin } from '#store/s3/keys.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/tar.js';
 import { readTlsFiles } from '../settings/security.js';
-import { findCollector, type Settings } from '../settings/settings.js';
-import { readEngineVersion } from '../version.js';
-import { type Closable, type Core, openCore, openJobComponents } from './core.js';
-import { composeIndices, composeReports, composeRuns } from './indices.js';
+import { findCollector, selectAwsSettings, type Settings } from '../settings/settings.js';
+import { getBuildVersion, PACKAGE_ROOT, readBuildInfo, readEngineVersion } from '../version.js';
+import { type Closable, type Core, type JobComponents, openCore, openJobComponents } from './core.js';
 import { openKeySocket } from './key-socket.js';
 import { type MarketComponents, wrapForStores } from './market.js';
-import {
-  composeAccountability,
-  composeDatasets,
-  composeHistory,
-  composeOperations,
-  createRiskResults,
-} from './operations.js';
-import { openConsoleFiles, openVerifyFiles } from './package-files.js';
-import { composeSchedules } from './schedules.js';
+import { openConsoleFiles, openDocumentationSources, openVerifyFiles, readMethodologies } from './package-files.js';
 import type { Role } from './storage.js';
+
+const MS_PER_DAY = 86_400_000;
+
+/** Composes definitions: indices, strategies, their calendars and their optimisation. */
+function composeIndices(core: JobComponents, removals: Removals) {
+  const { documents, calendars } = core;
+  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const kinds = {
+    risk: createRiskModelJob({ ...jobDependencies, workers: core.settings.workers }),
+    validate: createRiskValidationJob(jobDependencies),
+    optimise: createOptimisationJob(jobDependencies),
+    study: createStudyJob({ ...jobDependencies, workers: core.settings.workers }),
+    account: createAccountBacktestJob(jobDependencies),
+    batch: createBatchJob({ ...jobDependencies, workers: core.settings.workers }),
+  };
+  const personalDependencies = { ...core, engineVersion: core.version, workers: core.settings.workers };
+  const batchDependencies = { ...personalDependencies, kind: kinds.batch };
+
+  const indices = createIndices(core);
+  const strategies = createStrategies(core);
+  const optimisations = createOptimise({ ...core, kind: kinds.optimise });
+  const plugins = createPlugins(core);
+  const { workers } = core.settings;
+  const riskModels = createRiskModels({ ...core, kind: kinds.risk, validation: kinds.validate, workers });
+  const getToday = () => Math.floor(core.now() / MS_PER_DAY);
+  const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
+  const findIndexRun = (indexId: string) => findRun(documents, indexId);
+  const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
+  const createScheduleReader = (usedCalendars: Calendars) =>
+    createIndexSchedules({ calendars: usedCalendars, readIndex, findIndexRun });
+  const computeSchedule = createScheduleReader(calendars);
+  const readSchedule = async (indexId: string) => computeSchedule(await readIndex(indexId));
+  const calendarViews = createCalendarViews({ calendars, readSchedule, today: getToday });
+  const questions = createIndexQuestions({ ...core, computeSchedule });
+
+  return {
+    indices,
+    strategies,
+    optimisations,
+    kinds,
+    riskModels,
+    plugins,
+    calendarViews,
+    computeSchedule,
+    schedulesOn: createScheduleReader,
+    listTemplateChecks: templates.listChecks,
+    handlers: {
+      ...createCalendarHandlers(calendarViews),
+      ...createEventHandlers(createEvents({ documents, calendars, computeSchedule, today: getToday }), getToday),
+      ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
+      ...createStrategyHandlers(strategies, removals),
+      ...createPluginHandlers(plugins, createPluginPreviews(core), removals),
+      ...createOptimiseHandlers(optimisations, indices, removals),
+      ...createStudyHandlers(createStudies({ ...personalDependencies, kind: kinds.study })),
+      ...createBatchHandlers(createBatches(batchDependencies), createBatchResults(batchDependencies)),
+      ...createAccountBacktestHandlers(createAccountBacktests({ ...personalDependencies, kind: kinds.account })),
+      ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
+    },
+  };
+}
+
+/** Composes report templates and rendered reports. */
+function composeReports(core: JobComponents, removals: Removals) {
+  const renderJobKind = createRenderJob({
+    ...core,
+    documents: core.documentsOfJobs,
+    timestamp: () => formatTimestamp(core.now()),
+    creator: `Divisor ${getBuildVersion()}`,
+  });
+  const reports = createReports({ ...core, kind: renderJobKind });
+  return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports, removals) };
+}
+
+/** Composes queries over runs and the served market. */
+function composeSql(core: Core, exports: Exports, resources: Closable[]) {
+  const encoder =
+    findBundlePath('result-writer') ?? new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
+  const sql = createSql({ ...core, exports, encoder, secondsMax: core.settings.sqlSeconds });
+  resources.push(sql);
+  return { handlers: createSqlHandlers(sql) };
+}
+
+/** Composes backtests, the views of their stored runs, and the pricing that uses them. */
+function composeRuns(
+  core: JobComponents,
+  { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
+) {
+  const { settings, version: engineVersion } = core;
+  const { nextRebalance, comingRebalance } = calendarViews;
+  const views = createViewCache();
+  const maker = createViewMaker({ ...core, views });
+  const runnables = createRunnableRuns(core);
+  const kinds = createKinds(core, runnables);
+
+  const texts = createRunTexts(core);
+  const analytics = createAnalytics({ ...core, kind: kinds.backtest, maker, texts, runnables, engineVersion });
+  const { estimatedBytes } = analytics;
+  const runViews = createRunViews({ ...core, maker, nextRebalance, comingRebalance });
+  const replays = createReplays({ ...core, kind: kinds.replay, engineVersion, estimatedBytes });
+  const sweeps = createSweeps({ ...core, kind: kinds.sweep, engineVersion, workers: settings.workers, estimatedBytes });
+  const reruns = createReruns({ ...core, kind: kinds.rerun, engineVersion, workers: settings.workers, estimatedBytes });
+  const exports = createExports({ ...core, views });
+  const simulations = createSimulations({ ...core, kind: kinds.simulate });
+  const derivatives = createDerivatives({
+    readLevels: analytics.readLevels,
+    announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
+    calendars: core.calendars,
+  });
+
+  return {
+    maker,
+    analytics,
+    exports,
+    backtestResults: createBacktestResults(core.documents, texts),
+    kinds,
+    handlers: {
+      ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
+      ...createRunHandlers(createStoredRuns({ ...core, maker })),
+      ...createRunDifferenceHandlers(
+        createRunDifferences({ ...core, kind: kinds.diff, engineVersion, estimatedBytes }),
+      ),
+      ...createRunViewHandlers(runViews),
+      ...createExportHandlers(exports),
+      ...createDeskHandlers(core, runViews),
+      ...composeSql(core, exports, resources).handlers,
+      ...createReplayHandlers(replays),
+      ...createSweepHandlers(sweeps),
+      ...createRerunHandlers(reruns),
+      ...createSimulationHandlers(simulations),
+      ...createDerivativeHandlers(derivatives),
+    },
+  };
+}
+
+/** Returns the kinds of job that compute runs and results of runs. */
+function createKinds(core: JobComponents, runnables: RunnableRuns) {
+  const { runsKept, workers } = core.settings;
+  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const runMaker = createRunMaker(jobDependencies);
+  return {
+    backtest: createBacktestJob({ runMaker, runsKept }),
+    rerun: createRerunJob({ ...jobDependencies, runMaker, runnables, runsKept, workers }),
+    replay: createReplayJob(jobDependencies),
+    diff: createRunDifferenceJob(jobDependencies),
+    sweep: createSweepJob({ ...jobDependencies, workers }),
+    simulate: createSimulationJob({ ...jobDependencies, workers }),
+  };
+}
+
+/** Creates the handlers for the corporate actions desk. They read the effects of actions from views of runs. */
+function createDeskHandlers(core: JobComponents, views: RunViews) {
+  const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  return createActionDeskHandlers(createActionDesk({ ...core, effects }));
+}
+
+/** Composes the authentication of clients, their permissions, and the audit log. */
+async function composeAccountability(core: Core, keys: Keys, resources: Closable[]) {
+  const { documents, settings, log, now } = core;
+  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
+  const auditNotes = createAuditNotes({
+    documents,
+    timestamp: () => formatTimestamp(now()),
+    monotonicMs: () => performance.now(),
+    loggedReads: new Set(settings.auditReads.flatMap((readGroup) => AUDITED_READS[readGroup])),
+    onFailure: (cause) => log.warn({ err: cause }, 'an entry of the audit log could not be written'),
+  });
+  const { auditPush, auditPushToken } = settings;
+  if (auditPush !== undefined && !settings.readOnly) {
+    const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
+    const auditForwarder = createAuditPush({
+      documents,
+      send: createAuditSender(auditPush, auditPushToken),
+      onFailure,
+    });
+    resources.push(auditForwarder);
+    auditForwarder.start();
+  }
+  const signInComponents = await composeSignIn(core);
+  return {
+    notes: auditNotes,
+    findReach: access.findReach,
+    authenticate: createAuthenticate(keys, signInComponents),
+    handlers: createAccessHandlers(access),
+    signIn: signInComponents.handlers,
+    hasProvider: signInComponents.tokens !== undefined,
+  };
+}
+
+async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
+  const isSecure = readTlsFiles(settings) !== undefined;
+  const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
+  if (issuer !== undefined && audience === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');
+  const grants = settings.oidcScopes;
+  const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
+  const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
+  // Processes with the same key accept each other's sessions. A session keeps the scopes that it had when it began.
+  // Other grants therefore give another key, and earlier sessions become invalid.
+  const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
+  const endedSessions = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const sessions = createSessions({ key, ended: endedSessions, now });
+  const { oidcClientSecret: clientSecret } = settings;
+  const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
+  return {
+    tokens,
+    sessions,
+    cookie: formatSessionCookieName(isHttps),
+    handlers: createSignInHandlers({ signIn, sessions, isSecure, publicUrl, now }),
+  };
+}
+
+/**
+ * Composes the versions of documents: the deletion, which other services need, and the handlers, which are created
+ * after the services that write.
+ */
+function composeHistory(core: Core) {
+  const versions = createVersions(core);
+  const terms = { ...core, timestamp: () => formatTimestamp(core.now()) };
+  return {
+    removals: createRemovals(versions),
+    handlers: (services: Omit<VersionedServices, 'versions'>) => ({
+      ...createVersionHandlers({ ...services, versions }),
+      ...createAuditHandlers(createAudit({ ...terms, signingKeys: createSigningKeys(terms) })),
+    }),
+  };
+}
+
+/** Composes the data stores. Their job handlers already exist. */
+function composeDatasets(core: Core, removals: Removals) {
+  const watchlists = createWatchlists(core);
+  const priceOverrides = createPriceOverriding(core);
+  return {
+    watchlists,
+    kinds: core.jobKinds,
+    handlers: {
+      ...createDatasetHandlers(core.datasets, removals),
+      ...createOverrideHandlers(priceOverrides),
+      ...createDataVersionHandlers(core.dataVersions),
+      ...createDataHandlers(core.data),
+      ...createWatchlistHandlers(watchlists, removals),
+    },
+  };
+}
+
+/**
+ * Returns the limits that the health report contains. HEARTBEAT_TIMEOUT_SECONDS is the lease of a node, after which
+ * other nodes may claim its jobs.
+ */
+function createLimits(settings: Settings): Health['limits'] {
+  const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
+  const nodeLimits = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
+  const limits = { ...LIMITS, ...nodeLimits, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
+  return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
+}
+
+/** Interval in ms between health checks if no client requests health. The last known states then stay recent. */
+const LOOK_MS = 15_000;
+
+function checkPeriodically(health: Pick<HealthService, 'look'>, stopSignal: AbortSignal): void {
+  const checkHealth = (): void => void health.look().catch(() => {}); // the next request reports the failure
+  const timer = setInterval(checkHealth, LOOK_MS);
+  timer.unref();
+  stopSignal.addEventListener('abort', () => clearInterval(timer), { once: true });
+}
+
+/** Reads the contract that the build wrote. This is faster than creating it again. */
+function readContract({ built, openApi }: DocumentationSources): OpenApiDocument {
+  const page = built('contract');
+  return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
+}
+
+function ignoreRefusal(failure: unknown): void {
+  if (!(failure instanceof Refusal)) throw failure;
+}
+
+/** Creates the source of the results of risk jobs. It reads their models. */
+const createRiskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
+  written: async (value) => ({ length: null, open: () => result(value) }),
+});
+
+export interface OperationsInput {
+  /** Aborts when the service stops. */
+  readonly stopping: AbortSignal;
+  readonly startedAt: Date;
+  readonly onCancelled: AuditNotes['cancelled'];
+  /** Answers a request that an agent sends, on behalf of an authenticated client. */
+  readonly answerFor: McpSources['answerFor'];
+  /** Results that are rendered when read, by kind. */
+  readonly results: JobsServiceDependencies['results'];
+}
+
+/** Composes health, metrics, jobs, the changelog and the documentation. */
+function composeOperations(core: Core, { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput) {
+  const { version, jobs, datasets, checks, metrics, artifacts } = core;
+  const health = createHealth({
+    version,
+    build: readBuildInfo(),
+    startedAt,
+    monotonic: () => performance.now(),
+    draining: () => stopping.aborted,
+    async store() {
+      await core.activations.follow().catch(ignoreRefusal); // Another process may have activated another store.
+      return datasets.health();
+    },
+    freshness: createFreshnessReader(core),
+    jobs,
+    isReachable: core.isReachable,
+    checks,
+  });
+  checkPeriodically(health, stopping);
+  const jobsService = createJobsService({
+    system: jobs,
+    artifacts,
+    onCancelled,
+    stopping,
+    results,
+  });
+  const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
+  const documentation = openDocumentationSources();
+  return {
+    handlers: {
+      ...createHealthHandlers(health, createLimits(core.settings)),
+      ...createMetricsHandlers(metrics),
+      ...createChangelogHandlers(changelog),
+      ...principalHandlers,
+      ...createJobHandlers(jobsService, createJobKinds({ paused: core.pausedKinds, now: core.now })),
+      ...createDocumentationHandlers(documentation),
+      ...createMcpHandlers({
+        api: API,
+        version,
+        isReadOnly: core.settings.readOnly,
+        openApi: () => readContract(documentation),
+        pages: documentation.guide,
+        answerFor,
+      }),
+    },
+  };
+}
+
+/** Composes clients and the delivery of files to them. */
+function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
+  const { smtpUrl: url, smtpFrom: from } = settings;
+  const mailServer = url === undefined || from === undefined ? undefined : { url, from };
+  const destinations = createDeliveryDestinations({
+    roots: settings.deliveryRoots,
+    hosts: settings.deliveryHosts,
+    buckets: settings.deliveryBuckets,
+    callbacks: callbacks.destinations,
+    hasMail: mailServer !== undefined,
+    mailDomains: settings.mailDomains,
+    bucketService: (region) => selectBucketService(settings, region),
+  });
+  const clients = createClients({ documents, secrets, destinations });
+  const records = createDeliveryRecords(documents);
+  const senders = createSenders({ destinations, post: callbacks.post, mailServer });
+  const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
+  return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
+}
+
+function selectBucketService(settings: Settings, region: string | null): BucketService {
+  const aws = selectAwsSettings(settings);
+  const chosenKeys = chooseKeys(aws);
+  const bucketRegion = region ?? chosenKeys.region;
+  return { region: bucketRegion, keys: chosenKeys.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
+}
+
+interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
+  readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
+  readonly indices: Pick<Indices, 'get'>;
+  readonly removals: Removals;
+  readonly endClosedDays: ClosuresDependencies['endClosedDays'];
+}
+
+/** Composes the procedures of the administrator, the benchmark statements and the recorded changes of calendars. */
+function composeGovernance(core: Core, { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput) {
+  const procedures = createProcedures(core);
+  const readOverview = () => summariseGovernance(core);
+  const getTimestamp = () => formatTimestamp(core.now());
+  const statements = createStatements({
+    ...core,
+    ...parts,
+    versions: createVersions(core),
+    procedures,
+    timestamp: getTimestamp,
+  });
+  const compare = createClosureEffects({ ...core, schedulesOn });
+  const closures = createClosures({ ...core, compare, endClosedDays });
+  return {
+    procedures,
+    closures,
+    handlers: {
+      ...createGovernanceHandlers({ overview: readOverview, statements, procedures, indices }, removals),
+      ...createClosureHandlers(closures, removals),
+    },
+  };
+}
+
+/** Composes published closes and their signing keys. */
+function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
+  const terms = { ...core, maker, archive: createArchive, timestamp: () => formatTimestamp(core.now()) };
+  const signingKeys = createSigningKeys(terms);
+  const publications = createPublications({ ...terms, signingKeys });
+  const bundles = createBundles({ ...terms, publications, signingKeys });
+  return { publications, handlers: createPublicationHandlers(publications, bundles) };
+}
+
+const createArchive = (members: readonly TarMember[]) => ({
+  parts: createTarParts(members),
+  length: computeTarLength(members),
+});
+
+export interface SchedulesInput {
+  readonly role: Role;
+  readonly removals: Removals;
+  readonly resources: Closable[];
+  readonly keys: Pick<Keys, 'findScopes'>;
+  readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
+  readonly reports: Pick<PerformerDependencies, 'reports'>;
+  readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
+}
+
+/** Composes publication, the daily schedules of index families, and the runner of schedules. */
+function composeSchedules(core: Core, { role, removals, resources, keys, ...parts }: SchedulesInput) {
+  const { runs, reports, indices } = parts;
+  const publication = composePublication(core, runs);
+  const { documents, settings, calendars, now, log } = core;
+  const isShared = settings.artifacts !== undefined;
+  const schedules = createSchedules({
+    documents,
+    calendars,
+    now,
+    findMarket: (index) => findIndexMarket(core, index),
+  });
+  const storedDays = createStoredDays({ documents, now, isShared });
+  const delivery = composeDelivery(core, removals);
+  const performers = createPerformers({
+    ...core,
+    ...delivery,
+    ...runs,
+    ...reports,
+    publications: publication.publications,
+    follow: () => followActive(core, isShared),
+  });
+  const runner = createDayRunner({
+    documents,
+    schedules,
+    days: storedDays,
+    performers,
+    authorFault: (day) => findAuthorFault(keys, day),
+    calendars,
+    clock: { ...systemClock, now },
+    log,
+  });
+  const changes = followDayChanges(documents);
+  const days = createDays({ ...core, schedules, days: storedDays, changes, wake: runner.wake });
+  const resumedDays = { documents, schedules, days: storedDays, now };
+  const wakeWhenDue = (isDue: boolean): void => void (isDue && runner.wake());
+  const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
+    if (role === 'worker') return;
+    resumeDays(resumedDays, waitsForApproval(id))
+      .then(wakeWhenDue)
+      .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
+  });
+  /** Makes the open days of a closed exchange due. Each of them then ends with the reason for the closure. */
+  const endClosedDays = async (code: string): Promise<void> => {
+    if (role === 'worker') return;
+    await resumeDays(resumedDays, isWithoutSession(code, calendars))
+      .then(wakeWhenDue)
+      .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
+  };
+  const governance = composeGovernance(core, {
+    ...indices,
+    ...publication,
+    exports: runs.exports,
+    removals,
+    endClosedDays,
+  });
+  const onClosures = calendars.onFollowed((code) => void endClosedDays(code));
+  const closeFunctions = [onApproval, onClosures, changes.close];
+  resources.push({ close: runner.close }, { close: async () => closeFunctions.forEach((close) => close()) });
+  return {
+    schedules,
+    procedures: governance.procedures,
+    closures: governance.closures,
+    clients: delivery.clients,
+    handlers: {
+      ...publication.handlers,
+      ...governance.handlers,
+      ...delivery.handlers,
+      ...createScheduleHandlers(schedules, days, delivery.records, removals),
+      ...createApprovalHandlers(core.approvals),
+    },
+    /** Starts to run scheduled days. Must be called after jobs have started. */
+    start: (): void => {
+      if (role !== 'worker') runner.start();
+    },
+  };
+}
+
+/** Switches to the market that another process has activated. */
+async function followActive({ activations }: Core, isShared: boolean): Promise<void> {
+  if (isShared) await activations.follow();
+}
 
 /** Routes of a worker: health and metrics. */
 const WORKER_API = { ...healthRoutes, ...metricsRoutes };
@@ -58,7 +729,7 @@ function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'foll
 }
 
 /** Loads the active market. For a process that does not read sources. */
-async function followActive({
+async function followActiveOfCompose({
   activations,
   markets,
 }: Pick<MarketComponents, 'activations' | 'markets'>): Promise<void> {
@@ -87,7 +758,7 @@ async function resumeMarket(
   core: Pick<Core, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,
 ): Promise<void> {
-  if (role === 'worker' || core.settings.readOnly) return followActive(core);
+  if (role === 'worker' || core.settings.readOnly) return followActiveOfCompose(core);
   for (;;) {
     try {
       return await core.datasets.resume(keepsServed);

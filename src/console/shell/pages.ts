@@ -54,7 +54,7 @@ export const PAGES: readonly Page[] = [
   },
   {
     path: '/console/risk-models/:id',
-    load: async () => (await import('../pages/risk-models/risk-model-page.js')).RiskModelPage,
+    load: async () => (await import('../pages/risk-models/risk-models-page.js')).RiskModelPage,
   },
   {
     path: '/console/dashboard',
@@ -84,7 +84,7 @@ export const PAGES: readonly Page[] = [
   },
   {
     path: '/console/schedules/new',
-    load: async () => (await import('../pages/schedules/schedule-page.js')).SchedulePage,
+    load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulePage,
   },
   {
     path: '/console/schedules/:id',
@@ -92,7 +92,7 @@ export const PAGES: readonly Page[] = [
   },
   {
     path: '/console/schedules/:id/edit',
-    load: async () => (await import('../pages/schedules/schedule-page.js')).SchedulePage,
+    load: async () => (await import('../pages/schedules/schedules-page.js')).SchedulePage,
   },
   {
     path: '/console/approvals',
@@ -103,11 +103,11 @@ export const PAGES: readonly Page[] = [
   { path: '/console/reports', load: async () => (await import('../pages/reports/reports-page.js')).ReportsPage },
   {
     path: '/console/reports/templates/new',
-    load: async () => (await import('../pages/reports/template-page.js')).TemplatePage,
+    load: async () => (await import('../pages/reports/reports-page.js')).TemplatePage,
   },
   {
     path: '/console/reports/templates/:id',
-    load: async () => (await import('../pages/reports/template-page.js')).TemplatePage,
+    load: async () => (await import('../pages/reports/reports-page.js')).TemplatePage,
   },
   {
     path: '/console/strategies/new',
@@ -123,17 +123,17 @@ export const PAGES: readonly Page[] = [
   },
   {
     path: '/console/watchlists/new',
-    load: async () => (await import('../pages/watchlists/watchlist-page.js')).WatchlistPage,
+    load: async () => (await import('../pages/watchlists/watchlists-page.js')).WatchlistPage,
   },
   {
     path: '/console/watchlists/:id',
-    load: async () => (await import('../pages/watchlists/watchlist-page.js')).WatchlistPage,
+    load: async () => (await import('../pages/watchlists/watchlists-page.js')).WatchlistPage,
   },
   { path: '/console/plugins', load: async () => (await import('../pages/plugins/plugins-page.js')).PluginsPage },
-  { path: '/console/plugins/new', load: async () => (await import('../pages/plugins/plugin-page.js')).PluginPage },
-  { path: '/console/plugins/:id', load: async () => (await import('../pages/plugins/plugin-page.js')).PluginPage },
+  { path: '/console/plugins/new', load: async () => (await import('../pages/plugins/plugins-page.js')).PluginPage },
+  { path: '/console/plugins/:id', load: async () => (await import('../pages/plugins/plugins-page.js')).PluginPage },
   { path: '/console/health', load: async () => (await import('../pages/health/health-page.js')).HealthPage },
-  { path: '/console/names', load: async () => (await import('../pages/names/names-page.js')).NamesPage },
+  { path: '/console/names', load: async () => (await import('../pages/names/name-page.js')).NamesPage },
   { path: '/console/names/:name', load: async () => (await import('../pages/names/name-page.js')).NamePage },
   { path: '/console/sweeps/:id', load: async () => (await import('../pages/sweeps/sweep-page.js')).SweepPage },
 ];

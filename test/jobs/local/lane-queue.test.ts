@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { createLaneQueue } from '#jobs/local/lanes.js';
+import { createLaneQueue } from '#jobs/local/queue.js';
 
 /** Removes all waiting jobs and returns them in order. */
 function drain(queue: ReturnType<typeof createLaneQueue>): string[] {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
-import { solveByPrices } from '#kernels/lots/price-newton.js';
+import { solveByPrices } from '#kernels/lots/settle-order.js';
 import { BOTH_DIRECTIONS, listRelaxedRows, type Relaxation, relaxTrades } from '#kernels/lots/relaxation.js';
 import { createRandomAccount } from './random-account.js';
 

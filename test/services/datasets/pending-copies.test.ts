@@ -7,12 +7,7 @@ import { recordDataVersion } from '#services/shared/store-documents.js';
 import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import {
-  writeContentChange,
-  copyMarket,
-  writeContentCopy,
-  rebuildEarlierMarket,
-} from '#workers/market/data-versions.js';
+import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/contents.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 

@@ -8,7 +8,7 @@ import { CannotResumeError } from '#domain/definition/runs.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { shareMarket } from '#domain/market/market-handle.js';
 import { digestContent } from '#market/content/content-hash.js';
-import { encodeCheckpoint, type ResumeOrder, resumeStored } from '#workers/runs/resume-run.js';
+import { encodeCheckpoint, type ResumeOrder, resumeStored } from '#workers/runs/backtest.js';
 import { runOn } from '../../domain/backtest/random-run.js';
 import { createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

@@ -1,6 +1,6 @@
 import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
-import { decodeState, encodeState } from '#workers/runs/resume-run.js';
+import { decodeState, encodeState } from '#workers/runs/backtest.js';
 import { fc } from '../../fast-check.js';
 
 const STATE = {

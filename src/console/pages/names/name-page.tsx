@@ -9,6 +9,7 @@ import { chooseRange, findChosenRange, RangeBar } from '../../components/control
 import { Answered, Badge, EmptyState, FiguresSkeleton } from '../../components/feedback.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
+import { StoreSelect } from '../../components/stores.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
@@ -31,6 +32,7 @@ import {
   readYear,
   storeQuery,
 } from './last-year.js';
+import { NameTable } from './name-table.js';
 import { averagePeriods } from './periods.js';
 
 interface MissingSecurityProps {
@@ -490,3 +492,12 @@ const createActionColumns = (currency: string | null): readonly Column<Action>[]
   { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
   { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
 ];
+
+/** Page of all securities of a store. */
+export function NamesPage() {
+  return (
+    <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]} subtitle={<StoreSelect />}>
+      <NameTable store={getChosenStore()} />
+    </Page>
+  );
+}

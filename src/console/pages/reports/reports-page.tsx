@@ -1,27 +1,55 @@
 import './reports.css';
+import '../data/data.css';
+import '../designer/designer.css';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type {
+  Finding,
   JobStatus,
   RenderCollection,
   RenderResult,
   ReportTemplateCollection,
+  ReportTemplateDocument,
 } from '#clients/typescript/divisor.js';
 import { ActionButton, Download } from '../../components/controls/action-button.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Select } from '../../components/controls/choice.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Answered, EmptyState } from '../../components/feedback.js';
+import { KindList } from '../../components/form/row-list.js';
+import { SchemaForm, type Schemas } from '../../components/form/schema-form.js';
 import { JobTable } from '../../components/jobs.js';
 import { keepWordsWhole } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { ReadOnly } from '../../components/permission.js';
+import { listVersions } from '../../components/versions/history.js';
 import { type OnRefusal, start } from '../../state/actions.js';
-import { addQuery, getParameter, setParameters } from '../../state/location.js';
+import {
+  addQuery,
+  formatAddress,
+  getParameter,
+  navigate,
+  type PageProps,
+  setParameters,
+} from '../../state/location.js';
 import { may, service, useResource } from '../../state/service.js';
-import { formatIndexAddress, formatTemplateAddress } from '../../words/addresses.js';
+import { formatIndexAddress, formatScheduleAddress, formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
+import { findFreeId } from '../../words/form-fields.js';
 import { formatJobId } from '../../words/jobs.js';
 import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
-import { BuiltInTemplate, FirstPage, formatContents, formatExtent, TemplatePicture } from './pictures.js';
-import { formatRendering, RenderProgress, ReportActions, ReportPages, usePdf, useReport } from './render.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { BuiltInTemplate, FirstPage, formatContents, formatExtent, Shape, TemplatePicture } from './pictures.js';
+import {
+  formatRendering,
+  Render,
+  RenderProgress,
+  ReportActions,
+  ReportPages,
+  ReportSection,
+  usePdf,
+  useReport,
+} from './render.js';
 import {
   listReportedIndices,
   ReportBadge,
@@ -31,7 +59,17 @@ import {
   type RunsByIndex,
   useRuns,
 } from './report-states.js';
-import { createCoverLines, formatFileName, formatReportTitle, listReportIndices } from './report-words.js';
+import {
+  countFigureColumns,
+  createCoverLines,
+  formatBlockKind,
+  formatBlockSummary,
+  formatBlockTitle,
+  formatFileName,
+  formatReportTitle,
+  listFigures,
+  listReportIndices,
+} from './report-words.js';
 
 /** Number of reports that are shown at first. */
 const SHOWN = 12;
@@ -417,3 +455,394 @@ const RenderTemplate = ({ template, index }: RenderTemplateProps) =>
       Render
     </ActionButton>
   );
+
+interface BlockListProps {
+  readonly blocks: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(blocks: readonly JsonObject[]): void;
+}
+
+/** Renders the blocks of a template in order. Each has the form of its kind. */
+function BlockList({ blocks, findings, onChange }: BlockListProps) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
+  return (
+    <KindList
+      what="block"
+      rows={blocks}
+      member="kind"
+      formatName={formatBlockKind}
+      formatSummary={(block) => formatBlockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
+      selectSchema={getBlockSchema}
+      path={['blocks']}
+      findings={findings}
+      hidden={listLiteralMembers}
+      rare={RARE_FIELDS}
+      listFieldChanges={({ index_id: blockIndex }) => {
+        const choices = typeof blockIndex === 'string' && !ids.includes(blockIndex) ? [blockIndex, ...ids] : ids;
+        return { index_id: { kind: 'choice', choices } };
+      }}
+      fresh={() => ({ index_id: blocks.at(-1)?.['index_id'] ?? ids[0] ?? null })}
+      onChange={onChange}
+    />
+  );
+}
+
+const getBlockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
+
+/** Members that only few reports need. */
+const RARE_FIELDS = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
+
+/** Members that contain the data of a block if the data is in the template itself. */
+const LITERAL_MEMBERS = ['values', 'frame'];
+
+/** Returns the members of a block that are hidden because its data is not in the template itself. */
+const listLiteralMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
+  source === 'literal' || !names.includes('source') ? [] : LITERAL_MEMBERS;
+
+/** Heights of some kinds of blocks in the outline. All other kinds are as high as a chart. */
+const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, table: 46 };
+const CHART_HEIGHT = 42;
+const WIDTH = 100;
+/** Height of a text line in the outline. */
+const LINE_HEIGHT = 7;
+
+interface PageOutlineProps {
+  readonly blocks: readonly JsonObject[];
+  readonly size: string;
+  readonly orientation: string;
+}
+
+/** Renders where the blocks of a template are on the page. Blocks of half width are side by side. */
+function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
+  return (
+    <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
+      <p class="quiet">
+        Outline, {size}, {orientation}. Preview renders the PDF with its values.
+      </p>
+      <ol class="template-sheet" data-paper={`${size} ${orientation}`}>
+        {blocks.length === 0 && <li class="is-full">An empty page. Each block appears here in its place.</li>}
+        {blocks.map((block, at) => (
+          <li key={at} class={block['width'] === 'half' ? '' : 'is-full'}>
+            <span>
+              {at + 1}. {formatBlockTitle(block) || formatBlockKind(String(block['kind']))}
+            </span>
+            {block['kind'] === 'stat_grid' ? (
+              <FigureOutline block={block} />
+            ) : (
+              <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+            )}
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+}
+
+/** Renders a box for each figure of a grid, with its label. */
+function FigureOutline({ block }: { readonly block: JsonObject }) {
+  return (
+    <div
+      class="outline-figures"
+      style={{ gridTemplateColumns: `repeat(${countFigureColumns(block)}, minmax(0, 1fr))` }}
+    >
+      {listFigures(block).map((label) => (
+        <span key={label} title={label}>
+          {label}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function BlockOutline({ kind, isHalf }: { readonly kind: string; readonly isHalf: boolean }) {
+  const h = HEIGHTS[kind] ?? CHART_HEIGHT;
+  const w = isHalf ? WIDTH : 2 * WIDTH;
+  return (
+    <svg class="template-page" viewBox={`0 0 ${w} ${h}`} preserveAspectRatio="none" height={h} aria-hidden="true">
+      {kind === 'table' || kind === 'text' ? (
+        <path
+          class="rule"
+          d={Array.from(
+            { length: Math.floor(h / LINE_HEIGHT) },
+            (_, k) => `M0 ${k * LINE_HEIGHT + LINE_HEIGHT / 2}h${w}`,
+          ).join('')}
+        />
+      ) : (
+        <Shape kind={kind} x={0} y={1} w={w} h={h - 2} />
+      )}
+    </svg>
+  );
+}
+
+interface ReportSchedulesProps {
+  readonly templateId: string;
+  /** Index of the template, for which a new schedule is proposed. */
+  readonly index: string | null;
+}
+
+/** Renders the schedules that render a report template, and a link to a new schedule. */
+function ReportSchedules({ templateId, index }: ReportSchedulesProps) {
+  const schedules = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
+  const address = formatAddress('/console/schedules/new', {
+    template: templateId,
+    ...(index === null ? {} : { index }),
+  });
+  return (
+    <Section title="Schedules" aside={may('write') && <a href={address}>Schedule this report</a>}>
+      <Answered resource={schedules} what="the schedules">
+        {({ schedules: all }) => {
+          const rendering = all.filter(({ steps }) =>
+            steps.some((step) => step.type === 'render' && step.template_id === templateId),
+          );
+          if (rendering.length === 0) return <p class="quiet">No schedule renders this report.</p>;
+          return (
+            <ul aria-label="Schedules of this report">
+              {rendering.map(({ schedule_id: id, name, at, calendar, enabled }) => (
+                <li key={id}>
+                  <a href={formatScheduleAddress(id)}>{name}</a>{' '}
+                  <span class="quiet">{enabled ? `after each session of ${calendar}, at ${at}` : 'disabled'}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Answered>
+    </Section>
+  );
+}
+
+/** Page of a report template: its page format and blocks, and a preview as PDF. */
+export function TemplatePage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const [from, index] = [getParameter('from'), getParameter('index')];
+  const openedDocument = useResource(
+    `template ${id} ${from} ${index}`,
+    (signal) => (id === null ? createTemplate(from, index, signal) : load(id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={openedDocument} what="the template">
+      {(first) => (
+        <Editor
+          title={id ?? 'New template'}
+          above={[{ address: '/console/reports', text: 'Reports' }]}
+          idMember="template_id"
+          required={['blocks']}
+          opened={first}
+          actions={(edited) => may('run') && <Preview edited={edited} />}
+          versioned={id === null ? undefined : { kind: 'template', id }}
+          reread={() => load(id ?? '')}
+          save={put}
+          remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
+          onSaved={(document) => navigate(formatTemplateAddress(String(document['template_id'])))}
+          onRemoved={() => navigate('/console/reports')}
+          onReload={openedDocument.reload}
+        >
+          {(edited) => (
+            <div class="designer">
+              <div class="designer-forms">
+                <ReadOnly unless="write">
+                  <Form edited={edited} isStored={id !== null} />
+                </ReadOnly>
+                {id !== null && <ReportSchedules templateId={id} index={findFirstIndex(edited.document)} />}
+              </div>
+              <PagePreview edited={edited} storedId={id} />
+            </div>
+          )}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+const listBlocks = ({ blocks }: JsonObject): readonly JsonObject[] =>
+  Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
+
+/** Returns the index of the first block that names one. */
+const findFirstIndex = (document: JsonObject): string | null =>
+  listBlocks(document)
+    .map(({ index_id: id }) => id)
+    .find((id) => typeof id === 'string') ?? null;
+
+/** Returns the page format of a template. Default: A4, portrait. */
+function getPaper({ page }: JsonObject): { readonly size: string; readonly orientation: string } {
+  const { size, orientation } = isObject(page) ? page : {};
+  return { size: String(size ?? 'A4'), orientation: String(orientation ?? 'portrait') };
+}
+
+/** The service validates the document. */
+const createBody = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
+
+const put = (document: JsonObject, write: WriteTerms) =>
+  service.value.callWithEtag('putTemplate', {
+    params: { template_id: String(document['template_id']) },
+    body: createBody(document),
+    ...write,
+  });
+
+async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
+  const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
+  return { document: answer as unknown as JsonObject, etag }; // the response is plain JSON
+}
+
+/** Returns an empty template, or a copy of a built-in template for the run of an index. */
+async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+  if (from === null) {
+    const { templates } = await service.value.call('listTemplates', { signal });
+    const takenIds = new Set(templates.map((template) => template.template_id));
+    const id = findFreeId({ id: 'MONTHLY', index_ids: ['MONTHLY'] }, takenIds);
+    return { document: { template_id: id, name: 'Monthly report', blocks: [] }, etag: null };
+  }
+  const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
+  const { backtests } = await service.value.call('listBacktests', { signal });
+  const shownIndex = index ?? backtests[0]?.index_id ?? null;
+  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shownIndex })) as unknown as Json[]; // the response is plain JSON
+  return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
+}
+
+/** Renders a button that renders the draft without saving it. A new preview replaces the earlier one. */
+function Preview({ edited: { document } }: { readonly edited: EditedDocument }) {
+  const render = async (onRefusal: OnRefusal) => {
+    const body = { template_id: String(document['template_id']), template: createBody(document) };
+    const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+    if (job === undefined) return;
+    const earlierPreview = getParameter('render');
+    setParameters({ render: formatJobId(job), outline: null });
+    if (earlierPreview !== null && may('write')) await removeRender(earlierPreview);
+  };
+  return (
+    <ActionButton act={render} disabled={listBlocks(document).length === 0}>
+      Preview
+    </ActionButton>
+  );
+}
+
+/** Deletes a preview. Does nothing if it was deleted already, or if its rendering failed. */
+async function removeRender(id: string): Promise<void> {
+  await service.value.call('deleteRender', { params: { render_id: id } }).catch(() => {});
+}
+
+interface PagePreviewProps {
+  readonly edited: EditedDocument;
+  /** Id of the stored template. Null for a new template. */
+  readonly storedId: string | null;
+}
+
+/**
+ * Renders the pages of the last preview. Default: the newest report of the template; without a report, the outline of
+ * its blocks.
+ */
+function PagePreview({ edited: { document, isChanged }, storedId }: PagePreviewProps) {
+  const preview = getParameter('render');
+  const outline = <PageOutline blocks={listBlocks(document)} {...getPaper(document)} />;
+  if (getParameter('outline') !== null) return outline;
+  if (preview === null)
+    return storedId === null ? outline : <NewestReport id={storedId} isChanged={isChanged} outline={outline} />;
+  return (
+    <aside class="template-report" aria-label="Preview">
+      <a href={addQuery({ outline: 'true' })}>Show the outline</a>
+      <Render key={preview} ident={preview} />
+    </aside>
+  );
+}
+
+interface NewestReportProps {
+  readonly id: string;
+  readonly isChanged: boolean;
+  /** Outline of the blocks, which is shown if the template has no report. */
+  readonly outline: ComponentChildren;
+}
+
+/** Renders the newest report of a template. */
+function NewestReport({ id, isChanged, outline }: NewestReportProps) {
+  const renders = useResource(`renders of ${id}`, (signal) =>
+    service.value.call('listRenders', { query: { template_id: id, limit: 1 }, signal }),
+  );
+  const versions = useResource(`versions template ${id}`, (signal) => listVersions({ kind: 'template', id }, signal));
+  const savedAt = versions.data?.versions[0]?.at;
+  return (
+    <Answered resource={renders} what="the newest report">
+      {({ renders: [report] }) =>
+        report === undefined ? (
+          outline
+        ) : (
+          <aside class="template-report" aria-label="Newest report">
+            <p class="quiet">
+              {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
+              <a href={addQuery({ outline: 'true' })}>Show the outline</a>
+            </p>
+            {!isChanged && (
+              <ReportWarnings
+                report={report}
+                otherReason={
+                  savedAt !== undefined && savedAt > report.rendered_at
+                    ? 'This template was saved after the report was rendered.'
+                    : null
+                }
+              />
+            )}
+            <ReportSection report={report} />
+          </aside>
+        )
+      }
+    </Answered>
+  );
+}
+
+/** Renders the built-in templates from which a new template can be started. */
+function Beginnings() {
+  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const index = getParameter('index');
+  return (
+    <Answered resource={templates} what="the templates">
+      {({ built_in: ids }) => (
+        <>
+          <p class="quiet">Begin with the blocks of a built-in template, or add the first block below.</p>
+          <ul class="templates-made" aria-label="Built-in templates">
+            {ids.map((id) => (
+              <BuiltInTemplate key={id} id={id} index={index} />
+            ))}
+          </ul>
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const { page, blocks } = document;
+  return (
+    <>
+      <div class="form-card">
+        <div class="field-grid is-joined">
+          <SchemaForm
+            schema="ReportTemplateDocument"
+            names={['name']}
+            changes={{ name: { help: 'Title of what is rendered.' } }}
+            value={document}
+            findings={findings}
+            onChange={set}
+          />
+          <IdField edited={edited} member="template_id" isFixed={isStored} />
+        </div>
+        <SchemaForm
+          schema="ReportPage"
+          value={isObject(page) ? page : {}}
+          findings={findings}
+          path={['page']}
+          onChange={(own) => set({ ...document, page: own })}
+        />
+      </div>
+      <Section title="Blocks" aside="drawn from top to bottom">
+        {!isStored && Array.isArray(blocks) && blocks.length === 0 && <Beginnings />}
+        <BlockList
+          blocks={listBlocks(document)}
+          findings={findings}
+          onChange={(next) => set({ ...document, blocks: next })}
+        />
+      </Section>
+    </>
+  );
+}

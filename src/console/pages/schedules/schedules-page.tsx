@@ -1,19 +1,308 @@
-import type { ListedSchedule, ScheduleDays, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import './schedules.css';
+import type {
+  Finding,
+  ListedSchedule,
+  Operations,
+  ScheduleDays,
+  ScheduleDaySummary,
+} from '#clients/typescript/divisor.js';
+import { Button, Icon, LinkButton } from '../../components/controls/button.js';
+import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Answered, Badge, EmptyState } from '../../components/feedback.js';
-import { LinkButton } from '../../components/controls/button.js';
-import { GuideLink, Page } from '../../components/layout/page.js';
+import { KindList, listRows } from '../../components/form/row-list.js';
+import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { Metrics } from '../../components/layout/facts.js';
+import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { ReadOnly } from '../../components/permission.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { formatAddress } from '../../state/location.js';
+import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
+import { useCalendars } from '../../state/market.js';
 import { may, service, useResource } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
-import { formatMoment, createMomentFigure, formatWeekday } from '../../words/dates.js';
-import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
-import { DayHistory, isOpenDay, listDayRequests, OpenDays, useWaiverRequests } from './open-days.js';
+import { createMomentFigure, formatMoment, formatWeekday } from '../../words/dates.js';
+import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
 import { describeDay, describeDecisions, isBlocked, type StateLabel, type WaiverRequest } from './day-states.js';
-import { stepWords } from './steps.js';
-import './schedules.css';
+import { DayHistory, isOpenDay, listDayRequests, OpenDays, useWaiverRequests } from './open-days.js';
+import { CHECK_WORDS, stepWords } from './steps.js';
+
+interface ScheduleSentenceProps {
+  readonly document: JsonObject;
+  /** Time zone of the schedule; undefined until it is known. */
+  readonly zone: string | undefined;
+}
+
+/** Renders the steps of a schedule, the begin of its days, and the effect of enabling it. */
+function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps) {
+  const schemas = useSchemas();
+  const { indices, calendar, at, enabled } = document;
+  const caughtUp = document['catch_up'] ?? schemas.data?.['ScheduleBody']?.properties?.['catch_up']?.default;
+  if (caughtUp === undefined) return null;
+  const count = Array.isArray(indices) ? indices.length : 0;
+  const steps = listRows(document['steps']).map(({ type }) => stepWords(String(type)));
+  const sessions = `up to ${countValues(Number(caughtUp), 'missed session')}`;
+  return (
+    <p>
+      {count === 0 ? 'No index yet' : countValues(count, 'index', 'indices')}, at {String(at)} {zone} after each session
+      of {String(calendar)}: {steps.join(' → ')}.{' '}
+      {enabled === true
+        ? `Days begin by themselves; after an outage, ${sessions} run.`
+        : `Does not run until it is enabled. Once enabled, ${sessions} since its first session run first.`}
+    </p>
+  );
+}
+
+interface StepListProps {
+  readonly steps: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(steps: readonly JsonObject[]): void;
+}
+
+/** Renders the steps of a schedule in order. Each has the form of its type. */
+function StepList({ steps, findings, onChange }: StepListProps) {
+  return (
+    <KindList
+      what="step"
+      rows={steps}
+      member="type"
+      formatName={stepWords}
+      selectSchema={stepSchema}
+      path={['steps']}
+      findings={findings}
+      hidden={() => ['files']}
+      rare={RARE_FIELDS}
+      listFieldChanges={() => FIELD_CHANGES}
+      more={(step, at, put) =>
+        step['type'] === 'export' && (
+          <Files
+            at={at}
+            files={listRows(step['files'])}
+            findings={findings}
+            onChange={(files) => put({ ...step, files })}
+          />
+        )
+      }
+      fresh={(type) => (type === 'export' ? { files: [{ table: 'closing' }] } : {})}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Members that only few schedules need. */
+const RARE_FIELDS = ['fail_on', 'allow_partial', 'indices', 'clients'];
+
+const FIELD_CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
+
+const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
+
+interface FilesProps {
+  /** Position of the step in the schedule. */
+  readonly at: number;
+  readonly files: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(files: readonly JsonObject[]): void;
+}
+
+/** Renders the form of the files that a step writes for each index. */
+function Files({ at, files, findings, onChange }: FilesProps) {
+  const renderFileForm = (names: readonly string[], file: JsonObject, k: number) => (
+    <SchemaForm
+      schema="ExportedFileInput"
+      names={names}
+      value={file}
+      findings={findings}
+      path={['steps', at, 'files', k]}
+      onChange={(next) => onChange(files.map((own, i) => (i === k ? next : own)))}
+    />
+  );
+  return (
+    <>
+      {files.map((file, k) => (
+        <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
+          <div>
+            {renderFileForm(['table', 'format', 'name'], file, k)}
+            <details class="row-more">
+              <summary>More settings</summary>
+              {renderFileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
+            </details>
+          </div>
+          <Button
+            kind="bare"
+            aria-label={`Remove file ${k + 1} of step ${at + 1}`}
+            onClick={() => onChange(files.filter((_, i) => i !== k))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <div>
+        <Button onClick={() => onChange([...files, { table: 'closing' }])}>
+          <Icon name="plus" /> Add a file
+        </Button>
+      </div>
+    </>
+  );
+}
+
+/** Page of a schedule's plan: its indices, time and steps. */
+export function SchedulePage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const [index, template] = [getParameter('index'), getParameter('template')];
+  const openedDocument = useResource(
+    `schedule ${id} ${index} ${template}`,
+    (signal) => (id === null ? createSchedule({ index, template }, signal) : load(id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={openedDocument} what="the schedule">
+      {(first) => (
+        <Editor
+          title={id === null ? 'New schedule' : `Edit ${id}`}
+          subject={String(first.document['name'])}
+          above={[
+            { address: '/console/schedules', text: 'Schedules' },
+            ...(id === null ? [] : [{ address: formatScheduleAddress(id), text: String(first.document['name']) }]),
+          ]}
+          idMember="schedule_id"
+          opened={first}
+          required={['indices']}
+          versioned={id === null ? undefined : { kind: 'schedule', id }}
+          reread={() => load(id ?? '')}
+          save={put}
+          remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
+          onSaved={(document) => navigate(formatScheduleAddress(String(document['schedule_id'])))}
+          onRemoved={() => navigate('/console/schedules')}
+          onReload={openedDocument.reload}
+        >
+          {(edited) => (
+            <ReadOnly unless="write">
+              <Form edited={edited} isStored={id !== null} />
+            </ReadOnly>
+          )}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+interface Beginning {
+  /** Index of the schedule. */
+  readonly index: string | null;
+  /** Report template that the schedule renders. */
+  readonly template: string | null;
+}
+
+/**
+ * Returns a new schedule that runs and publishes indices, or renders a report of them. It is disabled until a user
+ * enables it.
+ */
+async function createSchedule({ index, template }: Beginning, signal: AbortSignal): Promise<OpenedDocument> {
+  const { indices } = await service.value.call('listIndices', { signal });
+  const first = indices.find(({ id }) => id === index);
+  const document = {
+    schedule_id: '',
+    name: '',
+    enabled: false,
+    indices: first === undefined ? [] : [first.id],
+    calendar: (first ?? indices[0])?.calendar ?? 'XNYS',
+    at: '18:30',
+    steps: [
+      { type: 'run' },
+      { type: 'checks' },
+      template === null ? { type: 'publish' } : { type: 'render', template_id: template },
+    ],
+  };
+  return { document, etag: null };
+}
+
+async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
+  const { answer, etag } = await service.value.callWithEtag('getSchedulePlan', {
+    params: { schedule_id: id },
+    signal,
+  });
+  const { updated_at: _, ...document } = answer;
+  return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
+}
+
+type ScheduleBody = Operations['putSchedule']['request']['body'];
+
+function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
+  return service.value.callWithEtag('putSchedule', {
+    params: { schedule_id: String(id) },
+    body: document as unknown as ScheduleBody, // the service validates the document
+    ...write,
+  });
+}
+
+/** Maximum number of indices that are shown as choices. If there are more, ids are typed. */
+const CHOICES_MAX = 40;
+const FIRST_FIELDS = ['calendar', 'at', 'enabled', 'starts_on', 'indices'];
+const OTHER_FIELDS = [
+  'description',
+  'time_zone',
+  'day_offset',
+  'deadline_minutes',
+  'retry_minutes',
+  'catch_up',
+  'on_failure',
+  'keep_files_days',
+];
+
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = (indices.data?.indices ?? []).map(({ id }) => id);
+  const exchanges = useCalendars();
+  const zone = document['time_zone'] ?? exchanges.find(({ code }) => code === document['calendar'])?.tz;
+  const renderFields = (names: readonly string[]) => (
+    <SchemaForm
+      schema="ScheduleBody"
+      names={names}
+      changes={{
+        indices: ids.length <= CHOICES_MAX ? { kind: 'choices', choices: ids, isWide: true } : {},
+        calendar: {
+          kind: 'choice',
+          choices: exchanges.map(({ code }) => code),
+          words: Object.fromEntries(exchanges.map(({ code, name }) => [code, `${code} ${name}`])),
+          isDouble: true,
+        },
+        at: {
+          label: 'Begins at',
+          help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.`,
+        },
+        enabled: { help: 'Days start automatically.' },
+        starts_on: { label: 'First session', help: 'Default: the next one once the schedule is stored.' },
+      }}
+      value={document}
+      findings={findings}
+      onChange={set}
+    />
+  );
+  return (
+    <>
+      <ScheduleSentence document={document} zone={typeof zone === 'string' ? zone : undefined} />
+      <div class="form-card">
+        <div class="field-grid is-joined">
+          {renderFields(['name'])}
+          <IdField edited={edited} member="schedule_id" isFixed={isStored} />
+          {renderFields(FIRST_FIELDS)}
+        </div>
+        <details>
+          <summary>Description, time zone, deadline, retries and files</summary>
+          {renderFields(OTHER_FIELDS)}
+        </details>
+      </div>
+      <Section title="Steps of a day" aside="performed from top to bottom">
+        <StepList
+          steps={listRows(document['steps'])}
+          findings={findings}
+          onChange={(steps) => set({ ...document, steps })}
+        />
+      </Section>
+    </>
+  );
+}
 
 /** A schedule with its latest day and its next day. */
 interface Overview {

@@ -22,7 +22,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/content-hash.js';
 import { joinBytes } from '#base/bytes.js';
 import { encodeRecord } from '#views/json/record.js';
-import { decodeState, encodeState } from '#workers/runs/resume-run.js';
+import { decodeState, encodeState } from '#workers/runs/backtest.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';

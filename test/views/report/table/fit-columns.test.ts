@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
 import type { Canvas } from '#views/report/page.js';
-import { fitColumns, layTable } from '#views/report/tables.js';
+import { fitColumns, layTable } from '#views/report/table-blocks.js';
 import type { Typesetter } from '#views/report/text.js';
 
 /** Typesetter in which every character is half as wide as it is high. */

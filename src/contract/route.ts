@@ -140,13 +140,18 @@ export const readBodyText = ({ valuesMax = LIMITS.MAX_BODY_VALUES }: Body, bytes
 /** Maximum number of expressions as text in a document. The schema of a document has only their trees. */
 const TEXTS_MAX = 2000;
 
+/** Codes of findings about an expression as text where a schema requires its tree or a short name. */
+const TEXT_CODES: readonly Finding['code'][] = ['WRONG_TYPE', 'OUT_OF_RANGE'];
+
 /**
  * Returns the errors in the shape of a document. Expressions as text and a few unknown fields are none, because the
  * service parses or drops them.
  */
 function listShapeErrors(schema: z.ZodType, value: unknown): Finding[] {
   const findings = [...checkFinite(value), ...checkShape(schema, value).findings];
-  const texts = findings.filter(({ code, path }) => code === 'WRONG_TYPE' && typeof readPath(value, path) === 'string');
+  const texts = findings.filter(
+    ({ code, path }) => TEXT_CODES.includes(code) && typeof readPath(value, path) === 'string',
+  );
   const unknownFields = findings.filter(({ code }) => code === 'UNKNOWN_FIELD');
   const isAccepted =
     findings.length === texts.length + unknownFields.length &&

@@ -147,9 +147,18 @@ function createPartCollector(): Collector {
   return { add: (part) => void parts.push(part), end: () => Buffer.concat(parts) };
 }
 
+/** @throws Refusal OVERLOADED if the system has no memory */
+function allocate(length: number, isShared: boolean): Uint8Array {
+  try {
+    return new Uint8Array(isShared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
+  } catch (cause) {
+    throw new Refusal('OVERLOADED', `There is no memory for a body of ${length} bytes.`, null, { cause });
+  }
+}
+
 /** Collects parts in memory of the declared length, which the system provides page by page. */
 function createWholeCollector(length: number, isShared: boolean): Collector {
-  const bytes = new Uint8Array(isShared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
+  const bytes = allocate(length, isShared);
   let position = 0;
   return {
     add(part) {

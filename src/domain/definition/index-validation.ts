@@ -492,7 +492,8 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     findings: ofTexts,
   } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
   const shapeResult = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
-  if (shapeResult.findings.length > LIMITS.MAX_FINDINGS)
+  const shapeErrors = shapeResult.findings.filter(({ severity }) => severity === 'error');
+  if (shapeErrors.length > LIMITS.MAX_FINDINGS)
     return { document: undefined, findings: reportFindings(shapeResult.findings) };
   const tooLarge = checkFinite(body);
   const tooLargePaths = new Set(tooLarge.map(({ path }) => path));

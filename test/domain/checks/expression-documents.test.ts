@@ -248,4 +248,12 @@ describe('the size of definitions', () => {
       { code: 'OUT_OF_RANGE', path: 'constraints' },
     ]);
   });
+
+  test('does not include unknown fields: a document with 150 of them is valid, and 101 findings report them', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`unknown_${i}`, i]));
+    const { document, findings } = validateIndex(createBody('MANY', 'SCORE', unknown), context);
+    expect(document?.id).toBe('MANY');
+    expect(findings).toHaveLength(101);
+    expect(findings.at(-1)).toMatchObject({ severity: 'warning', code: 'MORE_FINDINGS' });
+  });
 });

@@ -25,9 +25,8 @@ describe('a large document', () => {
     },
   );
 
-  const [, valid] = documents.find(([file]) => file === 'best-in-class.json')!;
+  const [, valid] = documents.find(([, document]) => JSON.stringify(document).includes('CONTROVERSY_SCORE >='))!;
   test('is refused with the errors in its shape, without its expressions', () => {
-    expect(JSON.stringify(valid)).toContain('"expression":"CONTROVERSY_SCORE >=');
     expect(listFindings(API.createIndex.body, { ...valid, name: 1 })).toMatchObject([
       { code: 'WRONG_TYPE', path: 'name' },
     ]);

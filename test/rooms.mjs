@@ -26,7 +26,7 @@ export const ROOMS = {
     packages: ['apache-arrow', 'hucre', 'hucre/**', 'pdfkit', 'node:*'],
   },
   workers: {
-    values: ['base', 'kernels', 'domain', 'market', 'views'],
+    values: ['base', 'kernels', 'domain', 'market', 'views', 'contract'],
     types: ['jobs', 'store'],
     packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
   },

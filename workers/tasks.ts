@@ -1,6 +1,8 @@
 import { threadId } from 'node:worker_threads';
 import { MissingSandboxError } from '#base/sandbox/sandbox.js';
 import { collectObjectRequests, readEpochMs } from '#base/tracing/tracing.js';
+import type { Route } from '#contract/route.js';
+import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import type { Task, TaskName } from '#jobs/tasks/catalogue.js';
 import type { ControlCells, TaskControl, TaskMessage, TaskOutcome } from '#jobs/tasks/messages.js';
@@ -8,7 +10,7 @@ import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { isFull } from '#market/panels/shared-market.js';
 import { clearLastModel, openCachedMarket } from './input/inputs.js';
-import { transferFile } from './output/task-outputs.js';
+import { answerBytes, transferFile } from './output/task-outputs.js';
 
 /** Thrown by `report` when the task was asked to stop. Only the entry point catches it. */
 export class CancelledError extends Error {
@@ -171,9 +173,34 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'export-risk-model': async () => (await import('./risk/risk-models.js')).exportModel,
   'risk-model-part': async () => (await import('./risk/risk-models.js')).readRiskModelPart,
   'hash-files': async () => (await import('./run-files.js')).hashFiles,
+  'check-body': async () => checkRequestBody,
   'warm-up': async () => warmUp(tasks),
   rest: async () => releaseMemory,
   'risk-model-arrow': async () => (await import('./risk/risk-models.js')).createRiskModelArrow,
+};
+
+/**
+ * Parses and checks the body of a request. A value of many parts is returned as text. Only threads that check bodies load
+ * the routes.
+ */
+const checkRequestBody: Task<'check-body'> = async ({ operation, bytes }) => {
+  const [{ API }, { checkBody, readBodyText }] = await Promise.all([
+    import('#contract/api.js'),
+    import('#contract/route.js'),
+  ]);
+  const body = (API as Readonly<Record<string, Route>>)[operation]!.body!; // only routes with a body send it
+  const scannedText = readBodyText(body, new Uint8Array(bytes)); // a decoder does not read shared memory
+  const checkedBody = checkBody(body, scannedText, true);
+  if ('refusal' in checkedBody) return { error: checkedBody.refusal.toDetail() };
+  const { value } = checkedBody;
+  if (scannedText.values <= LIMITS.MAX_DIRECT_VALUES) return { value };
+  const { lines } = body;
+  if (lines === undefined) return { json: body.document === true ? scannedText.text : JSON.stringify(value) };
+  const { [lines]: entries, ...members } = value as Readonly<Record<string, readonly unknown[]>>; // the schema has checked the list
+  return {
+    json: JSON.stringify({ ...members, [lines]: [] }),
+    lines: answerBytes(entries!.map((entry) => JSON.stringify(entry)).join('\n')),
+  };
 };
 
 /** Runs the task of a message from the pool. */

@@ -70,10 +70,19 @@ function splitWords(name: string): readonly string[] {
 }
 
 /**
+ * Number of suggestions in one synchronous check. The names of a request can be many, and a comparison with all
+ * candidates is slow.
+ */
+const SUGGESTIONS_MAX = 20;
+let suggestionCount = 0;
+
+/**
  * Returns the question "Did you mean ...?" for a misspelt or abbreviated name, with a leading space. Returns an empty
- * text if no candidate is near.
+ * text if no candidate is near, and after the first names of a check.
  */
 export function suggestName(written: string, candidates: Iterable<string>): string {
+  if (suggestionCount === 0) queueMicrotask(() => (suggestionCount = 0));
+  if (++suggestionCount > SUGGESTIONS_MAX) return '';
   const name =
     findNearestName(written, candidates) ??
     findAbbreviation(written, candidates) ??

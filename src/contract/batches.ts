@@ -408,6 +408,8 @@ export const batchRoutes = defineRoutes({
     body: {
       schema: BatchRequest,
       bytesMax: LIMITS.MAX_BATCH_BYTES,
+      valuesMax: LIMITS.MAX_BATCH_VALUES,
+      lines: 'accounts',
       upload: {
         media: [
           'application/x-ndjson',

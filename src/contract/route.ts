@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import type { ErrorCode } from '#domain/base/refusals.js';
-import { Id } from '#domain/base/schema.js';
+import type { Finding } from '#domain/base/findings.js';
+import { readJsonText, type ScannedText } from '#domain/base/json.js';
+import { LIMITS } from '#domain/base/limits.js';
+import { type ErrorCode, type Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { checkFinite, checkShape, Id } from '#domain/base/schema.js';
 import type { RunViewTerms } from '#domain/definition/runs.js';
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
@@ -74,6 +77,13 @@ export interface Body {
   readonly optional?: boolean;
   /** Maximum size of the body. Default: LIMITS.MAX_BODY_BYTES. */
   readonly bytesMax?: number;
+  /** Maximum number of values of the body. Default: LIMITS.MAX_BODY_VALUES. */
+  readonly valuesMax?: number;
+  /**
+   * Member of a large body whose entries the handler receives as lines of JSON, because the event loop cannot parse all
+   * of them at once.
+   */
+  readonly lines?: string;
   /**
    * True if the body is a document. The service parses it as JSON and reports findings; unknown fields are dropped with
    * a warning. Every other body is parsed strictly by `schema`.
@@ -112,6 +122,74 @@ export interface Success {
 /** Returns a table of routes by operation id. Its literal types are preserved. */
 export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
   return table;
+}
+
+/** Value of a body for its handler, or the refusal that the handler receives when it reads the body. */
+export type CheckedBody =
+  | {
+      readonly value: unknown;
+      /** Entries of the member `lines` of the route, which is an empty list in the value. */
+      readonly lines?: Uint8Array;
+    }
+  | { readonly refusal: Refusal };
+
+/** Decodes and scans the bytes of a body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
+export const readBodyText = ({ valuesMax = LIMITS.MAX_BODY_VALUES }: Body, bytes: Uint8Array): ScannedText =>
+  readJsonText(bytes, valuesMax);
+
+/** Maximum number of expressions as text in a document. The schema of a document has only their trees. */
+const TEXTS_MAX = 2000;
+
+/** Codes of findings about an expression as text where a schema requires its tree or a short name. */
+const TEXT_CODES: readonly Finding['code'][] = ['WRONG_TYPE', 'OUT_OF_RANGE'];
+
+/**
+ * Returns the errors in the shape of a document. Expressions as text and a few unknown fields are none, because the
+ * service parses or drops them.
+ */
+function listShapeErrors(schema: z.ZodType, value: unknown): Finding[] {
+  const findings = [...checkFinite(value), ...checkShape(schema, value).findings];
+  const texts = findings.filter(
+    ({ code, path }) => TEXT_CODES.includes(code) && typeof readPath(value, path) === 'string',
+  );
+  const unknownFields = findings.filter(({ code }) => code === 'UNKNOWN_FIELD');
+  const isAccepted =
+    findings.length === texts.length + unknownFields.length &&
+    texts.length <= TEXTS_MAX &&
+    unknownFields.length <= LIMITS.MAX_FINDINGS;
+  const textFindings = new Set(texts.length <= TEXTS_MAX ? texts : []);
+  return isAccepted ? [] : findings.filter((finding) => !textFindings.has(finding));
+}
+
+/** Returns the value at the path of a finding. Returns undefined if a key of the path contains a separator. */
+const readPath = (value: unknown, path: string): unknown =>
+  path
+    .split(/[.[\]]+/)
+    .filter((key) => key !== '')
+    .reduce<unknown>((inner, key) => (inner as Readonly<Record<string, unknown>> | null | undefined)?.[key], value);
+
+/**
+ * Parses a body and checks it by the schema of its route. A document is not parsed by the schema, because its service
+ * reports findings. `isLarge` refuses a large document with an error in its shape before this, because the service
+ * would combine it with other findings at a high cost.
+ */
+export function checkBody(body: Body, { text, overflows }: ScannedText, isLarge: boolean): CheckedBody {
+  const sentValue: unknown = JSON.parse(text);
+  const isAbsent = sentValue === undefined || (sentValue === null && body.optional === true);
+  const value = isAbsent ? {} : sentValue;
+  if (overflows && body.report !== true) return { refusal: refuseWithFindings('body', checkFinite(value)) };
+  if (body.document === true) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
+      return { refusal: refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]) };
+    }
+    const findings = isLarge ? listShapeErrors(body.schema, value) : [];
+    return findings.length === 0 ? { value } : { refusal: refuseWithFindings('body', findings) };
+  }
+  const parsedBody = checkShape(body.schema, value);
+  return parsedBody.value === undefined
+    ? { refusal: refuseWithFindings('body', parsedBody.findings) }
+    : { value: parsedBody.value };
 }
 
 /** Default media type of all routes. */

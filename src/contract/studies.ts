@@ -86,7 +86,9 @@ export const studyRoutes = defineRoutes({
     body: {
       schema: StudyRunsRequest,
       document: true,
-      bytesMax: LIMITS.MAX_BATCH_BYTES,
+      bytesMax: LIMITS.MAX_STUDY_BYTES,
+      valuesMax: LIMITS.MAX_STUDY_VALUES,
+      lines: 'runs',
       example: {
         study_id: 'aversions',
         runs: [2, 4, 8].map((aversion) => ({

@@ -406,6 +406,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
   /** True to refuse requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
+  /** Checks large bodies in a thread. Default: the event loop checks all bodies. */
+  readonly checkLargeBody?: OperationOptions['checkLargeBody'];
   /** Called with every response, for the metrics. */
   readonly observe?: (answer: CompletedRequest) => void;
 }
@@ -470,6 +472,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     findReach = async () => undefined,
     isSecure = false,
     isReadOnly = false,
+    checkLargeBody,
     deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
@@ -481,7 +484,16 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const { record, createRefusal } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
   const awaitData = () => waitAtMost(dataSettled(), dataWaitMs);
-  const terms = { withinStore, dataSettled: awaitData, follow, assertCallback, authenticate, findReach, isReadOnly };
+  const terms = {
+    withinStore,
+    dataSettled: awaitData,
+    follow,
+    assertCallback,
+    authenticate,
+    findReach,
+    isReadOnly,
+    checkLargeBody,
+  };
   const findPath = createPaths(api, handlers, terms);
 
   return {

@@ -60,6 +60,11 @@ export interface RouteRequest<R extends Route> {
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;
+  /**
+   * Returns the entries of the member that the route declares as `lines`, as lines of JSON. The member is then an empty
+   * list in the body. Returns undefined for a small body.
+   */
+  lines(): Uint8Array | undefined;
   /** Returns the body as a stream if the route accepts its media type as a file; otherwise undefined. */
   upload(): Upload | undefined;
   /**

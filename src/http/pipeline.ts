@@ -2,7 +2,7 @@ import { TrieRouter } from 'hono/router/trie-router';
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import { callOnce } from '#base/once.js';
 import {
-  type Body,
+  type CheckedBody,
   defineQuery,
   getFormats,
   isReading,
@@ -11,20 +11,19 @@ import {
   type Scope,
   startsJobs,
 } from '#contract/route.js';
-import { compareText } from '#domain/base/findings.js';
-import type { ParsedJson } from '#domain/base/json.js';
+import { compareText, type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { checkFinite, checkShape } from '#domain/base/schema.js';
+import { checkShape } from '#domain/base/schema.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
 import { isSameReach, isWithin, mayRead, NAMED_DOCUMENTS, type Reach } from '#domain/definition/reach.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
-import { currentReach, outside, refusePrefixes, withinReach } from '#services/keys/access.js';
+import { currentReach, outside, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { Authenticate } from './authentication.js';
 import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
+import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
 /** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
 export type AssertCallback = (url: string) => void;
@@ -173,6 +172,8 @@ export interface OperationOptions {
   readonly authenticate: Authenticate;
   /** True if requests that write or start jobs are refused. */
   readonly isReadOnly: boolean;
+  /** Checks a large body of a route in a thread. Undefined if the event loop checks all bodies. */
+  readonly checkLargeBody: ((operation: string, bytes: Uint8Array) => Promise<CheckedBody>) | undefined;
 }
 
 /**
@@ -184,13 +185,23 @@ function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { withinStore, dataSettled, follow, assertCallback, authenticate, findReach, isReadOnly }: OperationOptions,
+  {
+    withinStore,
+    dataSettled,
+    follow,
+    assertCallback,
+    authenticate,
+    findReach,
+    isReadOnly,
+    checkLargeBody,
+  }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
   const acceptsCallback = startsJobs(route);
   const offeredTypes = listMediaTypes(route);
   const listFormats = callOnce(() => getFormats(route));
+  const checkApart = checkLargeBody && ((bytes: Uint8Array) => checkLargeBody(id, bytes));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and access the same documents. */
@@ -226,8 +237,12 @@ function createOperation(
       exchange,
       principal,
       { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
-      { declared: route.body, sent: sentBody, isStillAllowed: () => isAllowed(exchange, reach) },
+      { sent: sentBody, isStillAllowed: () => isAllowed(exchange, reach) },
     );
+    if (route.body?.report === true && typeof sentBody === 'function') {
+      const report = findReport(sentBody);
+      if (report !== undefined) return report;
+    }
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
     return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
   };
@@ -254,7 +269,9 @@ function createOperation(
     answer(exchange, principal) {
       assertScope(route, principal);
       if (isReadOnly) assertReads(route);
-      return principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal);
+      return runForClient(principal.keyId, () =>
+        principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal),
+      );
     },
   };
 
@@ -263,7 +280,7 @@ function createOperation(
     if (body === undefined) return runWithRetry(exchange, principal, undefined);
     const upload = openUpload(exchange.request, body);
     return upload === undefined
-      ? readBody(exchange.request, body).then((json) => runWithRetry(exchange, principal, json))
+      ? readBody(exchange.request, body, checkApart).then((sent) => runWithRetry(exchange, principal, sent))
       : runWithRetry(exchange, principal, { upload });
   }
 
@@ -277,9 +294,22 @@ function createOperation(
 }
 
 /** Request body: JSON, or a stream of bytes that are still arriving. */
-type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
+type SentBody = BodyReader | { readonly upload: Upload } | undefined;
 
-const isUpload = (body: SentBody): body is { readonly upload: Upload } => body !== undefined && 'upload' in body;
+const isUpload = (body: SentBody): body is { readonly upload: Upload } => typeof body === 'object';
+
+/** Returns the report on a document whose shape was refused before its service. Returns undefined for any other body. */
+function findReport(read: BodyReader): Reply | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (failure) {
+    const findings = failure instanceof Refusal ? failure.detail?.['findings'] : undefined;
+    const more = failure instanceof Refusal ? failure.detail?.['more'] : undefined;
+    if (!Array.isArray(findings) || (findings.length === 1 && (findings[0] as Finding).path === '')) return undefined;
+    return { json: { valid: false, findings: reportFindings(findings as Finding[], Number(more ?? 0)) } };
+  }
+}
 
 function assertScope({ scope }: Route, principal: Principal): void {
   if (scope !== 'open') assertHasScope(scope, principal);
@@ -319,9 +349,8 @@ interface RequestParameters {
   readonly media: string;
 }
 
-/** Declaration of a body, the body that was received, and a check that the client still has access. */
+/** Body that was received, and a check that the client still has access. */
 interface ReceivedBody {
-  readonly declared: Body | undefined;
   readonly sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
 }
@@ -332,7 +361,6 @@ interface ReceivedBody {
  */
 class ParsedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
-  readonly #declared: Body | undefined;
   readonly #sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
   readonly principal: Principal;
@@ -344,11 +372,10 @@ class ParsedRequest implements RouteRequest<Route> {
     exchange: Exchange,
     principal: Principal,
     { params, query, media }: RequestParameters,
-    { declared, sent, isStillAllowed }: ReceivedBody,
+    { sent, isStillAllowed }: ReceivedBody,
   ) {
     this.isStillAllowed = isStillAllowed;
     this.#exchange = exchange;
-    this.#declared = declared;
     this.#sent = sent;
     this.principal = principal;
     // The schemas of the route have parsed params and query. The generic type only says that they are objects.
@@ -363,8 +390,13 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 
   get body() {
-    const [declared, sent] = [this.#declared, this.#sent];
-    return () => parseBody(declared, isUpload(sent) ? undefined : sent) as ReturnType<RouteRequest<Route>['body']>;
+    const sent = this.#sent;
+    return () => (typeof sent === 'function' ? sent() : undefined) as ReturnType<RouteRequest<Route>['body']>;
+  }
+
+  get lines() {
+    const sent = this.#sent;
+    return () => (typeof sent === 'function' ? sent.lines : undefined);
   }
 
   get upload() {
@@ -417,21 +449,6 @@ class ParsedRequest implements RouteRequest<Route> {
 interface StartQuery {
   readonly callback?: string;
   readonly priority?: JobPriority;
-}
-
-function parseBody(declaredBody: Body | undefined, json: ParsedJson | undefined): unknown {
-  if (declaredBody === undefined || json === undefined) return undefined;
-  if (declaredBody.raw === true) return json.value;
-  const value = json.value === undefined ? {} : json.value;
-  if (json.overflows && declaredBody.report !== true) throw refuseWithFindings('body', checkFinite(value));
-  if (declaredBody.document === true) {
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-    const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
-    throw refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]);
-  }
-  const parsedBody = checkShape(declaredBody.schema, value);
-  if (parsedBody.value === undefined) throw refuseWithFindings('body', parsedBody.findings);
-  return parsedBody.value;
 }
 
 /** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */

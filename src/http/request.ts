@@ -1,9 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
-import type { Body } from '#contract/route.js';
+import { type Body, type CheckedBody, checkBody, readBodyText } from '#contract/route.js';
 import { type Finding, keepSmallValue } from '#domain/base/findings.js';
-import { type ParsedJson, parseJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
@@ -13,20 +13,44 @@ import type { Upload } from './handler.js';
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 
+/** Parses and checks the bytes of a body outside the event loop. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST */
+export type CheckApart = (bytes: Uint8Array) => Promise<CheckedBody>;
+
+/** Reads the parts of a body for the handler. @throws Refusal VALIDATION_FAILED */
+export interface BodyReader {
+  (): unknown;
+  /** Entries of the member `lines` of the route as lines of JSON; absent for a small body. */
+  readonly lines?: Uint8Array | undefined;
+}
+
+const NO_TEXT = { text: 'null', overflows: false, values: 1 };
+
 /**
- * Reads and parses the body of a request.
+ * Reads the body of a request. A body that is too large for the event loop is checked by `checkApart`.
  * @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST
  */
-export async function readBody(request: Request, body: Body): Promise<ParsedJson> {
+export async function readBody(request: Request, body: Body, checkApart?: CheckApart): Promise<BodyReader> {
   const bytes = await readBytes(request, body);
   if (bytes.byteLength === 0) {
-    if (body.optional === true) return { value: undefined, overflows: false };
+    if (body.optional === true) return () => getValue(checkBody(body, NO_TEXT, false));
     throw refuseMalformed('The body is empty; this route requires a JSON body.');
   }
   checkType(request.headers);
-  if (body.raw === true) return { value: bytes, overflows: false };
-  const { value, overflows } = parseJson(bytes);
-  return { value: value === null && body.optional === true ? undefined : value, overflows };
+  if (body.raw === true) return () => bytes;
+  if (checkApart !== undefined && bytes.byteLength > LIMITS.MAX_DIRECT_BYTES)
+    return createReader(await checkApart(bytes));
+  const scannedText = readBodyText(body, bytes);
+  if (checkApart !== undefined && scannedText.values > LIMITS.MAX_DIRECT_VALUES)
+    return createReader(await checkApart(bytes));
+  return () => getValue(checkBody(body, scannedText, scannedText.values > LIMITS.MAX_DIRECT_VALUES));
+}
+
+const createReader = (checkedBody: CheckedBody): BodyReader =>
+  Object.assign(() => getValue(checkedBody), { lines: 'lines' in checkedBody ? checkedBody.lines : undefined });
+
+function getValue(checkedBody: CheckedBody): unknown {
+  if ('refusal' in checkedBody) throw checkedBody.refusal;
+  return checkedBody.value;
 }
 
 /** Maximum pause in ms between two parts of an upload, and maximum time in ms for the whole upload. */
@@ -63,30 +87,86 @@ async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<U
   if (total === 0) throw refuseMalformed('The body is empty.');
 }
 
-async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
+async function readBytes(
+  request: Request,
+  { bytesMax = LIMITS.MAX_BODY_BYTES, upload, raw = false }: Body,
+): Promise<Uint8Array> {
   const declaredLength = request.headers.get('content-length');
   const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
-  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted here.
+  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted. A large body is
+  // copied as its parts arrive, because the adapter would copy all of them at once.
   const read =
-    length === undefined
-      ? limitBytes(request, bytesMax, upload)
+    length === undefined || length > LIMITS.MAX_DIRECT_BYTES
+      ? limitBytes(request, { bytesMax, length, upload, isShared: !raw })
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return rejectAfter(read, arrivalMs);
 }
 
-async function limitBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
+/** Bytes of a body that are read in one turn of the event loop. */
+const TURN_BYTES = 2 ** 17;
+
+interface ExpectedBytes {
+  readonly bytesMax: number;
+  /** Declared length; undefined if the body is sent in chunks without it. */
+  readonly length: number | undefined;
+  readonly upload: Body['upload'];
+  /** True if a thread receives the body without a copy. */
+  readonly isShared: boolean;
+}
+
+async function limitBytes(
+  request: Request,
+  { bytesMax, length, upload, isShared }: ExpectedBytes,
+): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
-  const chunks: Uint8Array[] = [];
+  const collector = length === undefined ? createPartCollector() : createWholeCollector(length, isShared);
   let total = 0;
+  let turnBytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     total += chunk.byteLength;
     if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax, upload);
-    chunks.push(chunk);
+    collector.add(chunk);
+    turnBytes += chunk.byteLength;
+    if (turnBytes < TURN_BYTES) continue;
+    await setImmediate(); // other requests take their turn
+    turnBytes = 0;
   }
-  return Buffer.concat(chunks, total);
+  return collector.end();
+}
+
+interface Collector {
+  add(part: Uint8Array): void;
+  end(): Uint8Array;
+}
+
+function createPartCollector(): Collector {
+  const parts: Uint8Array[] = [];
+  return { add: (part) => void parts.push(part), end: () => Buffer.concat(parts) };
+}
+
+/** @throws Refusal OVERLOADED if the system has no memory */
+function allocate(length: number, isShared: boolean): Uint8Array {
+  try {
+    return new Uint8Array(isShared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
+  } catch (cause) {
+    throw new Refusal('OVERLOADED', `There is no memory for a body of ${length} bytes.`, null, { cause });
+  }
+}
+
+/** Collects parts in memory of the declared length, which the system provides page by page. */
+function createWholeCollector(length: number, isShared: boolean): Collector {
+  const bytes = allocate(length, isShared);
+  let position = 0;
+  return {
+    add(part) {
+      bytes.set(part, position);
+      position += part.byteLength;
+    },
+    end: () => bytes.subarray(0, position),
+  };
 }
 
 async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {

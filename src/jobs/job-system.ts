@@ -93,7 +93,7 @@ function startAttempt(
     jobId: lease.jobId,
     signal,
     compute(task, input, share = 1) {
-      const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
+      const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal, owner: lease.jobId });
       tasks.push({ run, share });
       return addHandledRejection(run.output);
     },

@@ -242,6 +242,8 @@ export interface PoolOptions {
   readonly onRest?: () => void;
   /** Time that a task has to stop by itself. Afterwards, the pool ends its thread. */
   readonly patienceMs?: number;
+  /** Returns the client of the current request: undefined outside requests. Default: always undefined. */
+  readonly findClient?: () => string | null | undefined;
   /** Module of the threads' entry function. */
   readonly entry?: URL;
   /** Receives faults of threads outside of tasks. */
@@ -250,8 +252,51 @@ export interface PoolOptions {
   readonly onThreadLost?: (cause: ThreadLoss) => void;
 }
 
+/** Turns of the clients in one lane. */
+interface Turns {
+  /** Running tasks by client. */
+  readonly running: Map<string, number>;
+  /** Number of the latest turn by client. A client without tasks has none. */
+  readonly latest: Map<string, number>;
+  count: number;
+}
+
+/**
+ * Returns the position of the next task: the first task of the client whose latest turn is the longest ago. A client
+ * runs one task at a time. Returns -1 if no task may start.
+ */
+function findNext({ waiting, turns }: Pick<LaneState, 'waiting' | 'turns'>): number {
+  let next = -1;
+  let nextTurn = Number.POSITIVE_INFINITY;
+  for (const [position, { owner }] of waiting.entries()) {
+    if (owner !== undefined && turns.running.has(owner)) continue;
+    const turn = owner === undefined ? -1 : (turns.latest.get(owner) ?? 0);
+    if (turn < nextTurn) [next, nextTurn] = [position, turn];
+  }
+  return next;
+}
+
+function beginTurn({ running, latest }: Turns, owner: string, turn: number): void {
+  running.set(owner, 1);
+  latest.set(owner, turn);
+}
+
+function endTurn({ waiting, turns }: LaneState, owner: string): void {
+  turns.running.delete(owner);
+  if (!waiting.some((task) => task.owner === owner)) turns.latest.delete(owner);
+}
+
+/** Tasks that check request bodies. They are short, so they do not wait for other tasks of their client. */
+const CHECKING_TASK = 'check-body';
+
+/** Share of the queue of the light lane that one client may fill. */
+const QUEUE_SHARE = 0.25;
+
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
-const LIGHT_WORKERS = 1;
+/** Threads of the light lane. A client has one of them, so that the long computations of others do not hold it up. */
+const LIGHT_WORKERS = 4;
+/** Threads of the light lane that run at the same time in usual operation. */
+const USUAL_LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
 /**
  * Maximum time to wait until a task stops by itself. A task needs at most 10 ms to stop; starting a new thread takes up
@@ -266,7 +311,7 @@ const REST_MS = 30_000;
  * heap.
  */
 export function computeHeapMegabytes(budgetBytes: number, workers: number): number {
-  const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
+  const share = budgetBytes / (workers + USUAL_LIGHT_WORKERS) / 2 ** 20;
   return Math.floor(Math.min(Math.max(share, 256), 4096));
 }
 
@@ -275,6 +320,7 @@ interface LaneState extends LaneThreads {
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: QueuedTask[];
+  readonly turns: Turns;
   /** Thread that last ran each task, by task name. It has compiled code and cached market data for the task. */
   readonly latest: Map<string, number>;
   /** Running tasks that yield to others. */
@@ -287,6 +333,8 @@ interface LaneState extends LaneThreads {
 
 interface QueuedTask {
   readonly message: TaskMessage;
+  /** Client whose turn the task takes. Undefined for a task that needs no turn. */
+  readonly owner: string | undefined;
   readonly yields: boolean;
   /** Ends the thread of the task. */
   readonly end: AbortController;
@@ -313,12 +361,20 @@ export function createPool(options: PoolOptions): ThreadPool {
     onFault = () => {},
     onThreadLost = () => {},
     onRest = () => {},
+    findClient = () => undefined,
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const laneThreads = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
-    const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>(), prepared: 0 };
+    const turns: Turns = { running: new Map(), latest: new Map(), count: 0 };
+    const tasks = {
+      waiting: [],
+      turns,
+      yielding: new Set<ControlCells>(),
+      latest: new Map<string, number>(),
+      prepared: 0,
+    };
     const remainingLaneRest = createLaneRest(restMs, () => {
       void restThreads(laneThreads).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
@@ -337,16 +393,21 @@ export function createPool(options: PoolOptions): ThreadPool {
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
   return {
-    run({ lane, task, input, signal, yields = false }) {
+    run({ lane, task, input, signal, yields = false, owner: client = findClient() }) {
       const state = lanes[lane];
+      const owner =
+        lane === 'heavy' || yields
+          ? undefined
+          : `${client ?? String(client)}${task === CHECKING_TASK ? ' checks' : ''}`;
       const cells = createControlCells();
       let isSettled = false;
       let unhook = (): void => {};
       const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw createOverloadRefusal(state);
+        if (owner !== undefined && typeof client === 'string') assertShare(state, owner);
         const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
-        const queuedTask: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
+        const queuedTask: QueuedTask = { message, owner, yields, end: new AbortController(), span, resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, queuedTask, state);
         state.waiting.push(queuedTask);
         if (!yields) lanes.light.yielding.forEach(askToStop); // Threads of the light lane have priority over those of the heavy lane.
@@ -384,19 +445,35 @@ function createOverloadRefusal(state: LaneState): Refusal {
   return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax });
 }
 
+/** @throws Refusal RATE_LIMITED if too many tasks of the client wait */
+function assertShare({ waiting, queueMax }: LaneState, owner: string): void {
+  const limit = Math.ceil(QUEUE_SHARE * queueMax);
+  const count = waiting.filter((task) => task.owner === owner).length;
+  if (count < limit) return;
+  throw new Refusal('RATE_LIMITED', `${count} computations of the key are waiting (limit ${limit}).`, {
+    waiting: count,
+    limit,
+  });
+}
+
 function dispatch(state: LaneState): void {
+  const { turns } = state;
   while (state.running[0]! < state.threads) {
-    const [errand] = state.waiting;
-    if (errand === undefined) return;
+    const position = findNext(state);
+    const errand = state.waiting[position];
+    if (errand === undefined) break;
+    const { owner } = errand;
     const { cells, task } = errand.message;
     if (isTaken(state, task)) break; // The taken thread is free sooner than another thread has loaded the code.
-    state.waiting.shift();
+    state.waiting.splice(position, 1);
+    if (owner !== undefined) beginTurn(turns, owner, ++turns.count);
     if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
     state.rest.begin();
     void perform(state, errand).finally(() => {
       state.yielding.delete(cells);
       Atomics.sub(state.running, 0, 1);
+      if (owner !== undefined) endTurn(state, owner);
       dispatch(state);
       if (state.running[0] === 0) state.rest.end();
     });

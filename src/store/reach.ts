@@ -28,6 +28,15 @@ export function findCurrentReach(): Reach | undefined {
   return context?.isOpen === true ? context.reach : undefined;
 }
 
+/** Clients of the current requests. */
+const clients = new AsyncLocalStorage<string | null>();
+
+/** Runs the handler of a request for a client, whose computations take turns with those of others. */
+export const runForClient = <T>(keyId: string | null, handle: () => T): T => clients.run(keyId, handle);
+
+/** Returns the key of the current request; null without a key, undefined outside requests. */
+export const findCurrentClient = (): string | null | undefined => clients.getStore();
+
 /** Runs work of the service without the access limits of the request. */
 export const runUnrestricted = <T>(work: () => T): T => contexts.run(undefined, work);
 

@@ -26,6 +26,17 @@ describe('bodies', () => {
     expect(answer.message).toContain(message);
   });
 
+  test('50,000 values are accepted by the limit, and one more is too many', async () => {
+    const createText = (count: number) =>
+      `{"name":"x","extra":[${Array(count - 3)
+        .fill(1)
+        .join(',')}]}`;
+    expect((await send('PUT', '/things/one', { text: createText(50_000) })).status).toBe(200);
+    const answer = await put(createText(50_001));
+    expect([answer.status, answer.code]).toEqual([400, 'BODY_TOO_LARGE']);
+    expect(answer.message).toContain('50000 values');
+  });
+
   test('64 levels are accepted', async () => {
     expect(
       (await send('PUT', '/things/one', { text: `{"name":"x","extra":${'['.repeat(63)}${']'.repeat(63)}}` })).status,

@@ -308,3 +308,58 @@ describe('lanes', () => {
     expect(['WorkerLost', 'TaskStopped']).toContain(await endless);
   });
 });
+
+describe('in the light lane', () => {
+  const openClients = () => {
+    const { pool } = openHostilePool({ queueMax: { heavy: 10, light: 20 } });
+    const run = (owner: string | null, task = 'step', ms = 5): TaskRun<unknown> =>
+      pool.run({ lane: 'light', task: task as TaskName, input: { steps: 4, ms } as never, owner });
+    return { pool, run };
+  };
+
+  test('a client runs one task at a time, and another client starts at once', async () => {
+    const { pool, run } = openClients();
+    const order: string[] = [];
+    const record = (name: string, task: TaskRun<unknown>) => task.output.then(() => order.push(name));
+    const first = run('a', 'step', 2000);
+    const waiting = run('a');
+    await waitUntil(() => hasStarted(first));
+    await record('b', run('b'));
+    expect([hasStarted(first), hasStarted(waiting)]).toEqual([true, false]);
+    expect(order).toEqual(['b']);
+    waiting.output.catch(() => {});
+    first.output.catch(() => {});
+    await pool.close();
+  });
+
+  test('clients take turns, whatever the number of their tasks', async () => {
+    const { pool, run } = openClients();
+    const order: string[] = [];
+    const record = (name: string) => run(name).output.then(() => order.push(name));
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all([...Array.from({ length: 4 }, () => record('a')), ...names.slice(1).map(record)]);
+    // Four threads run the first tasks of a to d, and the second task of a waits for that of e.
+    expect(order.indexOf('e')).toBeLessThan(order.lastIndexOf('a') - 1);
+    expect(order.filter((name) => name === 'a')).toHaveLength(4);
+    await pool.close();
+  });
+
+  test('a client fills at most a quarter of the queue, and others are still accepted', async () => {
+    const { pool, run } = openClients();
+    const tasks = Array.from({ length: 6 }, () => run('a', 'step', 1000)); // one runs, five wait
+    await expect(run('a').output).rejects.toMatchObject({ code: 'RATE_LIMITED', detail: { waiting: 5, limit: 5 } });
+    expect(await run('b').output).toBe(4);
+    for (const task of tasks) task.output.catch(() => {});
+    await pool.close();
+  });
+
+  test('bodies of requests are checked beside a long task of their client', async () => {
+    const { pool, run } = openClients();
+    const long = run('a', 'step', 2000);
+    await waitUntil(() => hasStarted(long));
+    await expect(run('a', 'check-body').output).rejects.toThrow(); // it runs at once, and the worker of this test lacks it
+    expect(hasStarted(long)).toBe(true);
+    long.output.catch(() => {});
+    await pool.close();
+  });
+});

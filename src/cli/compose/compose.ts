@@ -889,8 +889,28 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function selectAnswerSources({ settings, version, log, markets, stores, metrics, deliveries, activations }: Core) {
+function selectAnswerSources({
+  settings,
+  version,
+  log,
+  markets,
+  stores,
+  metrics,
+  deliveries,
+  activations,
+  jobs,
+}: Core) {
   return {
+    async checkLargeBody(operation: string, bytes: Uint8Array) {
+      const checkedBody = await jobs.query('check-body', { operation, bytes });
+      if ('value' in checkedBody) return checkedBody;
+      if ('json' in checkedBody) {
+        const { json, lines } = checkedBody;
+        return { value: JSON.parse(json) as unknown, ...(lines && { lines: lines.bytes }) };
+      }
+      const { code, message, detail } = checkedBody.error;
+      return { refusal: new Refusal(code, message, detail) };
+    },
     version,
     log,
     isSecure: readTlsFiles(settings) !== undefined,

@@ -43,7 +43,7 @@ import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
-import { guardDocuments } from '#store/reach.js';
+import { findCurrentClient, guardDocuments } from '#store/reach.js';
 import type { SecretBox } from '#store/secret-box.js';
 import {
   findCollector,
@@ -331,6 +331,7 @@ async function openWork(input: WorkInput): Promise<Work> {
     heapMegabytes: computeHeapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,
+    findClient: findCurrentClient,
     onRest: () => void freeMemory().catch((err: unknown) => log.error({ err }, 'memory was not freed')),
   });
   const pool = createNodePool(threadPool, {

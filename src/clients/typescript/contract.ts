@@ -6364,8 +6364,16 @@ export interface Limits {
   readonly MAX_PLUGIN_STEPS: number;
   /** Memory of a plug-in, including its inputs. */
   readonly MAX_PLUGIN_MEMORY_BYTES: number;
-  /** Body of every route except the import. */
+  /** Body of every route except those that receive data, studies or batches. */
   readonly MAX_BODY_BYTES: number;
+  /** Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each. */
+  readonly MAX_BODY_VALUES: number;
+  /** Texts, numbers, lists and objects of a JSON body that the event loop checks itself. A thread checks larger bodies. */
+  readonly MAX_DIRECT_VALUES: number;
+  /** JSON body that the event loop checks itself. A thread checks larger bodies. */
+  readonly MAX_DIRECT_BYTES: number;
+  /** Findings of a response, errors first. `detail.more` of a refusal counts the others. Similar names are suggested for the first 20 unknown names. */
+  readonly MAX_FINDINGS: number;
   /** Body of an import. */
   readonly MAX_IMPORT_BYTES: number;
   /** Body of an import with a table. It is stored on disk, and 4 GiB are 100 million rows of market data. */
@@ -6470,6 +6478,12 @@ export interface Limits {
   readonly MAX_BATCH_BYTES: number;
   /** Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots. */
   readonly MAX_BATCH_UPLOAD_BYTES: number;
+  /** Values of the accounts of a batch as JSON: 4 million lots of six values. */
+  readonly MAX_BATCH_VALUES: number;
+  /** Runs of a study as JSON: 3 kB for each of 10,000 runs. */
+  readonly MAX_STUDY_BYTES: number;
+  /** Values of the runs of a study as JSON: a hundred for each of 10,000 runs. */
+  readonly MAX_STUDY_VALUES: number;
   /** Lots of one account. */
   readonly MAX_ACCOUNT_LOTS: number;
   /** Rows of a block of a result. */
@@ -6502,6 +6516,10 @@ export interface Limits {
   readonly MAX_EXPRESSION_LENGTH: number;
   /** Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf. */
   readonly MAX_EXPRESSION_READS: number;
+  /** Characters of all expressions of a document as text: four of the longest. A node counts as sixteen characters. */
+  readonly MAX_EXPRESSIONS_LENGTH: number;
+  /** Rules, constraints, reviews and datapoints of an index times its amendments, because each version is checked. */
+  readonly MAX_AMENDED_ROWS: number;
   /** Datapoints that a document defines: one per selection rule. */
   readonly MAX_DATAPOINTS: number;
   /** Securities of an estimated risk model: a matrix of 1.6 GB. */

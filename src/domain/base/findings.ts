@@ -1,6 +1,7 @@
 import { maskUrlPasswords } from '#base/addresses.js';
 import { suggestName } from '#base/nearest-name.js';
 import { removeNumberNoise } from '#base/number-noise.js';
+import { LIMITS } from './limits.js';
 import { type Day, formatDay } from './time.js';
 
 /** Result of a check about one location in a document, a request or a dataset. */
@@ -155,6 +156,42 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
         compareText(a.code, b.code),
     );
 }
+
+/** Findings of a response, and the number of problems that they do not list. */
+export interface ListedFindings {
+  readonly findings: Finding[];
+  readonly more: number;
+}
+
+/** Selects and sorts the findings of a response: at most `MAX_FINDINGS`, errors first. */
+export function selectFindings(findings: readonly Finding[]): ListedFindings {
+  const all = findings.filter((finding) => !isOmission(finding));
+  const omitted = findings.filter(isOmission).reduce((sum, { count = 1 }) => sum + count, 0);
+  if (all.length <= LIMITS.MAX_FINDINGS) return { findings: sortFindings(all), more: omitted };
+  const ranked = [0, 1, 2].flatMap((rank) => all.filter(({ severity }) => SEVERITY_RANKS[severity] === rank));
+  const rest = ranked.slice(LIMITS.MAX_FINDINGS).reduce((sum, { count = 1 }) => sum + count, 0);
+  return { findings: sortFindings(ranked.slice(0, LIMITS.MAX_FINDINGS)), more: omitted + rest };
+}
+
+/**
+ * Returns the findings of a report in order. If there are more than `MAX_FINDINGS`, the last one counts the others.
+ * @param omitted number of findings that were left out before
+ */
+export function reportFindings(findings: readonly Finding[], omitted = 0): Finding[] {
+  const { findings: listed, more: rest } = selectFindings(findings);
+  const more = rest + omitted;
+  if (more === 0) return listed;
+  const rank = Math.max(...listed.map(({ severity }) => SEVERITY_RANKS[severity]));
+  const severity = (['error', 'warning', 'info'] as const)[rank]!;
+  return [
+    ...listed,
+    { severity, code: 'MORE_FINDINGS', path: OMITTED, message: `${more} more are not listed.`, count: more },
+  ];
+}
+
+/** Path of the finding that counts those that a report leaves out. */
+const OMITTED = 'findings';
+const isOmission = ({ code, path }: Finding): boolean => code === 'MORE_FINDINGS' && path === OMITTED;
 
 function removeNoise(finding: Finding): Finding {
   const message = removeNumberNoise(finding.message);

@@ -151,6 +151,8 @@ export interface JsonScan {
   readonly fault: JsonFault | undefined;
   /** True if a number in the text exceeds the range of a double and is parsed as infinite. */
   readonly overflows: boolean;
+  /** Number of texts, numbers, words, lists and objects, without keys. */
+  readonly values: number;
 }
 
 /** Maximum number of keys in an object. An object with more keys is an attack on the hash table, not a document. */
@@ -168,23 +170,29 @@ const SAFE_DIGITS_MAX = 308;
  * this scan.
  * @cost one pass over the text; memory for the keys of open objects.
  */
-export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {
+export function scanJson(
+  text: string,
+  depthMax: number = LIMITS.MAX_JSON_DEPTH,
+  valuesMax: number = Number.POSITIVE_INFINITY,
+): JsonScan {
   let position = 0;
+  let values = 0;
   let hasOverflow = false;
 
   try {
     scanValue(0);
     skipSpace();
     if (position < text.length) throw new Fault('something follows the end of the value', position);
-    return { fault: undefined, overflows: hasOverflow };
+    return { fault: undefined, overflows: hasOverflow, values };
   } catch (failure) {
     if (failure instanceof Fault)
-      return { fault: { reason: failure.message, offset: failure.offset }, overflows: hasOverflow };
+      return { fault: { reason: failure.message, offset: failure.offset }, overflows: hasOverflow, values };
     throw failure;
   }
 
   function scanValue(depth: number): void {
     skipSpace();
+    if (++values > valuesMax) throw new Fault(`the body has more than ${valuesMax} values`, position);
     switch (text.charCodeAt(position)) {
       case BRACE_OPEN:
         return scanObject(depth + 1);
@@ -377,20 +385,40 @@ export interface ParsedJson {
   readonly overflows: boolean;
 }
 
+/** Text of a body that `JSON.parse` accepts. */
+export interface ScannedText extends Pick<JsonScan, 'overflows' | 'values'> {
+  readonly text: string;
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Decodes the bytes of a body and scans them.
+ * @throws Refusal BODY_TOO_LARGE; MALFORMED_REQUEST with the position of the fault
+ */
+export function readJsonText(bytes: Uint8Array, valuesMax: number = Number.POSITIVE_INFINITY): ScannedText {
+  const text = decode(bytes);
+  const { fault, overflows, values } = scanJson(text, undefined, valuesMax);
+  if (values > valuesMax)
+    throw new Refusal(
+      'BODY_TOO_LARGE',
+      `The body has more than ${valuesMax} values (texts, numbers, lists and objects); at most ${valuesMax} are accepted.`,
+      { limit: valuesMax },
+    );
+  if (fault !== undefined)
+    throw new Refusal(
+      'MALFORMED_REQUEST',
+      `The body is refused at ${formatPosition(text, fault.offset)}: ${fault.reason}.`,
+    );
+  return { text, overflows, values };
+}
 
 /**
  * Parses the bytes of a body as JSON.
  * @throws Refusal MALFORMED_REQUEST with the position of the fault
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
-  const text = decode(bytes);
-  const { fault, overflows } = scanJson(text);
-  if (fault !== undefined)
-    throw new Refusal(
-      'MALFORMED_REQUEST',
-      `The body is refused at ${formatPosition(text, fault.offset)}: ${fault.reason}.`,
-    );
+  const { text, overflows } = readJsonText(bytes);
   return { value: JSON.parse(text) as unknown, overflows };
 }
 

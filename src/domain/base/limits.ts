@@ -44,7 +44,23 @@ export const LIMIT_SPECS = {
     help: 'Steps of one call of a plug-in (iterations of loops and calls of functions): about a second.',
   },
   MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in, including its inputs.' },
-  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except the import.' },
+  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except those that receive data, studies or batches.' },
+  MAX_BODY_VALUES: {
+    value: 50_000,
+    help: 'Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.',
+  },
+  MAX_DIRECT_VALUES: {
+    value: 1000,
+    help: 'Texts, numbers, lists and objects of a JSON body that the event loop checks itself. A thread checks larger bodies.',
+  },
+  MAX_DIRECT_BYTES: {
+    value: 65_536,
+    help: 'JSON body that the event loop checks itself. A thread checks larger bodies.',
+  },
+  MAX_FINDINGS: {
+    value: 100,
+    help: 'Findings of a response, errors first. `detail.more` of a refusal counts the others. Similar names are suggested for the first 20 unknown names.',
+  },
   MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of an import.' },
   MAX_IMPORT_TABLE_BYTES: {
     value: 4_294_967_296,
@@ -184,6 +200,15 @@ export const LIMIT_SPECS = {
     value: 68_719_476_736,
     help: 'Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots.',
   },
+  MAX_BATCH_VALUES: {
+    value: 30_000_000,
+    help: 'Values of the accounts of a batch as JSON: 4 million lots of six values.',
+  },
+  MAX_STUDY_BYTES: { value: 33_554_432, help: 'Runs of a study as JSON: 3 kB for each of 10,000 runs.' },
+  MAX_STUDY_VALUES: {
+    value: 1_000_000,
+    help: 'Values of the runs of a study as JSON: a hundred for each of 10,000 runs.',
+  },
   MAX_ACCOUNT_LOTS: { value: 50_000, help: 'Lots of one account.' },
   MAX_BLOCK_ROWS: { value: 1000, help: 'Rows of a block of a result.' },
   MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time in an out-of-sample test.' },
@@ -211,6 +236,14 @@ export const LIMIT_SPECS = {
   MAX_EXPRESSION_READS: {
     value: 4096,
     help: 'Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf.',
+  },
+  MAX_EXPRESSIONS_LENGTH: {
+    value: 16_384,
+    help: 'Characters of all expressions of a document as text: four of the longest. A node counts as sixteen characters.',
+  },
+  MAX_AMENDED_ROWS: {
+    value: 2000,
+    help: 'Rules, constraints, reviews and datapoints of an index times its amendments, because each version is checked.',
   },
   MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one per selection rule.' },
   MAX_RISK_SECURITIES: { value: 20_000, help: 'Securities of an estimated risk model: a matrix of 1.6 GB.' },

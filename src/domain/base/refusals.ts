@@ -1,5 +1,5 @@
 import { removeNumberNoise } from '#base/number-noise.js';
-import { type Finding, hasErrors, sortFindings } from './findings.js';
+import { type Finding, hasErrors, selectFindings } from './findings.js';
 
 /**
  * All error codes of the service, each with its HTTP status and its meaning for clients. Failed jobs use the same
@@ -10,7 +10,7 @@ export const ERRORS = {
     status: 400,
     help: 'The body is not JSON, is nested too deeply, repeats a key, or has an unsupported content type.',
   },
-  BODY_TOO_LARGE: { status: 400, help: 'The body is longer than the route accepts.' },
+  BODY_TOO_LARGE: { status: 400, help: 'The body is longer, or has more values, than the route accepts.' },
   UNAUTHENTICATED: { status: 401, help: 'The key is missing, unknown, revoked, expired or wrong.' },
   FORBIDDEN_SCOPE: { status: 403, help: 'The key is valid but lacks the scope of the route.' },
   QUOTA_EXCEEDED: {
@@ -196,7 +196,7 @@ export const ERRORS = {
   MISSING_PRICE: { status: 422, help: 'A constituent has no price, and the treatment requires an error in this case.' },
   RATE_LIMITED: {
     status: 429,
-    help: 'The key has reached its limit of waiting jobs or of requests per second. Try again after `Retry-After` seconds.',
+    help: 'The key has reached its limit of waiting jobs, of waiting computations or of requests per second. Try again after `Retry-After` seconds.',
   },
   INTERNAL: { status: 500, help: 'A defect of the service. Report it with detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This version has no driver for the kind of database.' },
@@ -271,7 +271,10 @@ export class Refusal extends Error {
 export const isUnavailable = (thrown: unknown): thrown is Refusal =>
   thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
-/** Returns a refusal with findings, under one of the 422 codes. Default: `VALIDATION_FAILED`. */
+/**
+ * Returns a refusal with at most `MAX_FINDINGS` findings, under one of the 422 codes; `more` counts the others. Default:
+ * `VALIDATION_FAILED`.
+ */
 export function refuseWithFindings(
   subject: string,
   findings: readonly Finding[],
@@ -282,7 +285,8 @@ export function refuseWithFindings(
   const total = countedErrors.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
   const count = countedErrors.length < errors.length ? `More than ${total}` : String(total);
   const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
-  return new Refusal(code, message, { findings: sortFindings(findings) });
+  const { findings: listed, more } = selectFindings(findings);
+  return new Refusal(code, message, more === 0 ? { findings: listed } : { findings: listed, more });
 }
 
 /** Throws a refusal if any finding is an error. */

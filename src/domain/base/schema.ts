@@ -97,7 +97,8 @@ export function checkShape<S extends z.ZodType>(
   options: ShapeOptions = {},
 ): ShapeResult<z.output<S>> {
   const { unknownFields = 'error' } = options;
-  const first = schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
+  const first = parseWithReport(schema, value);
+  if (first === undefined) return { value: undefined, findings: describeBeginning(schema, value, options) };
   if (first.success) return { value: first.data, findings: [] };
   const issues = removeConsequences(flattenIssues(first.error.issues));
   const outermostKeys = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
@@ -106,6 +107,39 @@ export function checkShape<S extends z.ZodType>(
   if (unknownFields === 'error' || unknownKeyIssues.length === 0) return { value: undefined, findings };
   const second = schema.safeParse(removeUnknown(value, unknownKeyIssues), { reportInput: true });
   return { value: second.success ? second.data : undefined, findings };
+}
+
+/** Parses a value. Returns undefined if the value has more problems than the parser can list. */
+function parseWithReport<S extends z.ZodType>(schema: S, value: unknown) {
+  try {
+    return schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
+  } catch (failure) {
+    // The parser passes the problems of a list as arguments of one call, which has a limit of about 100,000.
+    if (failure instanceof RangeError) return undefined;
+    throw failure;
+  }
+}
+
+/** Number of entries of each list and object in the beginning of a value. */
+const BEGINNING_ENTRIES = 1000;
+
+/** Returns the problems in the beginning of a value that has too many. */
+function describeBeginning(schema: z.ZodType, value: unknown, options: ShapeOptions): Finding[] {
+  const { path = '' } = options;
+  const rest: Finding = {
+    severity: 'error',
+    code: 'MORE_FINDINGS',
+    path,
+    message: `Only the first ${BEGINNING_ENTRIES} entries of each list were checked, because the value has too many errors.`,
+  };
+  return [...checkShape(schema, cutLists(value), { ...options, unknownFields: 'error' }).findings, rest];
+}
+
+function cutLists(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, BEGINNING_ENTRIES).map(cutLists);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).slice(0, BEGINNING_ENTRIES);
+  return Object.fromEntries(members.map(([name, member]) => [name, cutLists(member)]));
 }
 
 type Issue = z.core.$ZodIssue;
@@ -122,11 +156,17 @@ const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
 /** Removes issues about the relation of two values if one of the values has an issue itself. */
 function removeConsequences(issues: readonly Issue[]): Issue[] {
   const sizeIssues = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
-  const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
+  if (sizeIssues.length === 0) return [...issues];
+  // Every path that contains a value of a wrong size has a custom issue only as a consequence.
+  const outerPaths = new Set(
+    sizeIssues.flatMap(({ path }) => path.map((_, length) => formatKeys(path.slice(0, length + 1)))),
+  );
   return issues.filter(
-    (issue) => issue.code !== 'custom' || issue.path.length === 0 || !sizeIssues.some(isWithin(issue)),
+    (issue) => issue.code !== 'custom' || issue.path.length === 0 || !outerPaths.has(formatKeys(issue.path)),
   );
 }
+
+const formatKeys = (path: readonly PropertyKey[]): string => JSON.stringify(path);
 
 /** Returns the issues of the best-matching branch of a union, by discriminator or shape. */
 function flattenIssues(issues: readonly Issue[]): Issue[] {

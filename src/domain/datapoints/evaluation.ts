@@ -726,6 +726,8 @@ export interface SeriesSource {
  */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const seriesByNode = new Map<ExpressionNode, Series>();
+  const sharedByNode = new Map<ExpressionNode, Series>();
+  const share = createSharing();
   const findSeries = (node: ExpressionNode): Series => {
     const result = seriesByNode.get(node) ?? createSeries(node);
     seriesByNode.set(node, result);
@@ -756,7 +758,13 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
 
   function createFieldSeries(field: FieldRequest): Series {
     const definition = source.expanded(field);
-    return definition === null ? lagSeries(source.trailing({ ...field, lag: 0 }), field.lag) : findSeries(definition);
+    return definition === null ? lagSeries(source.trailing({ ...field, lag: 0 }), field.lag) : findShared(definition);
+  }
+
+  function findShared(definition: ExpressionNode): Series {
+    const result = sharedByNode.get(definition) ?? share.once(findSeries(definition));
+    sharedByNode.set(definition, result);
+    return result;
   }
 
   /** Computes a function of the values of each session. */
@@ -782,7 +790,55 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       },
     };
   }
-  return findSeries;
+  return (node) => share.whole(findSeries(node));
+}
+
+/**
+ * Shares values within one call: a datapoint that a document defines is computed once per session, however many other
+ * definitions refer to it.
+ */
+function createSharing() {
+  const wholes = new Map<Series, Series>();
+  let values: Map<Series, Map<number, Float64Array>> | undefined;
+  let owner: Int32Array | undefined;
+  let hasShared = false;
+
+  const createScope = (series: Series): Series => ({
+    fill(session, columns, out) {
+      if (values !== undefined) return series.fill(session, columns, out);
+      [values, owner] = [new Map(), columns];
+      try {
+        series.fill(session, columns, out);
+      } finally {
+        [values, owner] = [undefined, undefined];
+      }
+    },
+  });
+
+  return {
+    /** Returns a series whose values are computed once per session within a call. */
+    once(series: Series): Series {
+      hasShared = true;
+      return {
+        fill(session, columns, out) {
+          if (values === undefined || columns !== owner) return series.fill(session, columns, out);
+          const bySession = values.get(series) ?? new Map<number, Float64Array>();
+          values.set(series, bySession);
+          const known = bySession.get(session);
+          if (known !== undefined) return void out.set(known);
+          series.fill(session, columns, out);
+          bySession.set(session, out.slice());
+        },
+      };
+    },
+    /** Returns a series each of whose calls is one scope of shared values. */
+    whole(series: Series): Series {
+      const isPlain = !hasShared || series.panel !== undefined;
+      const result = wholes.get(series) ?? (isPlain ? series : createScope(series));
+      wholes.set(series, result);
+      return result;
+    },
+  };
 }
 
 function createArithmeticSeries(

@@ -76,20 +76,6 @@ interface ReadContext {
 
 /** Returns every datapoint of the market that an expression reads, with its lag and window. */
 export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ReadDatapoint[] {
-  return walkReads(expression, definitions).reads;
-}
-
-/** Returns true if an expression, including its definitions, reads more datapoints than the maximum. */
-export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
-  walkReads(expression, definitions).isTooLarge;
-
-interface ReadTraversal {
-  readonly reads: ReadDatapoint[];
-  /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. Further datapoints are not visited. */
-  readonly isTooLarge: boolean;
-}
-
-function walkReads(expression: DatapointExpression, definitions: Definitions): ReadTraversal {
   const reads: ReadDatapoint[] = [];
   const visitedReads = new Set<string>();
   let steps = 0;
@@ -143,7 +129,26 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
     visit(definition, definitionContext, from);
   };
   visit(toNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);
-  return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
+  return reads;
+}
+
+/**
+ * Returns the first datapoint that reads more datapoints than the maximum. A definition counts with everything that it
+ * reads at each place that refers to it. Returns undefined if there is none.
+ * @cost one pass over the definitions
+ * @param definitions without a circular definition
+ */
+export function findTooLarge(definitions: Definitions): string | undefined {
+  const sizes = new Map<string, number>();
+  const measure = (name: string): number => {
+    const definition = definitions.get(name);
+    if (definition === undefined) return 1;
+    const size = sizes.get(name) ?? listNames(definition).reduce((sum, next) => sum + measure(next), 0);
+    sizes.set(name, size);
+    return size;
+  };
+  for (const name of definitions.keys()) if (measure(name) > LIMITS.MAX_EXPRESSION_READS) return name;
+  return undefined;
 }
 
 /** Returns the members of a request for a statistic over a window. */

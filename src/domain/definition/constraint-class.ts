@@ -357,6 +357,9 @@ export const DEFAULT_PRIORITY = 1;
 /** Maximum number of identifiers in one row. */
 const IDENTIFIERS_MAX = 20_000;
 
+/** Maximum number of constraints of a set, an index or a request. */
+export const CONSTRAINT_ROWS_MAX = 500;
+
 const commonParameters = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',

@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { findNearestName, suggestName } from '#base/nearest-name.js';
-import { type Finding, hasErrors, sortFindings } from '../base/findings.js';
+import { suggestName } from '#base/nearest-name.js';
+import { type Finding, hasErrors, reportFindings } from '../base/findings.js';
 import { checkShape, defineObject, Id } from '../base/schema.js';
 import type { MarketData } from '../market/market-data.js';
 import { createReferenceSpells } from '../market/reference.js';
 import { checkParams, listNamedAssets } from './catalogue.js';
-import { type ConstraintClass, ConstraintRow, isBoundPath, NO_GROUP } from './constraint-class.js';
+import { CONSTRAINT_ROWS_MAX, type ConstraintClass, ConstraintRow, isBoundPath, NO_GROUP } from './constraint-class.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './constraints.js';
 import { parseExpressions, parseRows } from './expression-texts.js';
+import { checkExpressionLength } from './index-checks.js';
 import { stateRowDefaults } from './index-document.js';
 import { listCalledIndices } from './references.js';
 
@@ -20,11 +21,13 @@ const LISTED_MAX = 10;
  * @param path path of the list of rows.
  */
 export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  const groupsByField = new Map<string, ReadonlySet<string>>();
   return rows.flatMap(({ id, params }, position): Finding[] => {
     const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
     if (!market.reference.columns.includes(field)) return [];
-    const marketGroups = listGroups(market, field);
+    const marketGroups = groupsByField.get(field) ?? listGroups(market, field);
+    groupsByField.set(field, marketGroups);
     return groups.flatMap((group: unknown, k): Finding[] =>
       typeof group !== 'string' || group === NO_GROUP || marketGroups.has(group)
         ? []
@@ -50,8 +53,8 @@ function listGroups(market: MarketData, field: string): ReadonlySet<string> {
 }
 
 function formatGroupsSentence(group: string, marketGroups: ReadonlySet<string>): string {
-  const nearestName = findNearestName(group, marketGroups);
-  if (nearestName !== undefined) return `Did you mean ${nearestName}?`;
+  const suggestion = suggestName(group, marketGroups).trimStart();
+  if (suggestion !== '') return suggestion;
   const list = [...marketGroups].toSorted().slice(0, LISTED_MAX).join(', ');
   return `There are ${list}${marketGroups.size > LISTED_MAX ? ` and ${marketGroups.size - LISTED_MAX} more` : ''}.`;
 }
@@ -71,7 +74,7 @@ export interface ConstraintCheck {
 export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
   const { path } = check;
   const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
-  return sortFindings([...findings, ...listRepeatedIds(rows, path)]);
+  return reportFindings([...findings, ...listRepeatedIds(rows, path)]);
 }
 
 function validateRow(
@@ -157,19 +160,24 @@ function listRepeatedIds(rows: readonly ConstraintRow[], path: string): Finding[
 /** Ids that constraint sets cannot have, because they are parts of routes. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
 
-/** Maximum number of rows of a set. */
-const ROWS_MAX = 500;
-
 export const ConstraintSet = defineObject(() => ({
   id: Id.meta({ description: 'Id of the document, which is part of its path.' }),
   name: z.string().min(1).max(200),
   constraints: z
     .array(ConstraintRow)
-    .max(ROWS_MAX)
+    .max(CONSTRAINT_ROWS_MAX)
     .default([])
     .meta({ description: 'Constraints, in order. An empty list leaves the default of full investment.' }),
 })).meta({ id: 'ConstraintSet' });
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
+
+/** Reports rows that are too many or whose expressions are too long. They are not checked further. */
+export function checkRowCount(rows: unknown, path: string): Finding[] {
+  if (!Array.isArray(rows)) return [];
+  if (rows.length <= CONSTRAINT_ROWS_MAX) return checkExpressionLength({ rows });
+  const message = `${path} has ${rows.length} entries; at most ${CONSTRAINT_ROWS_MAX} are accepted.`;
+  return [{ severity: 'error', code: 'OUT_OF_RANGE', path, message }];
+}
 
 export interface CheckedConstraintSet {
   /** Valid set; undefined if a finding is an error. */
@@ -179,6 +187,8 @@ export interface CheckedConstraintSet {
 
 /** Checks a constraint set as sent by a client. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
+  const excess = checkRowCount(body['constraints'], 'constraints');
+  if (excess.length > 0) return { set: undefined, findings: excess };
   const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
   const shapeResult = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
     unknownFields: 'warning',
@@ -191,7 +201,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   ];
   const constraintSet =
     hasErrors(findings) || shapeResult.value === undefined ? undefined : stateDefaults(shapeResult.value, 'today');
-  return { set: constraintSet, findings: sortFindings(findings) };
+  return { set: constraintSet, findings: reportFindings(findings) };
 }
 
 /** Reads a stored body as a set with defaults. Returns undefined if it does not match the schema. */

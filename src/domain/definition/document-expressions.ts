@@ -4,11 +4,11 @@ import { checkShape } from '../base/schema.js';
 import {
   createUnitReader,
   findCircle,
+  findTooLarge,
   isShaped,
   NumberExpression,
   type ParsedText,
   readExpression,
-  readsTooMuch,
 } from '../datapoints/expression-checks.js';
 import { addText } from '../datapoints/expression-text.js';
 import type { ExpressionNode } from '../datapoints/expression-tree.js';
@@ -136,7 +136,7 @@ function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undef
     return [...findings, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const readsMax = LIMITS.MAX_EXPRESSION_READS;
-  const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
+  const large = findTooLarge(trees);
   if (large === undefined) return findings;
   const message = `The datapoint ${large} reads more than ${readsMax} datapoints.`;
   return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
@@ -169,10 +169,18 @@ function reportName(name: string, path: string, market: MarketData | undefined):
 export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ParsedText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
-    const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));
-    const position = text?.[1].spanOf(finding.value);
+    const position = findText(finding.path, texts)?.spanOf(finding.value);
     return position === undefined ? finding : { ...finding, position };
   });
+}
+
+/** Returns the text at a path, or the text that contains the path. */
+function findText(path: string, texts: ReadonlyMap<string, ParsedText>): ParsedText | undefined {
+  for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
+    const text = texts.get(path.slice(0, end));
+    if (text !== undefined) return text;
+  }
+  return undefined;
 }
 
 /** Stored plug-in with the hash of its document. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { type Finding, hasErrors, keepSmallValue } from '../base/findings.js';
+import { LIMITS } from '../base/limits.js';
 import { findLastAtMost, formatNumber } from '../base/numbers.js';
 import { checkShape } from '../base/schema.js';
 import { formatDay, parseDay, parseValidDay } from '../base/time.js';
@@ -10,6 +11,7 @@ import { type ExpressionNode, toNode, toRequest } from '../datapoints/expression
 import { hasSharesField } from '../datapoints/fields.js';
 import type { MarketData } from '../market/market-data.js';
 import { checkParams } from './catalogue.js';
+import { CONSTRAINT_ROWS_MAX } from './constraint-class.js';
 import {
   DEFAULT_LIMIT_RULE,
   findBreachRule,
@@ -23,6 +25,8 @@ import {
 } from './compliance.js';
 import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from './events.js';
 import {
+  ALL_PARTS_MAX,
+  AMENDMENTS_MAX,
   createError,
   findUnknownMembers,
   type IndexContext,
@@ -31,7 +35,9 @@ import {
   isRuleDocument,
   isSetKind,
   isTooDeep,
+  REVIEWS_MAX,
   ReviewSpec,
+  RULES_MAX,
   type RuleDocument,
   RuleFallback,
   SET_KINDS,
@@ -64,6 +70,95 @@ import {
 import { resolveTreatment } from './treatment.js';
 import { equalWeight } from './weighting-classes.js';
 import { LadderCaps, PhaseIn, type WeightingSpec } from './weighting.js';
+
+/** Lists of a document and the maximum number of their entries. */
+const listSizes = ({ pipeline, reviews, derivation, datapoints, amendments }: UncheckedBody) => {
+  const readList = (holder: unknown, member: string): unknown => (isObject(holder) ? holder[member] : undefined);
+  const reviewList: readonly unknown[] = Array.isArray(reviews) ? reviews.slice(0, REVIEWS_MAX) : [];
+  return [
+    { path: 'pipeline.selection', list: readList(pipeline, 'selection'), limit: RULES_MAX },
+    { path: 'reviews', list: reviews, limit: REVIEWS_MAX },
+    ...reviewList.map((review, i) => ({
+      path: `reviews[${i}].selection`,
+      list: readList(review, 'selection'),
+      limit: RULES_MAX,
+    })),
+    { path: 'derivation.constraints', list: readList(derivation, 'constraints'), limit: CONSTRAINT_ROWS_MAX },
+    { path: 'datapoints', list: isObject(datapoints) ? Object.keys(datapoints) : [], limit: LIMITS.MAX_DATAPOINTS },
+    { path: 'amendments', list: amendments, limit: AMENDMENTS_MAX },
+  ].map(({ path, list, limit }) => ({ path, count: Array.isArray(list) ? list.length : 0, limit }));
+};
+
+/**
+ * Reports parts of a document that exceed their limits. Such a document is not checked further, because the cost of the
+ * checks follows from these limits.
+ */
+export function listExcess(body: UncheckedBody): Finding[] {
+  const sizes = listSizes(body);
+  const long = sizes.filter(({ count, limit }) => count > limit);
+  if (long.length > 0)
+    return long.map(({ path, count, limit }) =>
+      createError('OUT_OF_RANGE', path, `${path} has ${count} entries; at most ${limit} are accepted.`),
+    );
+  const { amendments, name: _name, description: _description, universe, ...parts } = body;
+  const rows = sizes.reduce((sum, { path, count }) => sum + (path === 'amendments' ? 0 : count), 0);
+  const versions = Array.isArray(amendments) ? amendments.length + 1 : 1;
+  const rowsMax = LIMITS.MAX_AMENDED_ROWS;
+  const partCount = countParts(universe);
+  return [
+    ...checkExpressionLength({ ...parts, amendments }),
+    ...(versions > 1 && rows * versions > rowsMax
+      ? [
+          createError(
+            'OUT_OF_RANGE',
+            'amendments',
+            `The document has ${rows} rules, constraints, reviews and datapoints in ${versions} versions; their product may be at most ${rowsMax}.`,
+          ),
+        ]
+      : []),
+    ...(partCount > ALL_PARTS_MAX
+      ? [
+          createError(
+            'OUT_OF_RANGE',
+            'universe',
+            `The universe has ${partCount} parts; at most ${ALL_PARTS_MAX} are accepted.`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+function countParts(universe: unknown): number {
+  const parts = isObject(universe) ? universe['of'] : undefined;
+  return Array.isArray(parts) ? parts.reduce<number>((sum, part) => sum + countParts(part), 1) : 1;
+}
+
+/** Characters that one node of an expression counts. */
+const NODE_LENGTH = 16;
+/** Maximum length of a text that is a name and not an expression. */
+const NAME_LENGTH = 64;
+
+/** Reports expressions that are too long together. */
+export function checkExpressionLength(body: UncheckedBody): Finding[] {
+  const limit = LIMITS.MAX_EXPRESSIONS_LENGTH;
+  const length = measureExpressions(body);
+  if (length <= limit) return [];
+  const message = `The expressions of the document have ${length} characters; at most ${limit} are accepted together.`;
+  return [createError('OUT_OF_RANGE', '', message)];
+}
+
+function measureExpressions(value: unknown): number {
+  if (typeof value === 'string') return value.length > NAME_LENGTH ? value.length : 0;
+  if (typeof value !== 'object' || value === null) return 0;
+  const own = 'node' in value ? NODE_LENGTH : 0;
+  return Object.entries(value).reduce(
+    (sum, [name, member]) => (PROSE.has(name) ? sum : sum + measureExpressions(member)),
+    own,
+  );
+}
+
+/** Members with text for people, and the text of a parsed expression. */
+const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'note', 'text', 'source']);
 
 /** Reports a breach rule that applies by default, and a rule without effect. */
 export function checkBreachRule(treatment: unknown): Finding[] {
@@ -596,14 +691,16 @@ function reportIdleReviews(reviews: readonly unknown[]): Finding[] {
 
 /** Reports duplicate ids of reviews, including the id of the document's own rebalance. */
 function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
+  const firstPositions = new Map<unknown, number>();
   return ids.flatMap((id, i) => {
     const path = `reviews[${i}].id`;
     if (id === DEFAULT_REVIEW) {
       const message = `The id ${DEFAULT_REVIEW} is reserved for the rebalance of the document.`;
       return [createError('DUPLICATE_ROW_ID', path, message, { value: id })];
     }
-    const earlier = ids.indexOf(id);
-    if (typeof id !== 'string' || earlier === i) return [];
+    const earlier = firstPositions.get(id);
+    if (earlier === undefined) firstPositions.set(id, i);
+    if (typeof id !== 'string' || earlier === undefined) return [];
     return [
       createError('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
         value: id,

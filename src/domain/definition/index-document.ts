@@ -9,7 +9,7 @@ import { type ExpressionNode, toNode, toRequest } from '../datapoints/expression
 import type { MarketData } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
 import { LIMIT_RULE_NAMES } from './compliance.js';
-import { ConstraintRow, RelaxEntries } from './constraint-class.js';
+import { CONSTRAINT_ROWS_MAX, ConstraintRow, RelaxEntries } from './constraint-class.js';
 import { EventsSpec } from './events.js';
 import { optimisationFields } from './optimisation.js';
 import { listBlendParts, OverlaySpec } from './overlays.js';
@@ -33,7 +33,7 @@ export const AMENDABLE_MEMBERS = [
 export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 
 /** Maximum number of amendments of an index: two per year for half a century. */
-const AMENDMENTS_MAX = 100;
+export const AMENDMENTS_MAX = 100;
 
 /** Change of a methodology from a date on. The history before that date is unchanged. */
 export const Amendment = defineObject(() => ({
@@ -133,7 +133,10 @@ export const RuleSpec = defineObject(() => ({
 export type RuleSpec = z.infer<typeof RuleSpec>;
 
 /** Maximum number of reviews of a document in addition to its rebalance. */
-const REVIEWS_MAX = 16;
+export const REVIEWS_MAX = 16;
+
+/** Maximum number of selection rules of a pipeline or a review. */
+export const RULES_MAX = 64;
 
 /** Review in addition to the rebalance of a document. */
 export const ReviewSpec = defineObject(() => ({
@@ -151,7 +154,7 @@ export const ReviewSpec = defineObject(() => ({
   }),
   selection: z
     .array(RuleSpec)
-    .max(64)
+    .max(RULES_MAX)
     .optional()
     .meta({ label: 'Selection', help: 'Default: the value of the pipeline.', when: [{ scope: ['membership'] }] }),
   weighting: WeightingSpec.optional().meta({
@@ -183,8 +186,9 @@ export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Maximum number of universes in a set. */
+/** Maximum number of universes in a set, and in all sets of a document. */
 const PARTS_MAX = 16;
+export const ALL_PARTS_MAX = 256;
 
 const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
 
@@ -334,7 +338,7 @@ export const TreatmentSpec = defineObject(() => ({
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 
 export const PipelineSpec = defineObject(() => ({
-  selection: z.array(RuleSpec).max(64).default([]),
+  selection: z.array(RuleSpec).max(RULES_MAX).default([]),
   treatment: TreatmentSpec.prefault({}),
   weighting: WeightingSpec,
 })).meta({ id: 'PipelineSpec' });
@@ -346,7 +350,7 @@ export const DerivationPayload = defineObject(() => ({
   // This only documents the default. The default is applied when the model is estimated, so that stored documents stay
   // as they were written.
   risk_model: optimisationFields.risk_model.meta({ default: { sessions: LIMITS.DERIVED_RISK_SESSIONS } }),
-  constraints: z.array(ConstraintRow).max(500).default([]),
+  constraints: z.array(ConstraintRow).max(CONSTRAINT_ROWS_MAX).default([]),
   relax: RelaxEntries.optional().meta({
     label: 'Relaxation',
     description:

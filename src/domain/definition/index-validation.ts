@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
-import { type Finding, hasErrors, keepSmallValue, sortFindings } from '../base/findings.js';
+import { type Finding, hasErrors, keepSmallValue, reportFindings, sortFindings } from '../base/findings.js';
+import { LIMITS } from '../base/limits.js';
 import { checkFinite, checkShape } from '../base/schema.js';
 import { formatDay, parseValidDay } from '../base/time.js';
 import { createPair, listUsedPairs } from '../market/currencies.js';
@@ -33,6 +34,7 @@ import {
   checkRuleRows,
   checkUniverse,
   checkUnkeptRule,
+  listExcess,
 } from './index-checks.js';
 import {
   createError,
@@ -482,16 +484,22 @@ export interface CheckedIndex {
  * documents. Also warns of data that the current market lacks.
  */
 export function validateIndex(sentBody: UncheckedBody, context: IndexContext): CheckedIndex {
+  const excess = listExcess(sentBody);
+  if (excess.length > 0) return { document: undefined, findings: sortFindings(excess) };
   const {
     body,
     texts,
     findings: ofTexts,
   } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
   const shapeResult = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
+  const shapeErrors = shapeResult.findings.filter(({ severity }) => severity === 'error');
+  if (shapeErrors.length > LIMITS.MAX_FINDINGS)
+    return { document: undefined, findings: reportFindings(shapeResult.findings) };
   const tooLarge = checkFinite(body);
+  const tooLargePaths = new Set(tooLarge.map(({ path }) => path));
   const findings = [
     ...tooLarge,
-    ...shapeResult.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...shapeResult.findings.filter(({ path }) => !tooLargePaths.has(path)),
     ...checkDocumentFindings(body, context),
     ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
     ...(isObject(body['derivation'])
@@ -524,17 +532,17 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
         ...listAssumptions(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: sortFindings(locateInTexts(findings.filter(isNotRepeated), texts)) };
+  return { document, findings: reportFindings(locateInTexts(removeRepeated(findings), texts)) };
 }
 
 /**
- * Returns false for a warning that repeats an error. This happens for an unknown member: the document ignores it with a
- * warning, its object refuses it with an error.
+ * Removes warnings that repeat an error. This happens for an unknown member: the document ignores it with a warning, its
+ * object refuses it with an error.
  */
-function isNotRepeated({ severity, code, path }: Finding, _: number, findings: readonly Finding[]): boolean {
-  const isError = (otherFinding: Finding): boolean =>
-    otherFinding.severity === 'error' && otherFinding.code === code && otherFinding.path === path;
-  return severity === 'error' || !findings.some(isError);
+function removeRepeated(findings: readonly Finding[]): Finding[] {
+  const getPlace = ({ code, path }: Finding): string => `${code} ${path}`;
+  const errorPlaces = new Set(findings.filter(({ severity }) => severity === 'error').map(getPlace));
+  return findings.filter((finding) => finding.severity === 'error' || !errorPlaces.has(getPlace(finding)));
 }
 
 /** Reports expressions without effect: an overlay reads only levels. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { hasErrors } from '../base/findings.js';
+import { type Finding, hasErrors } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { assertNoErrors } from '../base/refusals.js';
 import { checkShape, defineObject, Id, IsoDate } from '../base/schema.js';
-import { ConstraintRow } from './constraint-class.js';
+import { CONSTRAINT_ROWS_MAX, ConstraintRow } from './constraint-class.js';
 import { checkRows } from './constraint-sets.js';
 import { parseRequest } from './expression-texts.js';
 import { stateRowDefaults } from './index-document.js';
@@ -66,16 +66,13 @@ export const OptimisationRequest = defineObject(() => ({
 }));
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 
-/** Maximum number of rows per request. */
-const ROWS_MAX = 500;
-
 /** Request for a preview of an optimisation: the fields of a run, with constraint rows instead of a stored set. */
 export const OptimisationPreviewRequest = OptimisationRequest.omit({
   constraint_set_id: true,
   risk_free_rate: true,
   resampling: true,
   proof: true,
-}).extend({ constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]) });
+}).extend({ constraints: z.array(ConstraintRow).max(CONSTRAINT_ROWS_MAX).default([]) });
 export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewRequest>;
 
 /** Reads a preview request from a body. @throws Refusal VALIDATION_FAILED, with the path of each finding */
@@ -118,16 +115,37 @@ export interface ParsedStudy {
 /** Maximum number of runs whose findings the refusal of a study lists. */
 const FAULTY_RUNS_MAX = 100;
 
+export interface StudyRun {
+  /** Undefined if a finding is an error. */
+  readonly request: OptimisationRequest | undefined;
+  /** Errors with their paths in the study. */
+  readonly errors: readonly Finding[];
+}
+
+/** Reads one run of a study. */
+export function readStudyRun(run: Body, position: number): StudyRun {
+  const { value, findings } = checkRequest(run);
+  const path = `runs[${position}]`;
+  const errors = hasErrors(findings)
+    ? findings.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` }))
+    : [];
+  return { request: errors.length === 0 ? value : undefined, errors };
+}
+
+/** Returns the requests of a study whose runs were read. @throws Refusal VALIDATION_FAILED */
+export function joinStudyRuns(runs: readonly StudyRun[]): readonly OptimisationRequest[] {
+  const faultyRuns = runs.filter(({ errors }) => errors.length > 0).slice(0, FAULTY_RUNS_MAX);
+  assertNoErrors(
+    'request',
+    faultyRuns.flatMap(({ errors }) => errors),
+  );
+  return runs.map(({ request }) => request!); // no run has errors
+}
+
 /** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, with the path of each finding */
 export function readStudyRequest(body: Body): ParsedStudy {
   const { value, findings } = checkShape(StudyRequest, body);
   assertNoErrors('request', findings);
   if (value === undefined) throw new Error('a request without errors has a value');
-  const checks = value.runs.map((run, i) => ({ ...checkRequest(run), path: `runs[${i}]` }));
-  const faultyChecks = checks.filter((check) => hasErrors(check.findings)).slice(0, FAULTY_RUNS_MAX);
-  const problemFindings = faultyChecks.flatMap(({ path, findings: all }) =>
-    all.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` })),
-  );
-  assertNoErrors('request', problemFindings);
-  return { studyId: value.study_id, requests: checks.map((check) => check.value!) }; // no run has errors
+  return { studyId: value.study_id, requests: joinStudyRuns(value.runs.map(readStudyRun)) };
 }

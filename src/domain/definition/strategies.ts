@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Finding, hasErrors, keepSmallValue, sortFindings } from '../base/findings.js';
+import { type Finding, hasErrors, keepSmallValue, reportFindings } from '../base/findings.js';
 import { isReversed } from '../base/requested-dates.js';
 import { checkFinite, checkShape, defineObject, Id } from '../base/schema.js';
 import type { MarketData } from '../market/market-data.js';
@@ -77,7 +77,7 @@ export function validateStrategy(body: RawBody, context: StrategyContext): Check
     ...reportOrder(body),
     ...checkStrategy(body, context),
   ];
-  return { document: hasErrors(findings) ? undefined : shapeResult.value, findings: sortFindings(findings) };
+  return { document: hasErrors(findings) ? undefined : shapeResult.value, findings: reportFindings(findings) };
 }
 
 /** Reports missing documents to which a strategy refers: an error when it is saved, a warning once it is stored. */

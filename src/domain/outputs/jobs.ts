@@ -136,7 +136,8 @@ export const StudyPayload = z.object({
   models: defineObjectPayload<PlannedModels>(),
   /** Rows of the constraint sets. */
   sets: defineObjectPayload<Readonly<Record<string, readonly ConstraintRow[]>>>(),
-  requests: z.array(OptimisationRequest).readonly(),
+  /** Requests as lines of JSON, because reading thousands of them takes long. Short studies have a list. */
+  requests: z.union([z.array(OptimisationRequest).readonly(), z.string()]),
   /** Content of the data on which all runs are computed. */
   content_hash: z.string(),
   engine_version: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Finding, sortFindings } from '../base/findings.js';
+import { type Finding, reportFindings } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { checkFinite, checkShape, defineObject, Id } from '../base/schema.js';
@@ -886,7 +886,7 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
     ...(value?.blocks.flatMap(reportIdleMembers) ?? []),
     ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(toBlockFinding),
   ];
-  return { document: nonFinite.length > 0 ? undefined : value, findings: sortFindings(all) };
+  return { document: nonFinite.length > 0 ? undefined : value, findings: reportFindings(all) };
 }
 
 /** Reports members of a block that have no effect. */

@@ -70,7 +70,7 @@ export function refuseRepeatedAccount(id: string): string {
 }
 
 /** Yields the lines of a text that arrives in chunks, without line ends. */
-export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* splitLines(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Buffer> {
   let openPieces: Buffer[] = [];
   for await (const piece of pieces) {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);

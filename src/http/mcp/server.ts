@@ -455,10 +455,10 @@ type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
  */
 export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
-  const getCatalogue = callOnce((): McpCatalogue => ({
+  const getCatalogue = callOnce(async (): Promise<McpCatalogue> => ({
     version,
     isReadOnly,
-    tools: createTools(api, sources.openApi()),
+    tools: await createTools(api, sources.openApi()),
     templates: listResourceTemplates(api),
     pages: sources.pages(),
   }));
@@ -474,8 +474,9 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
         return { status: 202 };
       }
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
+      const catalogue = await getCatalogue();
       const call = runningCalls.begin({ keyId, session, id: message.id });
-      return answerMessage(request, message, { call, catalogue: getCatalogue(), answerFor: sources.answerFor });
+      return answerMessage(request, message, { call, catalogue, answerFor: sources.answerFor });
     },
   };
 }

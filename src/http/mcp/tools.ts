@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { jobIdSchema, type JobStatus } from '#contract/jobs.js';
@@ -413,20 +414,23 @@ const EXAMPLE_MAX = 900;
 
 const UNITS = 'Units: fractions (0.05 is 5%), dates YYYY-MM-DD.';
 
-/** Lists the routes that are tools, by operation id. */
-export function createTools(
+/** Tools that are created in one turn of the event loop. */
+const TURN_TOOLS = 10;
+
+/** Lists the routes that are tools, by operation id. Creates them in several turns of the event loop. */
+export async function createTools(
   api: Readonly<Record<string, Route>>,
   document: OpenApiDocument,
-): ReadonlyMap<string, Tool> {
+): Promise<ReadonlyMap<string, Tool>> {
   const { schemas } = document.components;
-  return new Map(
-    listOperations(document).flatMap((operation) => {
-      const route = api[operation.operationId];
-      return route === undefined || !isTool(route) || route.tag === 'mcp'
-        ? []
-        : [[operation.operationId, createTool(operation, route, schemas)]];
-    }),
-  );
+  const tools = new Map<string, Tool>();
+  for (const [position, operation] of listOperations(document).entries()) {
+    if (position % TURN_TOOLS === 0) await setImmediate();
+    const route = api[operation.operationId];
+    if (route !== undefined && isTool(route) && route.tag !== 'mcp')
+      tools.set(operation.operationId, createTool(operation, route, schemas));
+  }
+  return tools;
 }
 
 function createTool(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
@@ -541,6 +545,9 @@ export interface OuterRequest {
 /** Start of internal addresses. Only the router reads it. */
 const BASE = 'http://localhost';
 
+/** Maximum length of path and query, as in a request over HTTP. */
+const ADDRESS_LENGTH_MAX = 16_384;
+
 /** Parts of a request that arguments fill. */
 interface RequestParts {
   path: string;
@@ -567,6 +574,10 @@ export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: 
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
   const { path, query, headers } = parts;
   const search = query.size === 0 ? '' : `?${query}`;
+  if (path.length + search.length > ADDRESS_LENGTH_MAX) {
+    const message = `The arguments of path and query have ${path.length + search.length} characters; at most ${ADDRESS_LENGTH_MAX} are accepted.`;
+    throw refuseWithFindings('arguments', [createFinding('OUT_OF_RANGE', '', message)]);
+  }
   if (hasBody) headers['content-type'] = JSON_TYPE;
   return new Request(`${BASE}${path}${search}`, {
     method: route.method,

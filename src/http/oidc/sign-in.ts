@@ -39,7 +39,21 @@ export interface Sessions {
   find(cookie: string | undefined): Session | undefined;
   /** Ends a session in every process. */
   end(session: Session): Promise<void>;
+  /** Uses the attempt of a sign-in. Returns false if it was used before. */
+  use(attempt: UsedAttempt): boolean;
+  /** Makes every process refuse an attempt with which a client has signed in. */
+  keepUsed(attempt: UsedAttempt, session: Session): Promise<void>;
 }
+
+/** Attempt of a sign-in, which can be used once. */
+interface UsedAttempt {
+  /** Random value of the attempt. */
+  readonly state: string;
+  readonly ends: number;
+}
+
+/** Maximum number of used attempts that a process remembers. The oldest are forgotten, but not those with a sign-in. */
+const USED_MAX = 100_000;
 
 const SESSION_MS = 8 * 3_600_000;
 const ALGORITHM = 'aes-256-gcm';
@@ -55,6 +69,13 @@ export interface SessionsDependencies {
 }
 
 export function createSessions({ key, ended, now }: SessionsDependencies): Sessions {
+  const usedAttempts = new Map<string, number>();
+  const toEnding = ({ state, ends }: UsedAttempt, scopes: readonly Scope[]) => ({
+    id: state,
+    subject: `attempt ${state}`,
+    ends,
+    scopes,
+  });
   const sessions: Sessions = {
     seal(purpose, value) {
       const nonce = randomBytes(NONCE_BYTES);
@@ -90,6 +111,17 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
       return session !== undefined && !ended.has(session) ? session : undefined;
     },
     end: (session) => ended.add(session),
+    use(attempt) {
+      const { state, ends } = attempt;
+      if (usedAttempts.has(state) || ended.has(toEnding(attempt, []))) return false;
+      for (const [old, end] of usedAttempts) {
+        if (end > now() && usedAttempts.size < USED_MAX) break;
+        usedAttempts.delete(old);
+      }
+      usedAttempts.set(state, ends);
+      return true;
+    },
+    keepUsed: (attempt, { scopes }) => ended.add(toEnding(attempt, scopes)),
   };
   return sessions;
 }
@@ -191,6 +223,9 @@ function refuseUnanswered(cause: unknown): never {
   throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not respond.', null, { cause });
 }
 
+/** Body of a sign-out, which is ignored. */
+const SIGN_OUT_BYTES = 1024;
+
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
 
 /** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
@@ -221,7 +256,7 @@ export const signInRoutes = defineRoutes({
     method: 'DELETE',
     path: '/auth/session',
     summary: 'Signs out.',
-    body: { schema: z.unknown(), optional: true },
+    body: { schema: z.unknown(), optional: true, bytesMax: SIGN_OUT_BYTES },
     success: { status: 204, description: 'No client is signed in.' },
   },
 });
@@ -278,16 +313,12 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
     async finishSignIn(request) {
       const sealedAttempt = readCookie(request.header('cookie') ?? null, attemptName);
       const attempt = sealedAttempt === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealedAttempt);
-      if (attempt === undefined)
-        throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
-      const principal = await requireSignIn().finish(request.search(), attempt);
-      const session = formatCookie(
-        name,
-        sessions.seal('session', sessions.begin(principal)),
-        SESSION_SECONDS,
-        'Strict',
-      );
-      return createRedirection('/', session);
+      const isAnswer = attempt !== undefined && new URLSearchParams(request.search()).get('state') === attempt.state;
+      if (attempt === undefined || (isAnswer && !sessions.use(attempt)))
+        throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, has ended, or expired.');
+      const session = sessions.begin(await requireSignIn().finish(request.search(), attempt));
+      await sessions.keepUsed(attempt, session);
+      return createRedirection('/', formatCookie(name, sessions.seal('session', session), SESSION_SECONDS, 'Strict'));
     },
     getSession(request) {
       const session = sessions.find(readCookie(request.header('cookie') ?? null, name));

@@ -43,9 +43,9 @@ const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
  */
 export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): Principal {
   const { sub: subject } = claims;
-  if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX)
-    throw new Refusal('UNAUTHENTICATED', 'The token has no subject of 1 to 255 characters.');
-  const applicableGrants = grants.filter(({ claim, value }) => matchesClaim(claims[claim], value));
+  if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX || CONTROL.test(subject))
+    throw new Refusal('UNAUTHENTICATED', 'The token has no subject of 1 to 255 characters without control characters.');
+  const applicableGrants = grants.filter(({ claim, value }) => matchesClaim(claims, claim, value));
   const isLimited = applicableGrants.length > 0 && applicableGrants.every(({ prefixes }) => prefixes !== undefined);
   return {
     keyId: `${SUBJECT_PREFIX}${subject}`,
@@ -56,18 +56,29 @@ export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): 
   };
 }
 
+/** Control characters and ends of lines. A subject is part of logs and headers. */
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+
+/** Claims that are lists of words in one text. @source RFC 8693, section 4.2 */
+const WORD_CLAIMS: readonly string[] = ['scope', 'scp'];
+
 /**
- * Returns true if a claim equals a value, is a list that contains it, or is a text that contains it as a word. The
- * claim `scope` is such a text.
+ * Returns true if a claim equals a value, or is a list that contains it. The claims `scope` and `scp` may also be a text
+ * that contains it as a word. An e-mail address counts only if the provider has verified it.
  */
-function matchesClaim(claim: unknown, value: string): boolean {
-  if (typeof claim === 'string') return claim === value || claim.split(' ').includes(value);
+function matchesClaim(claims: Claims, name: string, value: string): boolean {
+  const claim = readVerified(claims, name);
+  if (typeof claim === 'string')
+    return claim === value || (WORD_CLAIMS.includes(name) && claim.split(' ').includes(value));
   return Array.isArray(claim) && claim.includes(value);
 }
 
+const readVerified = (claims: Claims, name: string): unknown =>
+  name === 'email' && claims['email_verified'] !== true ? undefined : claims[name];
+
 function readDisplayName(claims: Claims): string | undefined {
   for (const claim of NAME_CLAIMS) {
-    const text = claims[claim];
+    const text = readVerified(claims, claim);
     const name = typeof text === 'string' ? text.replaceAll(/\p{C}/gu, '').trim().slice(0, NAME_LENGTH_MAX) : '';
     if (name !== '') return name;
   }

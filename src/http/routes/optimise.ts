@@ -28,10 +28,10 @@ export function createAccountBacktestHandlers(backtests: AccountBacktests): Hand
 export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
   return {
     listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
-    async startBatch({ body, upload, query, origin }) {
+    async startBatch({ body, lines, upload, query, origin }) {
       const file = upload();
       const status = await (file === undefined
-        ? batches.start(body(), origin)
+        ? batches.start(body(), lines(), origin)
         : batches.startUpload(file, { terms: query.terms, batchId: query.batch_id }, origin));
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
@@ -163,8 +163,8 @@ function parseImport({
 export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
   return {
     getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
-    async startStudy({ body, origin }) {
-      const status = await studies.start(body(), origin);
+    async startStudy({ body, lines, origin }) {
+      const status = await studies.start(body(), lines(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

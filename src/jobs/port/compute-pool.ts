@@ -39,6 +39,8 @@ export interface TaskOrder<N extends TaskName> {
    * soon as any lane receives a task that does not yield. The thread is not ended if the task continues.
    */
   readonly yields?: boolean;
+  /** Client for which the task runs. Default: the client of the current request, or the service itself. */
+  readonly owner?: string | null;
 }
 
 export interface TaskRun<T> {

@@ -46,6 +46,8 @@ import type {
   RepairMarketOutput,
 } from './markets.js';
 import type {
+  BodyCheck,
+  BodyToCheck,
   CheckedFiles,
   EarlierContentFiles,
   HashedBytes,
@@ -296,6 +298,8 @@ export interface Tasks {
    * Warms up a thread. Loads the code of tasks, opens a market, and computes and discards a run of a plan, if they are
    * given.
    */
+  /** Parses and checks the body of a request. */
+  'check-body': { input: BodyToCheck; output: BodyCheck };
   'warm-up': { input: WarmUpInput; output: null };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };

@@ -165,3 +165,18 @@ export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;
 }
+
+/** Body of a request to an operation. */
+export interface BodyToCheck {
+  readonly operation: string;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Value of a body, or the refusal that its handler receives. A value of many parts is JSON, because text is received
+ * faster than an object. `lines` contains the entries of one member as lines of JSON.
+ */
+export type BodyCheck =
+  | { readonly value: unknown }
+  | { readonly json: string; readonly lines?: ResponseBytes }
+  | { readonly error: ErrorDetail };

@@ -1,6 +1,6 @@
 import { callOnce } from '#base/once.js';
 import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definitions.js';
-import { type Finding, hasErrors, sortFindings } from '#domain/base/findings.js';
+import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { listChanges, toCanonicalJson } from '#domain/base/json.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -413,7 +413,7 @@ export function createIndices({
     const checkedIndex = await checkOn(body, reader, market);
     if (storeFindings.length === 0) return checkedIndex;
     const document = hasErrors(storeFindings) ? undefined : checkedIndex.document;
-    return { document, findings: sortFindings([...storeFindings, ...checkedIndex.findings]) };
+    return { document, findings: reportFindings([...storeFindings, ...checkedIndex.findings]) };
   }
 
   async function checkOn(
@@ -430,18 +430,18 @@ export function createIndices({
     const unknownModels =
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknownModels.length > 0)
-      return { document: undefined, findings: sortFindings([...findings, ...unknownModels]) };
+      return { document: undefined, findings: reportFindings([...findings, ...unknownModels]) };
     const lookAhead = document === undefined ? [] : await findLookAhead(reader, document, { calendars, market });
     const otherStores =
       document === undefined ? [] : await findModelsOfOtherStores(reader, document, market?.datasetId);
     const missingInputs = await findMissingInputs(parts?.filled, reader, { findings, market });
-    const reportedFindings = sortFindings([...findings, ...missingInputs, ...lookAhead, ...otherStores]);
+    const reportedFindings = reportFindings([...findings, ...missingInputs, ...lookAhead, ...otherStores]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && removeStoredParts(document), findings: reportedFindings };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
-      findings: sortFindings([
+      findings: reportFindings([
         ...reportedFindings,
         { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id },
       ]),
@@ -461,7 +461,7 @@ export function createIndices({
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const accessFindings = await allow(tx);
       const { document, findings } = await check(body, tx, market);
-      const allFindings = sortFindings([...accessFindings, ...findings]);
+      const allFindings = reportFindings([...accessFindings, ...findings]);
       if (document === undefined || hasErrors(allFindings)) throw refuseWithFindings('index document', allFindings);
       await admit(tx, await createDefinitionRequest(tx, document.id, document));
       return { saved: { index: document, findings: allFindings }, etag: await tx.put('index', document.id, document) };

@@ -1,5 +1,5 @@
 import type { Plugin, PluginCollection, PluginPreview, PluginPreviewRequest, PluginUpsert } from '#contract/plugins.js';
-import { type Finding, sortFindings } from '#domain/base/findings.js';
+import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -139,7 +139,7 @@ const createEmptyPreview = (findings: readonly Finding[]): PluginPreview => ({
   securities: 0,
   valued: 0,
   values: [],
-  findings: sortFindings([...findings]) as PluginPreview['findings'], // this type has read-only lists
+  findings: reportFindings([...findings]) as PluginPreview['findings'], // this type has read-only lists
 });
 
 export interface PluginsDependencies {

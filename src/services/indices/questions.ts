@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { DatapointEvaluation, DatapointRequest, Methodology } from '#contract/indices/definitions.js';
 import type { LevelSketch } from '#contract/indices/previews.js';
-import { type Finding, hasErrors, sortFindings } from '#domain/base/findings.js';
+import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { AsKnownOn } from '#domain/base/requested-dates.js';
 import { checkShape } from '#domain/base/schema.js';
@@ -125,7 +125,7 @@ export function createDatapointQuestions({
       text: tree?.text ?? null,
       tree: (tree as Record<string, unknown> | undefined) ?? null, // the parser returns an object
       unit,
-      findings: sortFindings([...findings, ...unknownFindings]) as DatapointEvaluation['findings'], // this type has read-only lists
+      findings: reportFindings([...findings, ...unknownFindings]) as DatapointEvaluation['findings'], // this type has read-only lists
     };
     if (
       !isValid ||
@@ -582,7 +582,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(checkedIndex, market);
       assertDecides(after.document);
-      const warnings = sortFindings([...after.findings, ...(await onMarket(after.document, market))]);
+      const warnings = reportFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const createQuestion = async (document: IndexDocument) => ({
         ...(await reached(document)),
         indexId: document.id,

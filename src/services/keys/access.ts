@@ -10,7 +10,7 @@ import { findFirstAuthor } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import { findCurrentReach, refuseOutside, refuseOutside as outside, runUnrestricted } from '#store/reach.js';
 
-export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach.js';
+export { findCurrentReach as currentReach, runForClient, runWithinReach as withinReach } from '#store/reach.js';
 export { refuseOutside as outside };
 
 /** Client with the names under which documents can be shared with it. */

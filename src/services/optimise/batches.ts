@@ -166,10 +166,11 @@ interface BatchesDependencies {
 export interface Batches {
   /**
    * Queues a batch. The accounts are checked when they are solved.
+   * @param lines accounts of a large request, as lines of JSON
    * @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED,
    * STORAGE_FULL
    */
-  start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
+  start(request: BatchRequest, lines: Uint8Array | undefined, origin: Origin | null): Promise<JobStatus>;
   /** Queues a batch with accounts that arrive as a stream. @throws the refusals of `start` */
   startUpload(upload: Upload, terms: UploadTerms, origin: Origin | null): Promise<JobStatus>;
 }
@@ -253,7 +254,8 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   }
 
   return {
-    start: ({ accounts, ...terms }, origin) => submit(terms, { lines: encodeLines(accounts), line: null }, origin),
+    start: ({ accounts, ...terms }, lines, origin) =>
+      submit(terms, { lines: lines === undefined ? encodeLines(accounts) : splitLines([lines]), line: null }, origin),
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
       const send = (terms: BatchTerms, uploadedLines: UploadedLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, uploadedLines, origin);

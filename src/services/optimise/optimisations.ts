@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { countRetainedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
 import type { ConstraintSetCollection, ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { compareText, type Finding, hasErrors, sortFindings } from '#domain/base/findings.js';
+import { compareText, type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertHasDates, assertOrder } from '#domain/base/requested-dates.js';
@@ -243,7 +243,7 @@ function createConstraintSets({ documents, markets }: ConstraintSetsDependencies
     const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
       const ownFindings = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const allFindings = sortFindings([...ownFindings, ...findings, ...listMarketWarnings(set)]);
+      const allFindings = reportFindings([...ownFindings, ...findings, ...listMarketWarnings(set)]);
       if (set === undefined || hasErrors(allFindings)) throw refuseWithFindings('constraint set', allFindings);
       return {
         saved: { constraint_set: set, findings: allFindings },
@@ -302,7 +302,7 @@ function createConstraintSets({ documents, markets }: ConstraintSetsDependencies
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);
-      return { valid: set !== undefined, findings: sortFindings([...findings, ...listMarketWarnings(set)]) };
+      return { valid: set !== undefined, findings: reportFindings([...findings, ...listMarketWarnings(set)]) };
     },
   };
 }

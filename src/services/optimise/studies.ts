@@ -1,11 +1,21 @@
+import { setImmediate } from 'node:timers/promises';
 import type { StudyRow } from '#contract/studies.js';
+import type { Finding } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { listUsedModels, readStoredModelId } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
-import { type OptimisationDocument, readStudyRequest } from '#domain/definition/optimisation-requests.js';
+import {
+  joinStudyRuns,
+  type OptimisationDocument,
+  type OptimisationRequest,
+  readStudyRequest,
+  readStudyRun,
+  type StudyRun,
+} from '#domain/definition/optimisation-requests.js';
 import { reportMissingReturns } from '#domain/definition/optimisation.js';
 import { listReferences } from '#domain/definition/references.js';
 import { createOptimisationId as createOptimisationJobId, type StudyPayload } from '#domain/outputs/jobs.js';
+import { splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { Origin } from '#jobs/port/queue.js';
@@ -50,10 +60,15 @@ export interface StudiesDependencies extends OptimisationPlansDependencies {
 export interface Studies {
   /**
    * Queues a study.
+   * @param lines runs of a large request, as lines of JSON
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    * NO_DATA_IN_RANGE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
-  start(body: Readonly<Record<string, unknown>>, origin: Origin | null): Promise<JobStatus>;
+  start(
+    body: Readonly<Record<string, unknown>>,
+    lines: Uint8Array | undefined,
+    origin: Origin | null,
+  ): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded study as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
@@ -62,6 +77,32 @@ export interface Studies {
 }
 
 type StudyTerms = ReturnType<typeof readStudyRequest>;
+
+/** Runs of a study that are checked in one turn of the event loop. */
+const TURN_RUNS = 20;
+
+/** Runs of a study up to which its job has them as a list. */
+const LISTED_RUNS = 200;
+
+/** Formats requests as lines of JSON, in several turns of the event loop. */
+async function formatLines(requests: StudyTerms['requests']): Promise<string> {
+  const lines: string[] = [];
+  for (const request of requests) {
+    if (lines.length % LISTED_RUNS === 0) await setImmediate();
+    lines.push(JSON.stringify(request));
+  }
+  return lines.join('\n');
+}
+
+/** Reads a study whose runs are lines of JSON. The shape of its body was checked. @throws Refusal VALIDATION_FAILED */
+async function readLargeStudy(body: Readonly<Record<string, unknown>>, lines: Uint8Array): Promise<StudyTerms> {
+  const runs: StudyRun[] = [];
+  for await (const line of splitLines([lines])) {
+    if (runs.length % TURN_RUNS === 0) await setImmediate();
+    runs.push(readStudyRun(JSON.parse(line.toString()) as Readonly<Record<string, unknown>>, runs.length));
+  }
+  return { studyId: (body['study_id'] as string | null | undefined) ?? null, requests: joinStudyRuns(runs) };
+}
 
 export function createStudies(dependencies: StudiesDependencies): Studies {
   const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
@@ -73,7 +114,10 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
     origin: Origin | null,
   ) {
     const { identity, market } = markets.require();
-    for (const request of requests) plans.assertRequest(request, market);
+    for (const [position, request] of requests.entries()) {
+      if (position % TURN_RUNS === 0) await setImmediate();
+      plans.assertRequest(request, market);
+    }
     const reachedDocuments: Record<string, IndexDocument> = {};
     for (const target of targets) Object.assign(reachedDocuments, await plans.reachedOn(target, market));
     const sets: Record<string, StudyPayload['sets'][string]> = {};
@@ -82,10 +126,12 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
-    assertNoErrors(
-      'request',
-      requests.flatMap((request, i) => reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`)),
-    );
+    const missingReturns: Finding[] = [];
+    for (const [i, request] of requests.entries()) {
+      if (i % LISTED_RUNS === 0) await setImmediate();
+      missingReturns.push(...reportMissingReturns(request, sets[request.constraint_set_id]!, `runs[${i}].`));
+    }
+    assertNoErrors('request', missingReturns);
     const { models = {} } = await plans.readModels(requests, {
       reached: reachedDocuments,
       storeId: identity.datasetId,
@@ -99,7 +145,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         documents: reachedDocuments,
         models,
         sets,
-        requests,
+        requests: requests.length > LISTED_RUNS ? await formatLines(requests) : requests,
         content_hash: identity.contentHash,
         engine_version: engineVersion,
       },
@@ -112,8 +158,8 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
 
   return {
     rows: (ident, block) => readRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
-    async start(body, origin) {
-      const terms = readStudyRequest(body);
+    async start(body, lines, origin) {
+      const terms = lines === undefined ? readStudyRequest(body) : await readLargeStudy(body, lines);
       if (terms.studyId !== null) assertOwnName(terms.studyId);
       const targets: StoredIndex[] = [];
       for (const id of new Set(terms.requests.map((request) => request.index_id)))
@@ -152,7 +198,8 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   const parts = createRowsInParts(dependencies);
 
   async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
-    const request = payload.requests[position]!;
+    const line = listRequests(payload)[position]!;
+    const request = typeof line === 'string' ? (JSON.parse(line) as OptimisationRequest) : line; // the submission wrote it
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
@@ -175,7 +222,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   }
 
   const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
-    count: payload.requests.length,
+    count: listRequests(payload).length,
     computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
     listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
   });
@@ -201,6 +248,18 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
+}
+
+/** Lines of the requests of running studies. */
+const linesByPayload = new WeakMap<StudyPayload, readonly string[]>();
+
+/** Returns the requests of a study: as lines of JSON, or as objects. */
+function listRequests(payload: StudyPayload): readonly (OptimisationRequest | string)[] {
+  const { requests } = payload;
+  if (typeof requests !== 'string') return requests;
+  const lines = linesByPayload.get(payload) ?? requests.split('\n');
+  linesByPayload.set(payload, lines);
+  return lines;
 }
 
 /** Returns the refusal for data that changed during a study. All results of a study must use the same data. */

@@ -194,9 +194,66 @@ describe('named datapoints', () => {
       ]),
     );
     expect(validateNamed(doubling)[0]![0]).toBe('OUT_OF_RANGE');
-    const plainDocuments = Object.fromEntries(
+    const sums = Object.fromEntries(
       Array.from({ length: 60 }, (_, i) => [`D${i}`, i === 0 ? 'SCORE' : `D${i - 1} + D${i - 1}`]),
     );
-    expect(validateNamed(plainDocuments)).toEqual([]);
+    expect(validateNamed(sums)[0]![0]).toBe('OUT_OF_RANGE'); // 2^59 datapoints, although each is computed once
+  });
+});
+
+describe('the size of definitions', () => {
+  const createDoublings = (count: number, combine: (name: string) => string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, k) => [`D${k + 1}`, combine(k === 0 ? 'SCORE' : `D${k}`)]));
+
+  test.each<[string, (name: string) => string]>([
+    ['sums', (name) => `${name} + ${name}`],
+    ['functions', (name) => `max(${name}, ${name})`],
+    ['windows', (name) => `last(${name}, lag=1) + ${name}`],
+  ])(
+    'counts %s with everything they read: twelve doublings are 4096 datapoints, and one more is refused',
+    (_, combine) => {
+      expect(listFindings(createBody('FITS', 'D12', { datapoints: createDoublings(12, combine) }))).toEqual([]);
+      expect(listFindings(createBody('LARGE', 'D12', { datapoints: createDoublings(13, combine) }))).toEqual([
+        ['OUT_OF_RANGE', 'datapoints.D13', undefined],
+      ]);
+    },
+  );
+
+  test('is limited for all expressions of a document together', () => {
+    const text = Array.from({ length: 64 }, () => 'SCORE').join(' + ');
+    const createDatapoints = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, k) => [`D${k}`, text]));
+    expect(text).toHaveLength(64 * 8 - 3);
+    expect(listFindings(createBody('FITS', 'D1', { datapoints: createDatapoints(32) }))).toEqual([]);
+    expect(listFindings(createBody('LARGE', 'D1', { datapoints: createDatapoints(33) }))).toEqual([
+      ['OUT_OF_RANGE', '', undefined],
+    ]);
+  });
+
+  test('is checked before anything else: lists beyond their limits are the only findings', () => {
+    const reviews = Array.from({ length: 5000 }, () => ({}));
+    const selection = Array.from({ length: 65 }, () => ({ type: 'none' }));
+    const body = createBody('LONG', 'SCORE', {
+      reviews,
+      pipeline: { selection },
+      amendments: Array.from({ length: 101 }, () => ({})),
+    });
+    expect(listFindings(body)).toEqual([
+      ['OUT_OF_RANGE', 'amendments', undefined],
+      ['OUT_OF_RANGE', 'pipeline.selection', undefined],
+      ['OUT_OF_RANGE', 'reviews', undefined],
+    ]);
+    const rows = Array.from({ length: 501 }, () => ({}));
+    expect(checkConstraintSet({ id: 'c', name: 'c', constraints: rows }).findings).toMatchObject([
+      { code: 'OUT_OF_RANGE', path: 'constraints' },
+    ]);
+  });
+
+  test('does not include unknown fields: a document with 150 of them is valid, and 101 findings report them', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`unknown_${i}`, i]));
+    const { document, findings } = validateIndex(createBody('MANY', 'SCORE', unknown), context);
+    expect(document?.id).toBe('MANY');
+    expect(findings).toHaveLength(101);
+    expect(findings.at(-1)).toMatchObject({ severity: 'warning', code: 'MORE_FINDINGS' });
   });
 });

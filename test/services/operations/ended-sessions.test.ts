@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSessions } from '#http/oidc/sign-in.js';
 import { createEndedSessions } from '#services/keys/keys.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore } from '#store/port.js';
@@ -79,4 +80,15 @@ test('a process that writes nothing ends its session', async () => {
   const endedFront = await readFront(true);
   await endedFront.add(createSession('s1'));
   expect([endedFront.has(createSession('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);
+});
+
+test('an attempt to sign in is used once, in this process and in others', async () => {
+  const open = async () => createSessions({ key: Buffer.alloc(32, 1), now: () => nowMs, ended: await readFront() });
+  const sessions = await open();
+  const attempt = { state: 'random', ends: nowMs + 600_000 };
+  expect([sessions.use(attempt), sessions.use(attempt)]).toEqual([true, false]);
+  expect((await open()).use(attempt)).toBe(true);
+  await sessions.keepUsed(attempt, sessions.begin({ keyId: 'sub:a', name: 'a', scopes: new Set(['read']) }));
+  expect((await open()).use(attempt)).toBe(false);
+  expect((await open()).use({ ...attempt, state: 'other' })).toBe(true);
 });

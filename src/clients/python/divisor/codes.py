@@ -12,7 +12,7 @@ class MalformedRequest(DivisorError):
 
 
 class BodyTooLarge(DivisorError):
-    """The body is longer than the route accepts."""
+    """The body is longer, or has more values, than the route accepts."""
 
 
 class Unauthenticated(DivisorError):
@@ -376,7 +376,7 @@ class MissingPrice(DivisorError):
 
 
 class RateLimited(DivisorError):
-    """The key has reached its limit of waiting jobs or of requests per second. Try again after `Retry-After` seconds."""
+    """The key has reached its limit of waiting jobs, of waiting computations or of requests per second. Try again after `Retry-After` seconds."""
 
 
 class Internal(DivisorError):

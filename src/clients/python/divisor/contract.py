@@ -7171,8 +7171,16 @@ class Limits(t.TypedDict):
     MAX_PLUGIN_STEPS: float
     #: Memory of a plug-in, including its inputs.
     MAX_PLUGIN_MEMORY_BYTES: float
-    #: Body of every route except the import.
+    #: Body of every route except those that receive data, studies or batches.
     MAX_BODY_BYTES: float
+    #: Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.
+    MAX_BODY_VALUES: float
+    #: Texts, numbers, lists and objects of a JSON body that the event loop checks itself. A thread checks larger bodies.
+    MAX_DIRECT_VALUES: float
+    #: JSON body that the event loop checks itself. A thread checks larger bodies.
+    MAX_DIRECT_BYTES: float
+    #: Findings of a response, errors first. `detail.more` of a refusal counts the others. Similar names are suggested for the first 20 unknown names.
+    MAX_FINDINGS: float
     #: Body of an import.
     MAX_IMPORT_BYTES: float
     #: Body of an import with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.
@@ -7277,6 +7285,12 @@ class Limits(t.TypedDict):
     MAX_BATCH_BYTES: float
     #: Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots.
     MAX_BATCH_UPLOAD_BYTES: float
+    #: Values of the accounts of a batch as JSON: 4 million lots of six values.
+    MAX_BATCH_VALUES: float
+    #: Runs of a study as JSON: 3 kB for each of 10,000 runs.
+    MAX_STUDY_BYTES: float
+    #: Values of the runs of a study as JSON: a hundred for each of 10,000 runs.
+    MAX_STUDY_VALUES: float
     #: Lots of one account.
     MAX_ACCOUNT_LOTS: float
     #: Rows of a block of a result.
@@ -7309,6 +7323,10 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_LENGTH: float
     #: Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf.
     MAX_EXPRESSION_READS: float
+    #: Characters of all expressions of a document as text: four of the longest. A node counts as sixteen characters.
+    MAX_EXPRESSIONS_LENGTH: float
+    #: Rules, constraints, reviews and datapoints of an index times its amendments, because each version is checked.
+    MAX_AMENDED_ROWS: float
     #: Datapoints that a document defines: one per selection rule.
     MAX_DATAPOINTS: float
     #: Securities of an estimated risk model: a matrix of 1.6 GB.

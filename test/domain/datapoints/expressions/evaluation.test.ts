@@ -36,7 +36,7 @@ const tables: fc.Arbitrary<Tables> = fc.record({
 
 const SELECTION = [0, 2, 3, 5, 6, 8];
 
-function createSection({ numbers, texts }: Tables) {
+function createSection({ numbers, texts }: Tables, datapoints: Record<string, string> = {}) {
   const toNull = (table: readonly (readonly number[])[]) =>
     table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
   const market = alignDays(
@@ -46,7 +46,12 @@ function createSection({ numbers, texts }: Tables) {
       reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
     }),
   );
-  const sections = createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
+  const sections = createIndexCrossSections({
+    market,
+    treatment: TreatmentSpec.parse({}),
+    currency: 'USD',
+    datapoints: new Map(Object.entries(datapoints).map(([name, text]) => [name, parseExpression(text).tree])),
+  });
   return sections.at(
     DECISION,
     Int32Array.from({ length: NAMES }, (_, i) => i),
@@ -133,4 +138,34 @@ test('an expression of one datapoint has the bits of the datapoint', () => {
     }),
     { numRuns: 30 },
   );
+});
+
+/** Number of definitions that each refer to the previous one twice. */
+const DOUBLINGS = 50;
+
+describe('definitions that refer to others twice are computed once each', () => {
+  const constant = (value: number) =>
+    Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => value));
+  const numbers = { CLOSE: constant(10), A: constant(3), B: constant(NaN), C: constant(1) };
+  const none = Array.from({ length: NAMES }, () => null);
+  const compute = (base: string, combine: (name: string) => string, outer: (name: string) => string): number => {
+    const datapoints = Object.fromEntries(
+      Array.from({ length: DOUBLINGS }, (_, k) => [`D${k + 1}`, combine(k === 0 ? base : `D${k}`)]),
+    );
+    const section = createSection({ numbers, texts: { SECTOR: none, COUNTRY: none } }, datapoints);
+    return section.numbers(parseExpression(outer(`D${DOUBLINGS}`)).tree, Int32Array.of(0, 1))[0]!;
+  };
+
+  test.each<[string, (name: string) => string, number]>([
+    ['sums', (name) => `${name} + ${name}`, 3 * 2 ** DOUBLINGS],
+    ['max', (name) => `max(${name}, ${name})`, 3],
+    ['if', (name) => `if(${name} > ${name}, ${name}, ${name})`, 3],
+    ['clip', (name) => `clip(${name} + ${name}, 0, 5)`, 5],
+  ])('with %s, at a decision and within a window', (_, combine, expected) => {
+    expect(compute('A', combine, (name) => name)).toBe(expected);
+    expect(compute('A', combine, (name) => `mean(${name}, window=4)`)).toBe(expected);
+    expect(compute('A', combine, (name) => `std(${name}, window=4)`)).toBe(0);
+    expect(compute('A', combine, (name) => `mean(last(${name}, lag=2) + ${name}, window=4)`)).toBe(2 * expected);
+    expect(compute('B', combine, (name) => `mean(${name}, window=4)`)).toBeNaN();
+  });
 });

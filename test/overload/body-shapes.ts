@@ -1,0 +1,189 @@
+import { listOperations, type Operation } from '#views/documentation/reference.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import type { JsonSchema, Vocabulary } from '../fuzz/schema-arbitrary.js';
+
+/** A request with a large body of one shape. */
+export interface ShapedRequest {
+  /** Operation, place and shape. A failing test prints it. */
+  readonly title: string;
+  readonly method: string;
+  readonly path: string;
+  /** JSON; built at the time of the request. */
+  readonly body: () => string;
+}
+
+type Place = readonly (string | number)[];
+
+/** Depth of the members that are replaced. */
+const PLACE_DEPTH = 4;
+
+/** Writes entries until the text has about the number of bytes. */
+function fill(bytes: number, entry: (position: number) => string): string {
+  const parts: string[] = [];
+  for (let length = 0, i = 0; length < bytes; i++) {
+    const part = entry(i);
+    parts.push(part);
+    length += part.length + 1;
+  }
+  return parts.join(',');
+}
+
+/** Texts of JSON of about a number of bytes. `item` is a valid value of the replaced place or of its entries. */
+const SHAPES: Readonly<Record<string, (bytes: number, item: string, names: readonly string[]) => string>> = {
+  'empty objects': (bytes) => `[${fill(bytes, () => '{}')}]`,
+  numbers: (bytes) => `[${fill(bytes, (i) => String(i % 10))}]`,
+  texts: (bytes) => `[${fill(bytes, (i) => `"S${i}"`)}]`,
+  'equal texts': (bytes) => `[${fill(bytes, () => '"A"')}]`,
+  'near names': (bytes, _, names) => `[${fill(bytes, (i) => `"${names[i % names.length]!.slice(0, -1)}${i}"`)}]`,
+  nulls: (bytes) => `[${fill(bytes, () => 'null')}]`,
+  lists: (bytes) => `[${fill(bytes, () => '[]')}]`,
+  'deep lists': (bytes) => `[${fill(bytes, () => `${'['.repeat(50)}${']'.repeat(50)}`)}]`,
+  'deep objects': (bytes) => `[${fill(bytes, () => `${'{"a":'.repeat(40)}1${'}'.repeat(40)}`)}]`,
+  'wide objects': (bytes) => `[${fill(bytes, () => `{${fill(400, (k) => `"k${k}":1`)}}`)}]`,
+  'valid entries': (bytes, item) => `[${fill(bytes, () => item)}]`,
+  'numbered entries': (bytes, item) =>
+    `[${fill(bytes, (i) => item.replace(/"((?:\w*_)?id|name)":"[^"]*"/, (_, key) => `"${key}":"N${i}"`))}]`,
+  'entries with unknown members': (bytes, item) =>
+    `[${fill(bytes, (i) => (item.startsWith('{') ? item.replace('{', `{"x${i}":1${item === '{}' ? '' : ','}`) : item))}]`,
+  'a wide object': (bytes) => `{${fill(bytes, (i) => `"x${i}":1`)}}`,
+  'a wide object of objects': (bytes, item) => `{${fill(bytes, (i) => `"x${i}":${item}`)}}`,
+  'an object of near names': (bytes, _, names) =>
+    `{${fill(bytes, (i) => `"${names[i % names.length]!.slice(0, -1)}${i}":1`)}}`,
+  'a long text': (bytes) => `"${'x'.repeat(bytes)}"`,
+  'long texts': (bytes) => `[${fill(bytes, (i) => `"${i}${'y'.repeat(2000)}"`)}]`,
+  'a long expression': (bytes) => `"${'CLOSE + '.repeat(bytes / 8)}CLOSE"`,
+  expressions: (bytes) => `[${fill(bytes, (i) => `"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"`)}]`,
+  'objects of expressions': (bytes) =>
+    `[${fill(bytes, (i) => `{"name":"D${i}","expression":"${'mean(CLOSE, window=20) + '.repeat(30)}${i}"}`)}]`,
+  'large numbers': (bytes) => `[${fill(bytes, () => '1e999')}]`,
+};
+
+/**
+ * Lists requests of every route with a JSON body. In each, one place of the body has a large value of one shape.
+ * @param sizes numbers of bytes of the value
+ */
+export function listShapedRequests(
+  document: OpenApiDocument,
+  vocabulary: Vocabulary,
+  sizes: (operation: Operation) => readonly number[],
+): ShapedRequest[] {
+  const { schemas } = document.components as unknown as { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  const resolve = (schema: JsonSchema): JsonSchema => {
+    if (typeof schema['$ref'] === 'string') return resolve(schemas[schema['$ref'].split('/').at(-1)!] ?? {});
+    const choices = (schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']) as readonly JsonSchema[] | undefined;
+    if (choices === undefined) return schema;
+    const resolved = choices.map(resolve).filter(({ type }) => type !== 'null');
+    return resolved.find(({ type }) => type === 'object' || type === 'array') ?? resolved[0] ?? {};
+  };
+
+  function listPlaces(schema: JsonSchema, place: Place = []): { readonly place: Place; readonly schema: JsonSchema }[] {
+    const resolved = resolve(schema);
+    const own = { place, schema: resolved };
+    if (place.length >= PLACE_DEPTH) return [own];
+    if (resolved['type'] === 'array') return [own, ...listPlaces(toSchema(resolved['items']), [...place, 0]).slice(1)];
+    const members = (resolved['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+    return [own, ...Object.entries(members).flatMap(([name, member]) => listPlaces(member, [...place, name]))];
+  }
+
+  function createItem(schema: JsonSchema, depth = 0): unknown {
+    const resolved = resolve(schema);
+    if ('const' in resolved) return resolved['const'];
+    if (resolved['example'] !== undefined) return resolved['example'];
+    if (Array.isArray(resolved['examples'])) return (resolved['examples'] as unknown[])[0];
+    if (Array.isArray(resolved['enum'])) return (resolved['enum'] as unknown[])[0];
+    switch (resolved['type']) {
+      case 'object': {
+        const members = (resolved['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+        const required = (resolved['required'] ?? []) as readonly string[];
+        if (depth > 5) return {};
+        return Object.fromEntries(required.map((name) => [name, createNamed(name, members[name] ?? {}, depth + 1)]));
+      }
+      case 'array':
+        return [createItem(toSchema(resolved['items']), depth + 1)];
+      case 'number':
+      case 'integer':
+        return Number(resolved['minimum'] ?? 1);
+      case 'boolean':
+        return true;
+      default:
+        return resolved['format'] === 'date' ? '2024-01-02' : 'A1';
+    }
+  }
+
+  const createNamed = (name: string, schema: JsonSchema, depth: number): unknown =>
+    vocabulary[name]?.values[0] ?? createItem(schema, depth);
+
+  /** Returns the call of the tool that sends the same body. */
+  function callTool({ operationId: name, path }: Operation, { title, body }: ShapedRequest): ShapedRequest {
+    const values = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => [
+      parameter,
+      vocabulary[parameter!]?.values[0] ?? 'A',
+    ]);
+    const argumentText = JSON.stringify(Object.fromEntries(values)).slice(0, -1);
+    return {
+      title: `tool ${title}`,
+      method: 'POST',
+      path: '/mcp?tools=all',
+      body: () =>
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${argumentText}${values.length === 0 ? '' : ','}"body":${body()}}}}`,
+    };
+  }
+
+  return listOperations(document).flatMap((operation) => {
+    const declared = operation.requestBody?.content['application/json'];
+    if (declared === undefined) return [];
+    const example = declared.example ?? createItem(declared.schema as unknown as JsonSchema);
+    const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(String(vocabulary[name]?.values[0] ?? 'A')),
+    );
+    return listPlaces(declared.schema as unknown as JsonSchema).flatMap(({ place, schema }) => {
+      const entrySchema = resolve(
+        toSchema(schema['type'] === 'array' ? schema['items'] : schema['additionalProperties']),
+      );
+      const present = readPlace(example, place);
+      const entry = Array.isArray(present) && present.length > 0 ? (present as unknown[])[0] : createItem(entrySchema);
+      const item = JSON.stringify(entry ?? {}) ?? '{}';
+      const names = Object.keys((schema['properties'] ?? { CLOSE: {}, identifiers: {} }) as object);
+      return Object.entries(SHAPES)
+        .flatMap(([shape, write]) =>
+          sizes(operation).map((bytes) => ({
+            title: `${operation.operationId} ${place.join('.')}: ${shape}, ${bytes} bytes`,
+            method: operation.method,
+            path,
+            body: () => writePlace(example, place, write(bytes, item, names.length === 0 ? ['CLOSE'] : names)),
+          })),
+        )
+        .flatMap((request) => [request, callTool(operation, request)]);
+    });
+  });
+}
+
+const readPlace = (value: unknown, place: Place): unknown =>
+  place.reduce<unknown>(
+    (inner, key) => (inner as Readonly<Record<string | number, unknown>> | null | undefined)?.[key],
+    value,
+  );
+
+const toSchema = (value: unknown): JsonSchema =>
+  typeof value === 'object' && value !== null ? (value as JsonSchema) : {};
+
+const MARK = '\u0001place\u0001';
+
+/** Returns the JSON of a value in which one place is replaced. Absent containers are created. */
+function writePlace(example: unknown, place: Place, text: string): string {
+  const root = { value: structuredClone(example) as unknown };
+  let holder = root as unknown as Record<string | number, unknown>;
+  let key: string | number = 'value';
+  for (const next of place) {
+    const inner = holder[key];
+    if (typeof inner !== 'object' || inner === null) holder[key] = typeof next === 'number' ? [] : {};
+    holder = holder[key] as Record<string | number, unknown>;
+    key = next;
+  }
+  if (place.length === 0 && text.startsWith('{') && typeof example === 'object' && example !== null) {
+    const own = JSON.stringify(example);
+    return own === '{}' ? text : `${own.slice(0, -1)},${text.slice(1)}`;
+  }
+  holder[key] = MARK;
+  return JSON.stringify(root.value).replace(JSON.stringify(MARK), () => text);
+}

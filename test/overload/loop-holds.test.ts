@@ -1,0 +1,112 @@
+import { appendFileSync, closeSync, openSync, readSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { getApiDocument } from '../contract/api-document.js';
+import { openScene, type Scene } from '../fuzz/scene.js';
+import { fc } from '../fast-check.js';
+import { listShapedRequests, type ShapedRequest } from './body-shapes.js';
+
+/** Number of requests. `LOOP_REQUESTS=100000` sends all of them. */
+const REQUESTS = Number(process.env['LOOP_REQUESTS'] ?? 150);
+const SEED = Number(process.env['LOOP_SEED'] ?? 84);
+const REPORT = process.env['LOOP_REPORT'];
+const ONLY = process.env['LOOP_ONLY'];
+
+/** Longest permitted hold in ms of processor time of the thread. */
+const HOLD_MS = 50;
+const ANSWER_BYTES = 256 * 1024;
+const TRIES = 3;
+
+/** Routes that accept more than 1 MiB. */
+const LARGE_BODIES = ['startStudy', 'startBatch', 'inspectData', 'importStore', 'importRiskModel'];
+
+let scene: Scene;
+let sender: Sender;
+beforeAll(async () => {
+  scene = await openScene('anybody');
+  sender = openSender(scene.url);
+  await sender.send('POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'); // creates the list once
+});
+afterAll(async () => {
+  await sender?.close();
+  await scene?.close();
+});
+
+test(`no turn of the event loop uses ${HOLD_MS} ms for a body within its limits`, { timeout: 3_600_000 }, async () => {
+  const all = listShapedRequests(JSON.parse(JSON.stringify(getApiDocument())) as never, scene.vocabulary, (operation) =>
+    LARGE_BODIES.includes(operation.operationId) ? [100_000, 1_000_000, 30_000_000] : [8_000, 100_000, 1_000_000],
+  ).filter(({ title }) => ONLY === undefined || new RegExp(ONLY).test(title));
+  const drawn = fc.sample(
+    fc.shuffledSubarray(all, { minLength: Math.min(REQUESTS, all.length), maxLength: Math.min(REQUESTS, all.length) }),
+    { seed: SEED, numRuns: 1 },
+  )[0]!;
+  const faults: string[] = [];
+  for (const request of drawn) {
+    let best = { hold: Number.POSITIVE_INFINITY, status: 0, bytes: 0 };
+    for (let i = 0; i < TRIES && best.hold > HOLD_MS && (i === 0 || best.hold < 4 * HOLD_MS); i++) {
+      const result = await measure(request);
+      if (result.hold < best.hold) best = result;
+    }
+    if (best.hold > HOLD_MS || best.bytes > ANSWER_BYTES || (best.status >= 500 && best.status !== 503)) {
+      faults.push(`${best.hold.toFixed(0)} ms, ${best.status}, ${best.bytes} bytes: ${request.title}`);
+      if (REPORT !== undefined) appendFileSync(REPORT, `${faults.at(-1)}\n`);
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+async function measure({ method, path, body }: ShapedRequest) {
+  const pendingAnswer = sender.send(method, path, body());
+  const holds = watchHolds(); // after the text was copied to the sender
+  const answer = await pendingAnswer;
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return { hold: holds(), ...answer };
+}
+
+/** Returns a function that ends the watch and returns the longest turn of the event loop in ms of processor time. */
+function watchHolds(): () => number {
+  const file = openSync('/proc/thread-self/schedstat', 'r');
+  const buffer = Buffer.alloc(64);
+  const read = () => Number.parseInt(buffer.toString('latin1', 0, readSync(file, buffer, 0, 64, 0)), 10) / 1e6;
+  let [before, longest, isWatching] = [read(), 0, true];
+  const look = () => {
+    if (!isWatching) return;
+    const now = read();
+    longest = Math.max(longest, now - before);
+    before = now;
+    setImmediate(look);
+  };
+  setImmediate(look);
+  return () => {
+    isWatching = false;
+    closeSync(file);
+    return longest;
+  };
+}
+
+interface Sender {
+  send(method: string, path: string, body: string): Promise<{ readonly status: number; readonly bytes: number }>;
+  close(): Promise<unknown>;
+}
+
+/** Sends requests from another thread, so that their cost is not counted. */
+function openSender(url: string): Sender {
+  const worker = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+    parentPort.on('message', async ({ url, method, body }) => {
+      try {
+        const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
+        parentPort.postMessage({ status: response.status, bytes: (await response.arrayBuffer()).byteLength });
+      } catch (failure) { parentPort.postMessage({ status: 599, bytes: 0 }); }
+    });`,
+    { eval: true },
+  );
+  return {
+    send: (method, path, body) =>
+      new Promise((resolve) => {
+        worker.once('message', resolve);
+        worker.postMessage({ url: `${url}${path}`, method, body }, []);
+      }),
+    close: () => worker.terminate(),
+  };
+}

@@ -33,7 +33,7 @@ export const VARIABLES = {
   },
   BENCH_MAROS: { of: { [MAROS]: '' } },
   BENCH_PYTHON: { of: { [TAILS]: 'python3', [MAROS]: 'python3', 'lots/accounts': 'python3' } },
-  HOSTILE_SECONDS: { of: { 'http/hostile-reader': 300, 'http/hostile-sql': 300 }, least: 10 },
+  HOSTILE_SECONDS: { of: { 'http/hostile-reader': 300 }, least: 10 },
   LOAD_SECONDS: { of: { [LOAD]: 15 } },
   LOAD_JOBS_PER_MINUTE: { of: { [LOAD]: 10_000 } },
   LOAD_WORKERS: { of: { [LOAD]: 300 } },

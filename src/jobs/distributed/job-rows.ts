@@ -18,7 +18,7 @@ import type { AttemptKey, JobCounts, JobQuery, WaitingJob } from '../port/queue.
  * - 3: from 0.5.0, because plug-ins call functions of `rows`
  * - 4: from 0.7.0, because reviews of weights keep replacements, and phase-ins count reviews with an early reference date
  * - 5: from 0.8.0, because index shares and the divisor are state of an index
- * - 6: from 0.9.0, because long studies have their requests as lines
+ * - 6: from 0.9.0, because long studies have their requests as lines, and indices that reinvest in the constituent have other divisors
  */
 const GENERATION = 6;
 const SEPARATOR = '/';

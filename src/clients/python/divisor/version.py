@@ -1,2 +1,2 @@
 # Written from package.json by `npm run generate`.
-VERSION = "0.8.0"
+VERSION = "0.9.0"

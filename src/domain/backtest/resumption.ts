@@ -687,9 +687,9 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);
   const weightedUnderlying = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
-  // All return variants hedge with the currency weights of the native variant, and these weights are unknown here.
-  if (span.isOther && span.ownShares === undefined && weightedUnderlying.codes.length > 0)
-    throw new CannotResumeError('overlay');
+  // All return variants hedge with the same currency weights, and only those of the native variant are known here.
+  const isUnknown = span.ownShares === undefined && (span.isOther || publishesPriceReturn(span));
+  if (isUnknown && weightedUnderlying.codes.length > 0) throw new CannotResumeError('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weightedUnderlying));
   const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: extendedLayers, shares, to });
   const path = slicePath(overlayPath, from - first);
@@ -774,7 +774,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
         indexId,
         stored: overlay,
         variant,
-        isBrief: true,
+        isBrief: !isPublishedBook(plan, index, variant),
         own: index,
       }).book;
   }

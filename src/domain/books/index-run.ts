@@ -82,14 +82,25 @@ export function hasSeparateVariants({ treatment, document }: Pick<Compositions, 
   return !isOverlayDocument(document) && treatment.reinvestment === 'constituent';
 }
 
+interface VariantIndex extends Pick<Compositions, 'treatment' | 'document' | 'sm'> {
+  readonly overlay?: { readonly sources: readonly VariantIndex[] };
+  /** Underlying indices of a resumed overlay. */
+  readonly beneath?: readonly VariantIndex[];
+}
+
 /**
  * Returns true if an index publishes the divisor and the weights of its price return although it names another return
  * variant.
  */
-export function publishesPriceReturn(index: Pick<Compositions, 'treatment' | 'document' | 'sm'>): boolean {
+export function publishesPriceReturn(index: VariantIndex): boolean {
   const { market } = index.sm;
   const isOther = resolveVariant(market, index.treatment.dividends) !== 'price';
-  return isOther && hasSeparateVariants(index) && listVariants(market).includes('price');
+  return isOther && dependsOnVariant(index) && listVariants(market).includes('price');
+}
+
+/** Returns true if the weights of an index, or of an index beneath an overlay, depend on the return variant. */
+function dependsOnVariant(index: VariantIndex): boolean {
+  return hasSeparateVariants(index) || (index.overlay?.sources ?? index.beneath ?? []).some(dependsOnVariant);
 }
 
 export interface IndexBookInput {
@@ -122,18 +133,23 @@ export function simulateIndexBook(input: IndexBookInput): Book {
   const { book } = overlay;
   if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
   const { sm } = compositions;
-  const simulateSource = (source: Compositions): Book => {
+  const simulateSource = (source: Compositions, heldVariant: ReturnVariant | undefined, brief = isBrief): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
-    const heldVariant = variant ?? findHeldLevel(compositions, source);
     const underlyingBook = simulateIndexBook({
       compositions: source,
       to: last,
-      isBrief,
+      isBrief: brief,
       ...(heldVariant ? { variant: heldVariant } : {}),
     });
     return source.sm === sm ? underlyingBook : alignBook(underlyingBook, sm, { to });
   };
-  return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf: simulateSource });
+  return createOverlayBook({
+    compositions: { ...compositions, overlay },
+    to,
+    isBrief,
+    bookOf: (source) => simulateSource(source, variant ?? findHeldLevel(compositions, source)),
+    ...(publishesPriceReturn(compositions) ? { priceBookOf: (source) => simulateSource(source, 'price', false) } : {}),
+  });
 }
 
 /**

@@ -349,6 +349,8 @@ export interface OverlayBookInput {
   readonly isBrief: boolean;
   /** Returns the book of an underlying index. */
   readonly bookOf: (source: Compositions) => Book;
+  /** Returns the price return of an underlying index, if the overlay publishes its own price return. */
+  readonly priceBookOf?: (source: Compositions) => Book;
 }
 
 /**
@@ -356,15 +358,18 @@ export interface OverlayBookInput {
  * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
  * @cost O(T H) in addition to the underlying books
  */
-export function createOverlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
+export function createOverlayBook({ compositions, to, isBrief, bookOf, priceBookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
   const underlyingBooks = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
   const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
-  // All return variants hedge with the currency weights of the native variant.
-  const shares =
-    overlay.book?.overlay?.shares ?? readShares({ book: underlyingBooks[0]!, currency, codes, first: from, to });
+  // All return variants hedge with the same currency weights.
+  const readCodes = (): BookOverlay['shares'] => {
+    const book = codes.length > 0 && priceBookOf ? priceBookOf(overlay.sources[0]!) : underlyingBooks[0]!;
+    return readShares({ book, currency, codes, first: from, to });
+  };
+  const shares = overlay.book?.overlay?.shares ?? readCodes();
   const path = computeOverlayPath(
     { sm, first: from, document: readOverlay(document), currency },
     { beneath: underlyingBooks, shares, to },

@@ -186,36 +186,25 @@ export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run
 type DamageSource = Pick<ArtifactStore, 'damaged'>;
 
 /**
- * Returns the runs whose record or overview is unreadable because a file is missing or damaged.
+ * Returns the runs of which a view is unreadable because a file is missing or damaged.
  * @cost a check of three files per run, and of further files of an extended run, see `ArtifactStore.damaged`
  */
-export const findDamagedRuns = (
+export async function findDamagedRuns(
   artifacts: DamageSource,
   runs: readonly RunDocument[],
-): Promise<ReadonlySet<RunDocument>> =>
-  findRunsWithDamage(artifacts, runs, (run) => {
-    const { overview, plan } = run.artifacts;
-    const source = overview ?? plan; // an overview is made from the columns and the plan, unless an earlier version stored it
-    return [...listFiles(run), ...(source ? createDatedFiles(run, [source]) : [])];
-  });
-
-async function findRunsWithDamage(
-  artifacts: DamageSource,
-  runs: readonly RunDocument[],
-  listFilesOf: (run: RunDocument) => readonly DatedArtifact[],
 ): Promise<ReadonlySet<RunDocument>> {
-  const files = new Map(runs.map((run) => [run, listFilesOf(run)]));
+  const files = new Map(runs.map((run) => [run, listFiles(run)]));
   const damagedNames = await artifacts.damaged([...files.values()].flat());
   if (damagedNames.size === 0) return new Set();
   return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damagedNames.has(ref.name))));
 }
 
 /**
- * Checks that the columns of a run are intact, because views must not show damaged numbers. @throws Refusal
- * DOCUMENT_UNREADABLE
+ * Checks that the files of a run are intact, because views must not show damaged numbers, and a listing leaves out a
+ * damaged run. @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function assertUndamaged(artifacts: DamageSource, run: RunDocument): Promise<void> {
-  if ((await findRunsWithDamage(artifacts, [run], listFiles)).size > 0)
+  if ((await findDamagedRuns(artifacts, [run])).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
 
@@ -239,10 +228,15 @@ export async function isAnyDamaged(artifacts: DamageSource, run: RunDocument): P
   return (await artifacts.damaged([...listFiles(run), ...createDatedFiles(run, otherFiles)])).size > 0;
 }
 
-/** Returns the files from which the record of a run is written. */
+/** Returns the files from which the record, the overview and the other views of a run are made. */
 function listFiles(run: RunDocument): readonly DatedArtifact[] {
-  const { columns, record } = run.artifacts;
-  return createDatedFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
+  const { columns, record, overview, plan } = run.artifacts;
+  // an overview is made from the columns and the plan, unless an earlier version stored it
+  const files = [columns, ...listEarlierFiles(run), record, overview ?? plan];
+  return createDatedFiles(
+    run,
+    files.filter((ref) => ref !== undefined),
+  );
 }
 
 /** Returns the files of a run with the time of the run. The files are written after that time. */

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { createOverlayIndex, addRates } from './overlay-case.js';
+import { createClosesView } from '#views/closes.js';
+import { addRates, createColumns, createOverlayIndex } from './overlay-case.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
@@ -125,4 +127,58 @@ test('hedged by every currency at ratio 0, it is the index converted', () => {
   computeLevels(overlay, { currency: 'GBP' }).forEach((level, t) =>
     expect(level / convertedLevels[t]!).toBeCloseTo(1, 12),
   );
+});
+
+const hedgedOverlay = {
+  type: 'currency_hedged',
+  to: 'USD',
+  rates: { domestic: 'DOMESTIC' },
+  currencies: [
+    { currency: 'EUR', rate: 'FOREIGN' },
+    { currency: 'GBP', rate: 'FOREIGN', ratio: 0.5 },
+  ],
+};
+const publishes = (overlay: object, market_: typeof heldMarket, dividends: string) => {
+  const parent = { ...parentDocument.pipeline, treatment: { dividends, reinvestment: 'constituent' } };
+  const document = createOverlayIndex(overlay as { type: string }, { base_date: dates[0], currency: 'USD' });
+  const documents = { X: IndexDocument.parse({ ...parentDocument, pipeline: parent }) };
+  return createClosesView(createColumns(run(market_, document, { documents })));
+};
+
+test('an overlay publishes the same bits whichever return variant an index names that reinvests in its constituents', () => {
+  const paid = buildMarket({
+    dates,
+    close: { ...price, EURUSD: spot.EUR },
+    reference: Object.fromEntries(Object.entries(currency).map(([name, of]) => [name, { CURRENCY: of }])),
+    actions: [
+      { name: 'B', type: 'DIVIDEND', value: 4, ex: dates[3]! },
+      { name: 'A', type: 'DIVIDEND', value: 6, ex: dates[25]! },
+    ],
+  });
+  const payingMarket = { ...paid, series: heldMarket.series };
+  const blend = { type: 'blend', parts: [{ index_id: 'X', weight: 1 }], rebalance: { frequency: 'weekly' } };
+  for (const overlay of [
+    hedgedOverlay,
+    { ...hedgedOverlay, adjust: 'daily' },
+    { type: 'leverage', factor: -1 },
+    blend,
+  ]) {
+    const [first, ...others] = ['price', 'total', 'net'].map((dividends) =>
+      publishes(overlay, payingMarket, dividends),
+    );
+    for (const closes of others) expect(closes).toEqual(first);
+  }
+});
+
+test('the published weights of a leverage of 2 are twice those of the price return of the underlying index', () => {
+  // A: 64, then 48 after a dividend of 16. B: 64, then 80. Price return 1, weights 3/8 and 5/8; those of the total
+  // return are 4/9 and 5/9.
+  const market_ = buildMarket({
+    dates: dates.slice(0, 2),
+    close: { A: [64, 48], B: [64, 80] },
+    actions: [{ name: 'A', type: 'DIVIDEND', value: 16, ex: dates[1]! }],
+  });
+  const closes = publishes({ type: 'leverage', factor: 2 }, market_ as typeof heldMarket, 'total');
+  expect([closes.price[1], closes.total[1]]).toEqual([100, 125]);
+  expect(closes.composition_hash[1]).toBe(createHash('sha256').update('{"A":0.75,"B":1.25}').digest('hex'));
 });

@@ -23,7 +23,7 @@ import {
 } from '../formats/workbook.js';
 import { isMarketTable, namePositions } from '../mapping/columns.js';
 import { formatCellPath, type Problem, type Problems, replaceSlashes } from '../tables/problems.js';
-import { findTable, getColumnName, type TableKind } from '../tables/table-kinds.js';
+import { findTable, getColumnName, isKnownColumn, type TableKind } from '../tables/table-kinds.js';
 import { concatenate, CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
 
 interface SheetTable {
@@ -315,7 +315,8 @@ export async function readArchivedFiles(
   const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isSystemFile(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
-  const isPrices = ({ name }: ZipMember) => findFileTableKind(getBaseName(name), mapping) === 'market';
+  const isPrices = ({ name }: ZipMember) =>
+    (findPartitionedFile(name, mapping)?.table ?? findFileTableKind(getBaseName(name), mapping)) === 'market';
   return { members, areWorkbooks: !members.some(isPrices) };
 }
 
@@ -343,6 +344,27 @@ export function findFileTableKind(base: string, mapping: Mapping | null): TableK
   if (!/\.csv$/i.test(base))
     return mapping !== null && /\.(txt|tsv)$/i.test(base) ? findTableKind(base, mapping) : undefined;
   return findTableKind(base.slice(0, -4)) ?? findTableKind(base, mapping);
+}
+
+/**
+ * Returns the dataset and the label of a text file in an archive that is in the folder of a dataset or in hive
+ * partitions, as in a folder. A file with the name of a dataset belongs to this dataset unless it is in a partition.
+ */
+export function findPartitionedFile(
+  path: string,
+  mapping: Mapping | null,
+): { readonly table: TableKind; readonly label: string } | undefined {
+  const parts = path.split('/');
+  const base = parts.pop()!;
+  if (!/\.csv$/i.test(base) && !(mapping !== null && /\.(txt|tsv)$/i.test(base))) return undefined;
+  const firstKey = parts.findIndex((part) => part.indexOf('=') > 0);
+  if (firstKey < 0 && findTable(base.replace(/\.\w+$/, '')) !== undefined) return undefined;
+  const position = parts.findLastIndex((part) => findTable(part) !== undefined);
+  const table =
+    position >= 0 ? findTable(parts[position]!) : firstKey >= 0 ? findFileTableKind(base, mapping) : undefined;
+  const isIgnored = table === 'market' && mapping !== null && !isMarketTable(mapping, base);
+  if (table === undefined || isIgnored) return undefined;
+  return { table, label: [table, ...parts.slice(position >= 0 ? position + 1 : firstKey), base].join('/') };
 }
 
 const WORKBOOK_NAME = /\.xlsx$/i;
@@ -416,6 +438,14 @@ function decode(text: string): string {
 /** Returns true if a folder key is the identifier or the date of a bar. */
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(getColumnName('market', key));
 
+/** Returns a test if a folder key becomes a column of a dataset. */
+export const createKeyTest =
+  (table: TableKind, mapping: Mapping | null) =>
+  ({ name }: FolderKey): boolean => {
+    if (table === 'market') return isBarKey(name) || Object.values(mapping?.columns ?? {}).includes(name);
+    return table === 'reference' || isKnownColumn(table, name);
+  };
+
 export const normaliseName = (identifier = ''): string => replaceSlashes(identifier.trim());
 
 /** Describes a file with a column that contradicts the key of its folder. */
@@ -448,7 +478,7 @@ interface KeyTerms {
  * the file that contradicts the key of its folder.
  * @cost a copy of each record of a file with such keys
  */
-function addKeyColumns(readers: TextReaders, { label, isWanted }: KeyTerms, problems: Problems): TextReaders {
+export function addKeyColumns(readers: TextReaders, { label, isWanted }: KeyTerms, problems: Problems): TextReaders {
   const keys = [...new Map(listKeys(label).map((key) => [key.name.trim().toLowerCase(), key])).values()].filter(
     isWanted,
   );

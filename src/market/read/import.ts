@@ -24,9 +24,12 @@ import { countRowsByTable, findTable, type TableKind } from '../tables/table-kin
 import { type ContentRows, createContentRows, type Frame, readFrames } from './content-rows.js';
 import { CsvFault, readCsv } from './csv.js';
 import {
+  addKeyColumns,
+  createKeyTest,
   createSheetReader,
   createWorkbookReader,
   findFileTableKind,
+  findPartitionedFile,
   findTableKind,
   findWorkbookTableKind,
   getBaseName,
@@ -191,17 +194,29 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
   const { members, areWorkbooks } = await readArchivedFiles(bytes, kind, mapping);
   const readWorkbookMember = createWorkbookReader();
   const names = new Set<string>();
+  /** Datasets that consist of several files. */
+  const folders = new Set<TableKind>();
   for (const member of members) {
     const base = getBaseName(member.name);
     const isImportedWorkbook = areWorkbooks && isWorkbook(base);
-    const table = isImportedWorkbook ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping);
-    const name = (table !== undefined && findTableKind(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
-    if (table === undefined || names.has(name)) {
+    const partitioned = findPartitionedFile(member.name, mapping);
+    const table =
+      partitioned?.table ??
+      (isImportedWorkbook ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping));
+    const name =
+      partitioned?.label ?? ((table !== undefined && findTableKind(base.replace(/\.(csv|xlsx)$/i, ''))) || base);
+    // A dataset is one file or one folder.
+    const isOfFolder = partitioned !== undefined && folders.has(partitioned.table);
+    if (table === undefined || names.has(name) || (partitioned !== undefined && !isOfFolder && names.has(table))) {
       if (mapping === null || table !== undefined) problems.error(createUnknownTableProblem(member.name, 'file'));
       continue;
     }
     names.add(name);
-    const label = formatLabel(table, name);
+    if (partitioned !== undefined) {
+      names.add(table);
+      folders.add(table);
+    }
+    const label = partitioned?.label ?? formatLabel(table, name);
     problems.nameFile(label, member.name);
     const { skip_rows: skip, encoding, columns: named } = mapping ?? {};
     const terms = table === 'market' ? { skip, encoding, isHeaderless: isHeaderless(named) } : {};
@@ -215,7 +230,14 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
       else
         await readCsv(
           member.open(),
-          (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
+          addKeyColumns(
+            {
+              csv: (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
+              cells: () => undefined,
+            },
+            { label, isWanted: createKeyTest(table, mapping) },
+            problems,
+          ).csv,
           terms,
         );
     } catch (error) {

@@ -15,10 +15,10 @@ import { isHeaderless } from '../mapping/columns.js';
 import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
 import { createNoPanels } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
-import { countRowsByTable, isKnownColumn, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { createRecordReader } from './content-rows.js';
 import { createMarketRecords } from './csv.js';
-import { createSheetReader, hasTwoHeaders, isBarKey, readRows } from './file-rows.js';
+import { createKeyTest, createSheetReader, hasTwoHeaders, readRows } from './file-rows.js';
 import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
 import { readParquetMarket, readParquetTable, type TypedMarketResult } from './parquet-market.js';
 import type { MarketReadState, ReadOptions, SourceReadState, SourceResult } from './source-read.js';
@@ -139,7 +139,7 @@ async function readMarket(
         return marketFile && createSheetReader(table, (cells) => rows.addCells(marketFile, cells));
       },
       onBytes: (bytes) => onProgress((readBytes + bytes) / total),
-      isWanted: ({ name }) => isBarKey(name) || Object.values(terms.mapping?.columns ?? {}).includes(name),
+      isWanted: createKeyTest('market', terms.mapping),
       terms: {
         skip: terms.mapping?.skip_rows,
         encoding: terms.mapping?.encoding,
@@ -190,7 +190,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
           return addRow && createSheetReader({ label: file.label, columns, mayBeLonger: false, problems }, addRow);
         },
         onBytes: () => {},
-        isWanted: ({ name }) => tableKind === 'reference' || isKnownColumn(tableKind, name),
+        isWanted: createKeyTest(tableKind, null),
       });
     }
   }

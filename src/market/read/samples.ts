@@ -12,7 +12,9 @@ import { createProblems, type Problems } from '../tables/problems.js';
 import { findTable } from '../tables/table-kinds.js';
 import { CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
 import {
+  addKeyColumns,
   createWorkbookReader,
+  findPartitionedFile,
   type FolderKey,
   getBaseName,
   isWorkbookFault,
@@ -305,8 +307,11 @@ async function sampleArchive(
   terms: SampleTerms,
 ): Promise<ContentSample> {
   const { members } = await readArchivedFiles(bytes, format, null);
-  const listMembers = (ending: RegExp) =>
-    members.filter(({ name }) => ending.test(name) && isMarketTable(getBaseName(name)));
+  const isOfMarket = (path: string) => {
+    const table = findPartitionedFile(path, null)?.table;
+    return table === undefined ? isMarketTable(getBaseName(path)) : table === 'market';
+  };
+  const listMembers = (ending: RegExp) => members.filter(({ name }) => ending.test(name) && isOfMarket(name));
   const texts = listMembers(/\.(csv|txt|tsv)$/i);
   const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
@@ -314,7 +319,7 @@ async function sampleArchive(
   for (const member of selectSpread(sampledMembers, terms.tablesMax)) {
     const rows =
       texts.length > 0
-        ? await readMemberRows(member, terms.encoding)
+        ? await readMemberRows(member, problems, terms.encoding)
         : await readWorkbookRows(member, problems, (sink) =>
             readWorkbookMember(member, sink, { ignore: terms.ignore }),
           );
@@ -349,7 +354,7 @@ async function readWorkbookRows(
 }
 
 /** Reads rows of a text file in an archive like `readTextRows`. */
-async function readMemberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
+async function readMemberRows(member: ZipMember, problems: Problems, encoding: TextEncoding | null): Promise<Rows> {
   const rows: (readonly (Cell | undefined)[])[] = [];
   let delimiter: string | undefined;
   let isBinary = false;
@@ -367,12 +372,14 @@ async function readMemberRows(member: ZipMember, encoding: TextEncoding | null):
   };
   try {
     const chunks = checkBytes(member.open(), () => (isBinary = true));
-    await readCsv(chunks, onHeader, { encoding });
+    const label = findPartitionedFile(member.name, null)?.label ?? member.name;
+    const readers = { csv: onHeader, cells: () => undefined };
+    await readCsv(chunks, addKeyColumns(readers, { label, isWanted: isColumn }, problems).csv, { encoding });
   } catch (enough) {
     if (!(enough instanceof SampleCheck || enough instanceof CsvFault)) throw enough;
     if (enough instanceof CsvFault) fault = enough.message;
     if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
-      return readMemberRows(member, DEFAULT_ENCODING);
+      return readMemberRows(member, problems, DEFAULT_ENCODING);
   }
   return { rows, delimiter, isBinary, fault };
 }

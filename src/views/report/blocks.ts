@@ -207,8 +207,8 @@ export function createTitlePart(title: string | null, width: number, typesetter:
 }
 
 /** Returns a note below a block, or in place of its content. */
-export function createNotePart(text: string, width: number, typesetter: Typesetter): Part {
-  const lines = typesetter.fit(cleanLine(text), { size: SIZE.label, maxWidth: width, linesMax: 4 });
+export function createNotePart(text: string, width: number, typesetter: Typesetter, linesMax = 4): Part {
+  const lines = typesetter.fit(cleanLine(text), { size: SIZE.label, maxWidth: width, linesMax });
   const leading = SIZE.label * 1.35;
   return {
     height: lines.length * leading + 5,

@@ -262,6 +262,8 @@ export const SIZE_MIN = 6;
 export const SPACE = {
   /** Distance between blocks. */
   block: 16,
+  /** Distance between blocks of a report that would otherwise end with a nearly empty page. */
+  tightBlock: 10,
   /** Distance between two blocks of half width. */
   gutter: 20,
   /** Distance between the columns of a table. */
@@ -281,6 +283,8 @@ export type Band = readonly AlignedBlock[];
 export interface ContentArea {
   readonly top: number;
   readonly height: number;
+  /** Distance between blocks; default: `SPACE.block`. */
+  readonly gap?: number;
 }
 
 interface Cursor {
@@ -345,7 +349,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
       block += band.length;
       continue;
     }
-    if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
+    if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + (area.gap ?? SPACE.block) };
     const openingHeight = Math.max(
       ...band.map((alignedBlock) => computeOpeningHeight(alignedBlock.block, area.height)),
     );

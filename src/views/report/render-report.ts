@@ -1,7 +1,12 @@
 import Pdf from 'pdfkit';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { BlockKindName, ReportBlock, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
+import {
+  type BlockKindName,
+  isBuiltIn,
+  type ReportBlock,
+  type ReportTemplateDocument,
+} from '#domain/outputs/report-templates.js';
 import {
   createNotePart,
   createTitlePart,
@@ -193,8 +198,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   const typesetter = createTypesetter(createFontSet(pdf), fonts);
   const canvas = createCanvas(pdf, typesetter);
 
-  const bands = layBands(template, { area, figures, typesetter, tick });
-  const pages = paginate(bands, { top: area.top, height: area.innerHeight });
+  const { bands, pages } = layPages(template, { area, figures, typesetter, tick });
 
   const root = pdf.struct('Document');
   pdf.addStructure(root);
@@ -233,39 +237,83 @@ function formatStamp(figures: ReportInput['figures'], renderedAt: string): strin
   return [...data, ...staleNotes, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
 }
 
-interface BandsInput {
+interface LayoutInput {
   readonly area: PrintArea;
   readonly figures: ReportInput['figures'];
   readonly typesetter: Typesetter;
   readonly tick: (fraction: number, message: string) => void;
 }
 
-/** Arranges blocks in bands. Two blocks of half width that follow each other share a band. */
-function layBands(template: ReportTemplateDocument, { area, figures, typesetter, tick }: BandsInput): Band[] {
+/** Fraction of the page height up to which a page is nearly empty. */
+const SHORT_SHARE = 0.25;
+
+/** Heights of the charts of a built-in template before a nearly empty page, relative to their normal heights. */
+const CHART_SCALES: readonly number[] = [0.9, 0.8, 0.7, 0.6, 0.5];
+
+/**
+ * Places the blocks of a report on pages. In a built-in template, the charts of a page and the distances between
+ * blocks are reduced if the content of the next page, which would be nearly empty, then fits. Charts of other templates have the heights that they state.
+ */
+function layPages(
+  template: ReportTemplateDocument,
+  { area, figures, typesetter, tick }: LayoutInput,
+): { readonly bands: readonly Band[]; readonly pages: readonly (readonly Placement[])[] } {
   const { blocks } = template;
   const halfWidth = (area.innerWidth - SPACE.gutter) / 2;
-  const bands: AlignedBlock[][] = [];
-  let isOpen = false;
-  blocks.forEach((block, i) => {
-    tick((0.5 * i) / blocks.length, 'laying out blocks');
-    const isHalf = block.width === 'half';
-    const isRight = isHalf && isOpen;
-    const laidBlock = layBlock(block, { width: isHalf ? halfWidth : area.innerWidth });
-    const alignedBlock = { block: laidBlock, x: area.left + (isRight ? halfWidth + SPACE.gutter : 0) };
-    if (isRight) bands.at(-1)!.push(alignedBlock);
-    else bands.push([alignedBlock]);
-    isOpen = isHalf && !isRight;
-  });
-  return bands;
+  const content = { top: area.top, height: area.innerHeight };
+  let bands: readonly Band[] = layBands(blocks);
+  let pages = paginate(bands, content);
+  if (!isBuiltIn(template.template_id)) return { bands, pages };
+  for (let i = pages.length - 1; i > 0; i--) {
+    const bottom = Math.max(...pages[i]!.map(({ part, y }) => y + part.height));
+    if (bottom - area.top > SHORT_SHARE * area.innerHeight) continue;
+    const chartPositions = new Set(pages[i - 1]!.map(({ block }) => block).filter((k) => blocks[k]!.kind === 'chart'));
+    for (const scale of chartPositions.size === 0 ? [] : CHART_SCALES) {
+      const reducedBands = reduceCharts(chartPositions, scale);
+      const reducedPages = paginate(reducedBands, { ...content, gap: SPACE.tightBlock });
+      if (reducedPages.length >= pages.length) continue;
+      [bands, pages] = [reducedBands, reducedPages];
+      break;
+    }
+  }
+  return { bands, pages };
 
-  function layBlock(block: ReportBlock, { width }: { readonly width: number }): LaidBlock {
+  function layBlock(block: ReportBlock): LaidBlock {
     return drawBlock(block, {
-      width,
+      width: block.width === 'half' ? halfWidth : area.innerWidth,
       pageHeight: area.innerHeight,
       typesetter,
       figures: block.index_id === null ? null : (figures.get(block.index_id) ?? null),
       reportName: template.name,
     });
+  }
+
+  /** Arranges blocks in bands. Two blocks of half width that follow each other share a band. */
+  function layBands(blocksInOrder: readonly ReportBlock[]): Band[] {
+    const laidBands: AlignedBlock[][] = [];
+    let isOpen = false;
+    blocksInOrder.forEach((block, i) => {
+      tick((0.5 * i) / blocks.length, 'laying out blocks');
+      const isHalf = block.width === 'half';
+      const isRight = isHalf && isOpen;
+      const alignedBlock = { block: layBlock(block), x: area.left + (isRight ? halfWidth + SPACE.gutter : 0) };
+      if (isRight) laidBands.at(-1)!.push(alignedBlock);
+      else laidBands.push([alignedBlock]);
+      isOpen = isHalf && !isRight;
+    });
+    return laidBands;
+  }
+
+  function reduceCharts(positions: ReadonlySet<number>, scale: number): readonly Band[] {
+    let position = 0;
+    return bands.map((band) =>
+      band.map((alignedBlock) => {
+        const block = blocks[position]!;
+        return positions.has(position++) && block.kind === 'chart'
+          ? { ...alignedBlock, block: layBlock({ ...block, height: scale * block.height }) }
+          : alignedBlock;
+      }),
+    );
   }
 }
 

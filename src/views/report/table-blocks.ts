@@ -423,7 +423,7 @@ function createOverlayTable({ attribution, overview, terms }: RunFigures): Table
     rows,
     'Contributions are linked over time: securities and parts sum to the return of the portfolio.',
   );
-  return { ...table, remarks: terms.overlay?.sentences ?? [] };
+  return { ...table, remarks: terms.overlay === null ? [] : [terms.overlay.sentences.join(' ')] };
 }
 
 /**
@@ -563,6 +563,9 @@ function createScenariosTable(
   return { ...toTable(fields, rows, note), remarks };
 }
 
+/** Maximum lines of a remark. The terms of an overlay are one remark. */
+const REMARK_LINES_MAX = 20;
+
 /** Draws a table. The header is repeated on every page. */
 export const drawTable: Drawing<'table'> = (block, context) => {
   const { width, typesetter } = context;
@@ -570,10 +573,10 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   if (content === null) return { title: null, sections: [] };
   const { columns, rows, note, remarks = [] } = content;
   const sections = rows.length === 0 ? [] : layTable({ columns, rows }, width, typesetter);
-  const notes = [...(note === null ? [] : [note]), ...remarks].map((sentence) => ({
-    head: null,
-    rows: [createNotePart(sentence, width, typesetter)],
-  }));
+  const notes = [
+    ...(note === null ? [] : [createNotePart(note, width, typesetter)]),
+    ...remarks.map((remark) => createNotePart(remark, width, typesetter, REMARK_LINES_MAX)),
+  ].map((part) => ({ head: null, rows: [part] }));
   return { title: createTitlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 

@@ -2,6 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
 import { formatDay } from '#domain/base/time.js';
+import { readImport } from '#market/read/import.js';
+import { writeZip } from '#market/read/import-template.js';
 import { inspect } from '#market/read/inspection.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -134,4 +136,88 @@ test('an inspection reads the keys of folders of text files', async () => {
     'ticker=AA/year=2024/p.csv': formatFile(9),
   });
   expect(named).toMatchObject({ rows_read: 4, mapping: { columns: { identifier: 'ticker' } } });
+});
+
+describe('an uploaded archive', () => {
+  const archive = (files: Readonly<Record<string, string>>) =>
+    writeZip(Object.entries(files).map(([name, text]) => ({ name, text })));
+
+  async function importArchive(files: Readonly<Record<string, string>>, mapping: object | null = null) {
+    const problems = createProblems();
+    const content = await readImport({ kind: 'csv.zip', bytes: archive(files) }, problems, {
+      mapping: mapping && Mapping.parse(mapping),
+      adjustment: 'none',
+    });
+    return { read: content, findings: problems.findings() };
+  }
+  const listArchiveBars = async (...input: Parameters<typeof importArchive>) =>
+    listBars((await importArchive(...input)) as FolderRead);
+  const bars = 'date,CLOSE\n2024-01-02,5\n2024-01-03,6\n';
+
+  test.each([
+    ['of one identifier', { 'market/identifier=BF%2FB/p.csv': bars }],
+    [
+      'of dates, below the folder that was compressed',
+      {
+        'desk/market/date=2024-01-02/p.csv': 'identifier,CLOSE\nBF.B,5\n',
+        'desk/market/date=2024-01-03/p.csv': 'identifier,CLOSE\nBF.B,6\n',
+      },
+    ],
+    [
+      'without keys',
+      {
+        'market/1.csv': 'identifier,date,CLOSE\nBF.B,2024-01-02,5\n',
+        'market/2.csv': 'identifier,date,CLOSE\nBF.B,2024-01-03,6\n',
+      },
+    ],
+    ['of files with the name of the dataset', { 'identifier=BF.B/market.csv': bars }],
+  ])('is read like a folder with partitions %s', async (_, files: Readonly<Record<string, string>>) => {
+    expect(await listArchiveBars(files)).toEqual(TWO_BARS);
+  });
+
+  test('supplies mapped columns, and the columns of other tables', async () => {
+    const files = {
+      'symbol=BF.B/year=2024/p.csv': 'day;last\n02.01.2024;5\n',
+      'symbol=BF.B/year=2025/p.csv': 'day;last\n03.01.2024;6\n',
+    };
+    const columns = { identifier: 'symbol', date: 'day', CLOSE: 'last' };
+    expect(await listArchiveBars(files, { columns, date_format: 'DD.MM.YYYY' })).toEqual(TWO_BARS);
+    const { read } = await importArchive({
+      'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,5\n',
+      'corporate_actions/ex_date=2024-01-02/p.csv': 'identifier,type,value\nA,DIVIDEND,0.5\n',
+    });
+    expect(read?.content.actions).toMatchObject([{ identifier: 'A', value: 0.5, exDay: 19_724 }]);
+  });
+
+  test('reports a column that contradicts the key of its folder', async () => {
+    const { read, findings } = await importArchive({
+      'market/identifier=AAA/p.csv': 'identifier,date,CLOSE\nBBB,2024-01-02,5\n',
+    });
+    expect(read?.content.identifiers).toEqual(['BBB']);
+    expect(findings).toMatchObject([
+      {
+        code: 'COLUMN_IGNORED',
+        path: 'market/identifier=AAA/p.csv',
+        message: 'The folder key identifier=AAA is not read: the file has the column identifier itself, with BBB.',
+      },
+    ]);
+  });
+
+  test('is refused if a dataset is a file and a folder at once', async () => {
+    for (const files of [
+      { 'market.csv': `identifier,${bars}`, 'market/identifier=A/p.csv': bars },
+      { 'market/identifier=A/p.csv': bars, 'market.csv': `identifier,${bars}` },
+    ])
+      expect((await importArchive(files)).findings.map(({ code }) => code)).toContain('UNKNOWN_FIELD');
+  });
+
+  test('is inspected with the keys of its folders', async () => {
+    const content = Buffer.from(archive({ 'market/ticker=AA/p.csv': bars, 'market/ticker=BF.B/p.csv': bars })).toString(
+      'base64',
+    );
+    expect(await inspect({ kind: 'csv.zip', content })).toMatchObject({
+      rows_read: 4,
+      mapping: { columns: { identifier: 'ticker' } },
+    });
+  });
 });

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { createBuiltInTemplate } from '#domain/outputs/report-templates.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { createBuiltInTemplate, createTerms } from '#domain/outputs/report-templates.js';
 import { renderReport } from '#views/report/render-report.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';
 import { IS_SOAK } from '../../../soak.js';
-import { fonts, assertPdfIsValid, renderBuiltIn, parse, render, sample, STAMP } from './set-up.js';
+import { fonts, assertPdfIsValid, renderBuiltIn, parse, render, sample, SECTORS, STAMP } from './set-up.js';
 
 export function describeLayout(): void {
   describe('names of every script', () => {
@@ -159,6 +160,37 @@ export function describeLayout(): void {
         readPdf(render({ template: parse(allBlocks, page), figures: sample.figures }).bytes),
         page.margin,
       );
+    });
+
+    test('of a built-in template are not nearly empty, and the charts of other templates keep their heights', () => {
+      const { figures } = sampleRun({ names: 12, start: '2013-01-01', end: '2023-06-30', sectors: SECTORS });
+      const index = IndexDocument.parse({
+        id: 'TWICE',
+        name: 'Twice',
+        calendar: 'XTST',
+        base_date: '2013-01-01',
+        kind: 'overlay',
+        currency: 'USD',
+        source_index_id: 'SAMPLE',
+        overlay: { type: 'leverage', factor: 2 },
+      });
+      const attribution = { ...figures.attribution(), overlay_parts: [] };
+      const overlaid = { ...figures, terms: createTerms({ request: {} }, index), attribution: () => attribution };
+      const factsheet = createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE');
+      const renderPages = (template: typeof factsheet) => {
+        const pdf = readPdf(render({ template, figures: overlaid }).bytes);
+        assertPdfIsValid(pdf, 48);
+        return pdf.pages.map(({ texts }) => texts.filter(({ isArtifact }) => !isArtifact).map(({ text }) => text));
+      };
+      const [first, second, ...others] = renderPages(factsheet);
+      expect(others).toEqual([]);
+      expect(second).toEqual(
+        expect.arrayContaining(['Drawdown and volatility', 'Return of the overlay', 'Definitions']),
+      );
+      const ownPages = renderPages({ ...factsheet, template_id: 'OWN' });
+      expect(ownPages[0]).toEqual(first);
+      expect(ownPages[1]).not.toContain('Definitions');
+      expect(ownPages[2]![0]).toBe('Definitions');
     });
 
     test('of a report beyond their limit are refused', () => {

@@ -87,10 +87,7 @@ async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<U
   if (total === 0) throw refuseMalformed('The body is empty.');
 }
 
-async function readBytes(
-  request: Request,
-  { bytesMax = LIMITS.MAX_BODY_BYTES, upload, raw = false }: Body,
-): Promise<Uint8Array> {
+async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
   const declaredLength = request.headers.get('content-length');
   const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
@@ -99,7 +96,7 @@ async function readBytes(
   // copied as its parts arrive, because the adapter would copy all of them at once.
   const read =
     length === undefined || length > LIMITS.MAX_DIRECT_BYTES
-      ? limitBytes(request, { bytesMax, length, upload, isShared: !raw })
+      ? limitBytes(request, { bytesMax, length, upload })
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return rejectAfter(read, arrivalMs);
 }
@@ -112,17 +109,12 @@ interface ExpectedBytes {
   /** Declared length; undefined if the body is sent in chunks without it. */
   readonly length: number | undefined;
   readonly upload: Body['upload'];
-  /** True if a thread receives the body without a copy. */
-  readonly isShared: boolean;
 }
 
-async function limitBytes(
-  request: Request,
-  { bytesMax, length, upload, isShared }: ExpectedBytes,
-): Promise<Uint8Array> {
+async function limitBytes(request: Request, { bytesMax, length, upload }: ExpectedBytes): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
-  const collector = length === undefined ? createPartCollector() : createWholeCollector(length, isShared);
+  const collector = length === undefined ? createPartCollector() : createWholeCollector(length);
   let total = 0;
   let turnBytes = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
@@ -147,18 +139,29 @@ function createPartCollector(): Collector {
   return { add: (part) => void parts.push(part), end: () => Buffer.concat(parts) };
 }
 
+/**
+ * Size from which the C library maps each allocation. It fills smaller ones with zeros at once if it takes them from
+ * memory that was used before, which holds the event loop for 6 ms per MiB.
+ */
+const MAPPED_BYTES = 2 ** 25 + 2 ** 16;
+const FILLED_BYTES_MAX = 2 ** 21;
+
 /** @throws Refusal OVERLOADED if the system has no memory */
-function allocate(length: number, isShared: boolean): Uint8Array {
+function allocate(length: number): Uint8Array {
+  const capacity = length <= FILLED_BYTES_MAX ? length : Math.max(length, MAPPED_BYTES);
   try {
-    return new Uint8Array(isShared ? new SharedArrayBuffer(length) : new ArrayBuffer(length));
+    return new Uint8Array(new SharedArrayBuffer(capacity));
   } catch (cause) {
     throw new Refusal('OVERLOADED', `There is no memory for a body of ${length} bytes.`, null, { cause });
   }
 }
 
-/** Collects parts in memory of the declared length, which the system provides page by page. */
-function createWholeCollector(length: number, isShared: boolean): Collector {
-  const bytes = allocate(length, isShared);
+/**
+ * Collects parts in memory of the declared length, which the system provides page by page. A thread receives it without
+ * a copy.
+ */
+function createWholeCollector(length: number): Collector {
+  const bytes = allocate(length);
   let position = 0;
   return {
     add(part) {

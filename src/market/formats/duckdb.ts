@@ -117,6 +117,12 @@ export function formatSettings({
     SET lock_configuration = true`;
 }
 
+/** Returns a clear message for an error of insufficient memory. Returns undefined for other errors. */
+export function describeMemoryFault(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !/out of memory|bad allocation/i.test(error.message)) return undefined;
+  return `The rows need more memory than their reader may use: ${MEMORY_MEGABYTES} MiB for data that is decompressed, within the limit of the process (setting --reader-memory-mb). Write the file with smaller row groups or shorter texts.`;
+}
+
 /** Returns a text as a SQL literal. */
 export const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** Returns a name as a SQL identifier. */

@@ -9,6 +9,7 @@ import { type Cell, readDay, TEXT_BYTES_MAX } from '../formats/cells.js';
 import { createNameTable } from '../formats/direct-duckdb.js';
 import {
   type DuckDb,
+  describeMemoryFault,
   formatBoundColumn,
   formatSettings,
   quoteName,
@@ -339,7 +340,7 @@ export async function readParquetMarket(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: 'market',
-      message: `The files cannot be read: ${formatReason(error)}`,
+      message: describeReaderFault(error) ?? `The files cannot be read: ${formatReason(error)}`,
     });
   // Computes the digests while the scan of all columns runs and its first rows have not arrived.
   let pendingDigests: Promise<void> | undefined;
@@ -450,7 +451,9 @@ export const describeUnreadableFile = ({ label, path }: SourceFile, error: unkno
 /** Returns a clear message for errors that the reader describes unclearly. Returns undefined for other errors. */
 function describeReaderFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
-  return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
+  return isCut
+    ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.'
+    : describeMemoryFault(error);
 }
 
 /** Reports each file with unreadable columns. @returns true if there is any */

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
+import { describeMemoryFault, openDuckDb } from '#market/formats/duckdb.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
@@ -284,4 +285,18 @@ describe('Parquet of our own', () => {
       SHARES_OUTSTANDING !== 1000 * (1 + Math.floor(i / 3000));
     expect(rows.flatMap((row, i) => (isOther(row, i) ? [{ i, row }] : []))).toEqual([]);
   });
+});
+
+test('an error of insufficient memory names both limits and no size of a block', async () => {
+  const { connection, close } = await openDuckDb({ megabytes: 16 });
+  const fault: unknown = await connection
+    .run('SELECT list(repeat(range::VARCHAR, 100)) FROM range(1000000)')
+    .catch((error: unknown) => error);
+  close();
+  const allocationFault = new Error('Failed to allocate block of 134217728 bytes (bad allocation)');
+  for (const each of [fault, allocationFault])
+    expect(describeMemoryFault(each)).toBe(
+      'The rows need more memory than their reader may use: 1024 MiB for data that is decompressed, within the limit of the process (setting --reader-memory-mb). Write the file with smaller row groups or shorter texts.',
+    );
+  expect(describeMemoryFault(new Error('No magic bytes found at end of file'))).toBeUndefined();
 });

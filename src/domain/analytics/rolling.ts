@@ -1,6 +1,7 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
 import { LIMITS } from '../base/limits.js';
+import { isConstant } from '../base/numbers.js';
 import { toCivilDate } from '../base/time.js';
 import { computeDeviation } from './returns.js';
 
@@ -31,8 +32,8 @@ export type RiskReference = (typeof RISK_REFERENCES)[number];
 const SERIES_COUNT = 3;
 
 /**
- * Variance below which a series counts as constant. The moments of a window are updated from those of the window before,
- * so that their rounding errors are in proportion to the returns that left it.
+ * Variance below which a variance may consist of rounding errors. The moments of a window are updated from those of the
+ * window before, so that their rounding errors are in proportion to the returns that left it.
  */
 const VARIANCE_MIN = 1e-18;
 
@@ -59,8 +60,23 @@ export function computeRollingRisk(
   }
   const first = 'window' in memory ? memory.window : 2;
   const risk = allocateRisk(first, Math.max(0, level.length - first));
+  /** Returns the deviation of a series. A deviation that may be only rounding is computed again from its returns. */
+  const computeSeriesDeviation = (series: number, last: number, variance: number): number => {
+    if (variance >= VARIANCE_MIN) return Math.sqrt(variance);
+    if (!('window' in memory)) return isConstant(Math.sqrt(Math.max(0, variance))) ? 0 : Math.sqrt(variance);
+    const start = last + 1 - memory.window;
+    return computeDeviation(
+      Float64Array.from({ length: memory.window }, (_, i) => returns[(start + i) * SERIES_COUNT + series]!),
+    );
+  };
   const visitWindow = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    writeRiskAt(risk, last + 1 - first, covariance, periodsPerYear);
+    const k = last + 1 - first;
+    const annualise = (series: number): number =>
+      computeSeriesDeviation(series, last, covariance[series * (SERIES_COUNT + 1)]!) * Math.sqrt(periodsPerYear);
+    risk.volatility[k] = annualise(0);
+    risk.indexVolatility[k] = annualise(1);
+    risk.trackingError[k] = annualise(2);
+    writeComovementAt(risk, k, covariance);
   };
   if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES_COUNT, memory.window, visitWindow);
   else visitExponentialCovariances(referenceEngine, returns, SERIES_COUNT, memory.halfLife, visitWindow);
@@ -80,17 +96,13 @@ function allocateRisk(from: number, count: number): RollingRisk {
 }
 
 /**
- * Writes the risk measures at index `k`.
+ * Writes beta and correlation at index `k`.
  * @param covariance covariances of run, index and their difference, [3 x 3]
  */
-function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periodsPerYear: number): void {
-  const annualise = (variance: number): number => (variance < VARIANCE_MIN ? 0 : Math.sqrt(variance * periodsPerYear));
+function writeComovementAt(risk: RollingRisk, k: number, covariance: Float64Array): void {
   const runVariance = covariance[0]!;
   const crossCovariance = covariance[1]!;
   const indexVariance = covariance[SERIES_COUNT + 1]!;
-  risk.volatility[k] = annualise(runVariance);
-  risk.indexVolatility[k] = annualise(indexVariance);
-  risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
   risk.beta[k] = indexVariance < VARIANCE_MIN ? 0 : crossCovariance / indexVariance;
   risk.correlation[k] =
     runVariance < VARIANCE_MIN || indexVariance < VARIANCE_MIN

@@ -161,7 +161,7 @@ function countPosition(query: string, line: number, column: number): QueryPositi
 const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
 /** Matches the path of a file with a table of the service. */
-const INPUT_PATH = /"?\/[^\s"']*divisor-\d+-[^\s"']*"?/g;
+const INPUT_PATH = /"?(?<![^\s"'])\/[^\s"']*divisor-\d+-[^\s"']*"?/g;
 
 /**
  * Converts an error of DuckDB to a refusal with the position in the query.

@@ -297,7 +297,6 @@ const RUN_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   positions: 'Holdings after each close, in long form. Only the most recent rows are returned.',
   positions_total: 'Number of rows of the whole table.',
   transactions: 'Every trade, in long form.',
-  weights: 'Weights by security.',
   'PortfolioBookPayload.weights':
     'Weights held after each close, dates by security. Only the latest dates are returned.',
   target: 'Series of the definition; for a derived index, the series of its parent.',

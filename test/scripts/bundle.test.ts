@@ -79,14 +79,14 @@ test('the script of the command imports nothing at run time: code cached by V8 c
 });
 
 const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  imports: Record<string, { readonly source: string; readonly default: string }>;
+  imports: Record<string, { readonly 'node-addons': string }>;
 };
 
 /** Returns the compiled module to which an import refers, or undefined for a package. */
 function resolveModule(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
-  return imports[`${room}/*`]?.default.replace('*', path.join('/'));
+  return imports[`${room}/*.js`]?.['node-addons'].replace('*.js', path.join('/'));
 }
 
 /** Returns the modules that a compiled module loads before it runs. */

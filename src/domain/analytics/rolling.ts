@@ -60,22 +60,25 @@ export function computeRollingRisk(
   }
   const first = 'window' in memory ? memory.window : 2;
   const risk = allocateRisk(first, Math.max(0, level.length - first));
-  /** Returns the deviation of a series. A deviation that may be only rounding is computed again from its returns. */
-  const computeSeriesDeviation = (series: number, last: number, variance: number): number => {
-    if (variance >= VARIANCE_MIN) return Math.sqrt(variance);
-    if (!('window' in memory)) return isConstant(Math.sqrt(Math.max(0, variance))) ? 0 : Math.sqrt(variance);
+  /** Returns the annualised deviation of a series. One that may be only rounding is computed again from its returns. */
+  const annualise = (series: number, last: number, variance: number): number => {
+    if (variance >= VARIANCE_MIN) return Math.sqrt(variance * periodsPerYear);
+    if (!('window' in memory)) {
+      const square = Math.max(0, variance);
+      return isConstant(Math.sqrt(square)) ? 0 : Math.sqrt(square * periodsPerYear);
+    }
     const start = last + 1 - memory.window;
-    return computeDeviation(
-      Float64Array.from({ length: memory.window }, (_, i) => returns[(start + i) * SERIES_COUNT + series]!),
+    const seriesReturns = Float64Array.from(
+      { length: memory.window },
+      (_, i) => returns[(start + i) * SERIES_COUNT + series]!,
     );
+    return computeDeviation(seriesReturns) * Math.sqrt(periodsPerYear);
   };
   const visitWindow = (last: number, _means: Float64Array, covariance: Float64Array): void => {
     const k = last + 1 - first;
-    const annualise = (series: number): number =>
-      computeSeriesDeviation(series, last, covariance[series * (SERIES_COUNT + 1)]!) * Math.sqrt(periodsPerYear);
-    risk.volatility[k] = annualise(0);
-    risk.indexVolatility[k] = annualise(1);
-    risk.trackingError[k] = annualise(2);
+    risk.volatility[k] = annualise(0, last, covariance[0]!);
+    risk.indexVolatility[k] = annualise(1, last, covariance[SERIES_COUNT + 1]!);
+    risk.trackingError[k] = annualise(2, last, covariance[2 * SERIES_COUNT + 2]!);
     writeComovementAt(risk, k, covariance);
   };
   if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES_COUNT, memory.window, visitWindow);

@@ -77,5 +77,6 @@ test('of thousands of refused variants all numbers are reported, with up to a hu
   );
   expect(detail?.['variants']).toHaveLength(2000);
   const findings = detail?.['findings'] as Finding[];
-  expect([findings.length, findings.at(-1)]).toMatchObject([101, { code: 'MORE_FINDINGS', count: 1900 }]);
+  expect(findings).toHaveLength(100);
+  expect(detail?.['more']).toBe(1900);
 });

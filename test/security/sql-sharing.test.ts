@@ -113,6 +113,114 @@ describe.skipIf(!IS_LINUX)('memory', () => {
 
   test('all queries together stay within their limit, and those of other keys are answered', async () => {
     let peak = 0;
+    const sampling = setInterval(() => (peak = Math.max(peak, sumReaderMegabytes())), 100);
+    const large = 'SELECT len(list_sort(list(hash(i)))) FROM range(25000000) t(i)';
+    const small = 'SELECT count(*) FROM (SELECT hash(i) AS h FROM range(3000000) t(i) GROUP BY h)';
+    const hostile = [ask('greedy', large), ask('greedy', large), ask('second', large)];
+    try {
+      const fair = await ask('third', small);
+      expect([fair.status, (await Promise.all(hostile)).every(({ status }) => status === 422)]).toEqual([200, true]);
+    } finally {
+      clearInterval(sampling);
+    }
+    expect(peak).toBeLessThan(ALL + 300); // processes grow between two checks of the service
+  });
+});
+
+describe('the process that ends beyond a limit', () => {
+  const limits = { query: 100, process: 200, all: 300 };
+  const createUse = (id: number, client: string | null, bytes: number, isPaused = false): QueryUse => ({
+    id,
+    client,
+    bytes,
+    isPaused,
+  });
+
+  test.each([
+    ['none within all limits', [createUse(1, 'a', 100), createUse(2, 'b', 100), createUse(3, 'c', 100)], undefined],
+    ['a process beyond its limit', [createUse(1, 'a', 10), createUse(2, 'b', 201)], [2, 'process', true]],
+    ['the largest of a key', [createUse(1, 'a', 90), createUse(2, 'a', 111)], [2, 'client', true]],
+    ['one key alone may use a whole process', [createUse(1, 'a', 200)], undefined],
+    ['unknown keys share all memory', [createUse(1, null, 150), createUse(2, null, 150)], undefined],
+    ['the largest of all', [createUse(1, 'a', 90), createUse(2, 'b', 110), createUse(3, 'c', 101)], [2, 'all', true]],
+    [
+      'a paused process if none exceeds its share',
+      [createUse(1, 'a', 80), createUse(2, 'b', 90), createUse(3, 'c', 70, true), createUse(4, 'd', 61)],
+      [3, 'all', false],
+    ],
+  ] as const)('%s', (_, uses, expected) => {
+    const found = findExcess(uses, limits);
+    expect(found && [found.id, found.excess.limit, found.excess.isOver]).toEqual(expected);
+  });
+});
+
+describe('places', () => {
+  test('while two keys have six endless queries, a third waits at most 3 s, and a fourth one turn', async () => {
+    const stop = startEndless(['greedy', 'second', 'greedy', 'second', 'greedy', 'second']);
+    await wait(1500);
+    const third = await ask('third', 'SELECT 1 AS one');
+    expect([third.status, third.data]).toEqual([200, [[1]]]);
+    expect(third.ms).toBeLessThan(3000);
+    const stopThird = startEndless(['third']);
+    await wait(500);
+    const fourth = await ask('fourth', 'SELECT 1 AS one');
+    expect([fourth.status, fourth.data]).toEqual([200, [[1]]]);
+    expect(fourth.ms).toBeLessThan((LIMITS.MAX_SQL_TURN_SECONDS + 3) * 1000);
+    await stopThird();
+    await stop();
+    await expect.poll(() => listReaders(service.child.pid!).length, { timeout: 5000 }).toBeLessThanOrEqual(1);
+  });
+
+  test('a query that gave its place back continues and has the right result', async () => {
+    const slow = 'SELECT count(*) AS n FROM range(30000) a(i), range(20000) b(i) WHERE (a.i * b.i) % 7 = 3';
+    // Of i modulo 7, the residues 1 to 6 have an inverse, so that 6 of 49 pairs of residues have the product 3.
+    const outcomes = await Promise.all(NAMES.map((name) => ask(name, slow)));
+    const counts = (count: number) => Array.from({ length: 7 }, (_, r) => Math.floor((count - 1 - r) / 7) + 1);
+    const [a, b] = [counts(30_000), counts(20_000)];
+    const expected = a.reduce(
+      (sum, count, r) => sum + b.reduce((own, other, s) => own + ((r * s) % 7 === 3 ? count * other : 0), 0),
+      0,
+    );
+    expect(outcomes.map(({ status, data }) => [status, data])).toEqual(NAMES.map(() => [200, [[expected]]]));
+  });
+});
+
+describe.skipIf(!IS_LINUX)('results that nobody reads', () => {
+  /** Sends a query on a connection that does not read the response. */
+  function sendUnread(name: Name, query: string): Socket {
+    const { hostname, port } = new URL(service.url);
+    const body = JSON.stringify({ query, format: 'csv' });
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.on('error', () => {});
+    socket.pause();
+    const lines = [
+      'POST /sql HTTP/1.1',
+      'Host: localhost',
+      `X-API-Key: ${keys[name].key}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ];
+    socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
+    return socket;
+  }
+
+  /** Returns the bytes of removed files that the service has open. */
+  function sumRemovedFiles(): number {
+    const folder = `/proc/${service.child.pid}/fd`;
+    return readdirSync(folder).reduce((sum, name) => {
+      try {
+        const isResult = /divisor-\d+-.*result \(deleted\)$/.test(readlinkSync(`${folder}/${name}`));
+        return sum + (isResult ? statSync(`${folder}/${name}`).size : 0);
+      } catch {
+        return sum; // the file was closed
+      }
+    }, 0);
+  }
+
+  test('count towards the key, whose next query waits, and end after the time without progress', async () => {
+    const large = "SELECT repeat('x', 500) || i AS text FROM range(400000) t(i)"; // 200 MB
+    const sockets = [1, 2, 3, 4].map(() => sendUnread('greedy', large));
+    let peak = 0;
     const sampling = setInterval(() => (peak = Math.max(peak, sumRemovedFiles())), 20);
     try {
       await expect.poll(sumRemovedFiles, { timeout: 40_000 }).toBeGreaterThan(350_000_000); // two results

@@ -174,7 +174,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'risk-model-part': async () => (await import('./risk/risk-models.js')).readRiskModelPart,
   'hash-files': async () => (await import('./run-files.js')).hashFiles,
   'check-body': async () => checkRequestBody,
-  'warm-up': async () => warmUp(tasks),
+  'warm-up': async () => warmUp,
   rest: async () => releaseMemory,
   'risk-model-arrow': async () => (await import('./risk/risk-models.js')).createRiskModelArrow,
 };
@@ -222,23 +222,24 @@ export const releaseMemory: Task<'rest'> = async () => {
  * @throws CancelledError between two of these steps, and within a run; loaded code stays loaded
  * @throws Refusal of a backtest or an estimate
  */
-function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {
-  return async ({ names, market, plan, storedPrices = [], checkedFiles, destination }, control) => {
-    for (const name of names) {
-      await tasks[name]();
-      control.report(0);
-    }
-    if (market) openCachedMarket(market);
-    if (market && plan) {
-      await (
-        await import('./runs/backtest.js')
-      ).warmUpRun(
-        { market, plan, storedPrices, checkedFiles, ...(destination && { outputs: { destination } }) },
-        control,
-      );
-      await (await import('./risk/risk-models.js')).practiseRiskModel(market, control);
-      await (await import('./optimisation/optimise.js')).practiseOptimisation(market, plan, control);
-    }
-    return null;
-  };
-}
+const warmUp: Task<'warm-up'> = async (
+  { names, market, plan, storedPrices = [], checkedFiles, destination },
+  control,
+) => {
+  for (const name of names) {
+    await tasks[name]();
+    control.report(0);
+  }
+  if (market) openCachedMarket(market);
+  if (market && plan) {
+    await (
+      await import('./runs/backtest.js')
+    ).warmUpRun(
+      { market, plan, storedPrices, checkedFiles, ...(destination && { outputs: { destination } }) },
+      control,
+    );
+    await (await import('./risk/risk-models.js')).practiseRiskModel(market, control);
+    await (await import('./optimisation/optimise.js')).practiseOptimisation(market, plan, control);
+  }
+  return null;
+};

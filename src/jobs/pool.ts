@@ -254,8 +254,8 @@ export interface PoolOptions {
 
 /** Turns of the clients in one lane. */
 interface Turns {
-  /** Running tasks by client. */
-  readonly running: Map<string, number>;
+  /** Clients with a running task. */
+  readonly running: Set<string>;
   /** Number of the latest turn by client. A client without tasks has none. */
   readonly latest: Map<string, number>;
   count: number;
@@ -276,9 +276,9 @@ function findNext({ waiting, turns }: Pick<LaneState, 'waiting' | 'turns'>): num
   return next;
 }
 
-function beginTurn({ running, latest }: Turns, owner: string, turn: number): void {
-  running.set(owner, 1);
-  latest.set(owner, turn);
+function beginTurn(turns: Turns, owner: string): void {
+  turns.running.add(owner);
+  turns.latest.set(owner, ++turns.count);
 }
 
 function endTurn({ waiting, turns }: LaneState, owner: string): void {
@@ -367,7 +367,7 @@ export function createPool(options: PoolOptions): ThreadPool {
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const laneThreads = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
-    const turns: Turns = { running: new Map(), latest: new Map(), count: 0 };
+    const turns: Turns = { running: new Set(), latest: new Map(), count: 0 };
     const tasks = {
       waiting: [],
       turns,
@@ -466,7 +466,7 @@ function dispatch(state: LaneState): void {
     const { cells, task } = errand.message;
     if (isTaken(state, task)) break; // The taken thread is free sooner than another thread has loaded the code.
     state.waiting.splice(position, 1);
-    if (owner !== undefined) beginTurn(turns, owner, ++turns.count);
+    if (owner !== undefined) beginTurn(turns, owner);
     if (errand.yields) state.yielding.add(cells);
     Atomics.add(state.running, 0, 1);
     state.rest.begin();

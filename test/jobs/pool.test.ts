@@ -353,7 +353,7 @@ describe('in the light lane', () => {
     await pool.close();
   });
 
-  test('bodies of requests are checked beside a long task of their client', async () => {
+  test('bodies of requests are checked during a long task of their client', async () => {
     const { pool, run } = openClients();
     const long = run('a', 'step', 2000);
     await waitUntil(() => hasStarted(long));

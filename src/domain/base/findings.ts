@@ -183,14 +183,17 @@ export function reportFindings(findings: readonly Finding[], omitted = 0): Findi
   if (more === 0) return listed;
   const rank = Math.max(...listed.map(({ severity }) => SEVERITY_RANKS[severity]));
   const severity = (['error', 'warning', 'info'] as const)[rank]!;
-  return [
-    ...listed,
-    { severity, code: 'MORE_FINDINGS', path: OMITTED, message: `${more} more are not listed.`, count: more },
-  ];
+  return [...listed, createOmission(severity, more)];
 }
 
 /** Path of the finding that counts those that a report leaves out. */
 const OMITTED = 'findings';
+
+/** Returns the finding that counts findings which are not listed. A refusal states them as `more` instead. */
+export function createOmission(severity: Finding['severity'], count: number): Finding {
+  return { severity, code: 'MORE_FINDINGS', path: OMITTED, message: `${count} more are not listed.`, count };
+}
+
 const isOmission = ({ code, path }: Finding): boolean => code === 'MORE_FINDINGS' && path === OMITTED;
 
 function removeNoise(finding: Finding): Finding {

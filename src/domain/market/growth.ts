@@ -292,19 +292,18 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
   const { securityCount, lastBar } = sm;
   const row = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(row, row + securityCount));
+  const termsByKey = new Map(
+    terms.map(toHoldingTerms).map((ownGrowthTerms) => [createMarkKey(sm, session, ownGrowthTerms), ownGrowthTerms]),
+  );
+  const mark = (ownGrowthTerms: GrowthTerms) => ({
+    closeKey: createCloseKey(sm, session, ownGrowthTerms),
+    carried: findCarriedPrices(sm, ownGrowthTerms, { session, bars }),
+    index: computeValueIndex(sm, ownGrowthTerms).slice(row, row + securityCount),
+  });
   return {
     session,
     lastBar: bars,
-    terms: new Map(
-      terms.map(toHoldingTerms).map((ownGrowthTerms) => [
-        createMarkKey(sm, session, ownGrowthTerms),
-        {
-          closeKey: createCloseKey(sm, session, ownGrowthTerms),
-          carried: findCarriedPrices(sm, ownGrowthTerms, { session, bars }),
-          index: computeValueIndex(sm, ownGrowthTerms).slice(row, row + securityCount),
-        },
-      ]),
-    ),
+    terms: new Map([...termsByKey].map(([key, ownGrowthTerms]) => [key, mark(ownGrowthTerms)])),
   };
 }
 

@@ -1,4 +1,5 @@
-import type { Finding } from '../base/findings.js';
+import { createOmission, type Finding } from '../base/findings.js';
+import { LIMITS } from '../base/limits.js';
 import { Refusal, refuseWithFindings } from '../base/refusals.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { listUsedModels } from '../definition/backtest-plan.js';
@@ -17,8 +18,6 @@ import {
   type Variation,
 } from './sweep.js';
 
-/** Maximum number of distinct findings listed. Further findings are only counted. */
-const FINDINGS_MAX = 100;
 /** Maximum number of variants listed as locations of a finding. `count` counts all. */
 const LOCATIONS_MAX = 100;
 /** Maximum number of variants listed in the message; `detail.variants` lists all. */
@@ -52,14 +51,14 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
         const key = JSON.stringify([finding.code, finding.path, finding.message]);
         const sharedEntry = findingByKey.get(key);
         if (sharedEntry !== undefined) sharedEntry.variants.push(variant);
-        else if (findingByKey.size < FINDINGS_MAX) findingByKey.set(key, { finding, variants: [variant] });
+        else if (findingByKey.size < LIMITS.MAX_FINDINGS) findingByKey.set(key, { finding, variants: [variant] });
         else unlistedCount++;
       }
     },
     assertNone() {
       if (refusals.size === 0) return;
       const findings = [...findingByKey.values()].map((one) => toSent(one, member, variation));
-      const all = unlistedCount === 0 ? findings : [...findings, createMoreFinding(member, unlistedCount)];
+      const all = unlistedCount === 0 ? findings : [...findings, createOmission('error', unlistedCount)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
       const reportText = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
@@ -81,14 +80,6 @@ function toSent({ finding, variants }: SharedFinding, member: string, variation:
     ...(otherCount === 0 ? {} : { count: variants.length, places: locations }),
   };
 }
-
-const createMoreFinding = (path: string, count: number): Finding => ({
-  severity: 'error',
-  code: 'MORE_FINDINGS',
-  path,
-  message: `${count} further errors are not listed.`,
-  count,
-});
 
 /** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {

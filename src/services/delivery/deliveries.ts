@@ -326,11 +326,13 @@ async function refuseWrongPaths({
   files,
   failed,
 }: Pick<SendJob<Target>, 'files' | 'failed'>): Promise<readonly OutgoingFile[]> {
+  const accepted: OutgoingFile[] = [];
   for (const file of files) {
     const problem = findPathProblem(file.path);
-    if (problem !== undefined) await failed(file, new DeliveryFault(problem, { isFinal: true }));
+    if (problem === undefined) accepted.push(file);
+    else await failed(file, new DeliveryFault(problem, { isFinal: true }));
   }
-  return files.filter(({ path }) => findPathProblem(path) === undefined);
+  return accepted;
 }
 
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';

@@ -104,7 +104,8 @@ export async function runService(
     },
     async waitForJob(jobId, headers) {
       for (;;) {
-        const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`, undefined, headers);
+        const { status, body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`, undefined, headers);
+        if (status !== 200) throw new Error(`GET /jobs/${jobId} answered ${status}: ${JSON.stringify(body)}`);
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }
     },

@@ -97,7 +97,7 @@ async function prepareRun(service: RunningService): Promise<void> {
     name: 'None',
     constraints: createBounds(0.001),
   });
-  await service.ask('POST', '/analytics/RUN/backtest', {});
+  expect(await service.ask('POST', '/analytics/RUN/backtest', {})).toMatchObject({ status: 202 });
   expect((await service.waitForJob('backtest:RUN')).status).toBe('succeeded');
 }
 

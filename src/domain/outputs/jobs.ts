@@ -10,7 +10,7 @@ import type { TreatmentSpec } from '../definition/index-document.js';
 import { addDefaultsToDocument, addDefaultsToDocuments, addDefaultsToPlan } from '../definition/index-validation.js';
 import { OptimisationRequest } from '../definition/optimisation-requests.js';
 import type { AccountBacktestRequest } from '../personal/account.js';
-import { BatchAccounts, type CommonTerms } from '../personal/batch.js';
+import { BatchAccounts, type CommonTerms, InputFile } from '../personal/batch.js';
 import { RiskModelRequest, RiskValidationRequest } from '../risk/risk-models.js';
 import type { Patch, RankingName, SweepBase, SweepFolds } from '../studies/sweep.js';
 import type { ReportTemplateDocument } from './report-templates.js';
@@ -127,6 +127,10 @@ export const OptimisationPayload = z.object({
 });
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
+/** Artifact with the requests of a long study, one JSON line each. */
+const RequestsFile = z.object({ file: InputFile, count: z.int() });
+export type RequestsFile = Readonly<z.infer<typeof RequestsFile>>;
+
 export const StudyPayload = z.object({
   ...storeFields,
   study_id: z.string(),
@@ -136,8 +140,8 @@ export const StudyPayload = z.object({
   models: defineObjectPayload<PlannedModels>(),
   /** Rows of the constraint sets. */
   sets: defineObjectPayload<Readonly<Record<string, readonly ConstraintRow[]>>>(),
-  /** Requests as lines of JSON, because reading thousands of them takes long. Short studies have a list. */
-  requests: z.union([z.array(OptimisationRequest).readonly(), z.string()]),
+  /** A short study has its requests as a list, a long study has a file. The file is removed with the input of the job. */
+  requests: z.union([z.array(OptimisationRequest).readonly(), RequestsFile]),
   /** Content of the data on which all runs are computed. */
   content_hash: z.string(),
   engine_version: z.string(),

@@ -79,9 +79,12 @@ export const AccountsPart = z.object({
 });
 export type AccountsPart = z.infer<typeof AccountsPart>;
 
+/** Artifact that belongs to the input of a job. */
+export const InputFile = z.object({ name: z.string(), bytes: z.int(), sha256: z.string() });
+
 /** Artifact with the accounts of a batch, one JSON line each, and its parts in order. */
 export const AccountsFile = z.object({
-  file: z.object({ name: z.string(), bytes: z.int(), sha256: z.string() }),
+  file: InputFile,
   parts: z.array(AccountsPart).readonly(),
 });
 export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;

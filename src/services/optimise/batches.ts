@@ -32,7 +32,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { requireIndex, resolveReached, runOnStoreOf } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import { readBlock } from '../shared/jobs.js';
+import { readBlock, submitWithFile } from '../shared/jobs.js';
 import { assertModelStore, listOptimisedModels, planModels, requireModel } from '../shared/model-documents.js';
 import type { DataVersions } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -214,43 +214,28 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
       assertModelStore(model, { storeId, path: 'risk_model' });
       const { models = {} } = await planModels(documents, reachedDocuments, storeId);
       const storedAccounts = await storeAccounts(uploadedLines, artifacts);
-      const accounts = (await findSameAccounts(batchId, storedAccounts)) ?? storedAccounts;
       const count = storedAccounts.parts.reduce((sum, part) => sum + part.accounts, 0);
-      const hasSameAccounts = accounts !== storedAccounts;
-      if (hasSameAccounts) await artifacts.remove([storedAccounts.file.name]);
-      try {
-        return await jobs.submit({
-          kind,
-          payload: {
-            batch_id: batchId,
-            terms,
-            documents: reachedDocuments,
-            models: { ...models, [terms.risk_model]: toPlannedModel(model) },
-            accounts,
-            engine_version: engineVersion,
-          },
-          request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: storedAccounts.file.sha256 },
-          estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
-          message: estimateDuration(accounts, workers),
-          origin,
-        });
-      } catch (failure) {
-        if (!hasSameAccounts) await artifacts.remove([storedAccounts.file.name]);
-        throw failure;
-      }
+      return submitWithFile({ documents, jobs, artifacts, kind }, `batch:${batchId}`, {
+        input: storedAccounts,
+        select: (payload) => ('file' in payload.accounts ? payload.accounts : undefined),
+        submit: (accounts) =>
+          jobs.submit({
+            kind,
+            payload: {
+              batch_id: batchId,
+              terms,
+              documents: reachedDocuments,
+              models: { ...models, [terms.risk_model]: toPlannedModel(model) },
+              accounts,
+              engine_version: engineVersion,
+            },
+            request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: storedAccounts.file.sha256 },
+            estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
+            message: estimateDuration(accounts, workers),
+            origin,
+          }),
+      });
     });
-  }
-
-  /**
-   * Returns the stored accounts of a batch that is running or queued, if they equal the sent accounts. Both requests
-   * are then the same job.
-   */
-  async function findSameAccounts(batchId: string, { file }: AccountsFile): Promise<AccountsFile | undefined> {
-    if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;
-    const input = await documents.get('job-input', `batch:${batchId}`);
-    if (input === undefined || 'unreadable' in input) return undefined;
-    const accounts = kind.decode((input.body as { readonly payload?: unknown }).payload)?.accounts;
-    return accounts !== undefined && 'file' in accounts && accounts.file.sha256 === file.sha256 ? accounts : undefined;
   }
 
   return {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { StudyRow } from '#contract/studies.js';
 import type { Finding } from '#domain/base/findings.js';
@@ -14,7 +15,11 @@ import {
 } from '#domain/definition/optimisation-requests.js';
 import { reportMissingReturns } from '#domain/definition/optimisation.js';
 import { listReferences } from '#domain/definition/references.js';
-import { createOptimisationId as createOptimisationJobId, type StudyPayload } from '#domain/outputs/jobs.js';
+import {
+  createOptimisationId as createOptimisationJobId,
+  type RequestsFile,
+  type StudyPayload,
+} from '#domain/outputs/jobs.js';
 import { splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
@@ -31,6 +36,7 @@ import {
   type RowAttempt,
   type RowsInPartsDependencies,
   type RowsOrder,
+  submitWithFile,
 } from '../shared/jobs.js';
 import type { StoreMarkets } from '../stores/serving.js';
 import {
@@ -47,7 +53,7 @@ import {
 export interface StudiesDependencies extends OptimisationPlansDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'write' | 'remove'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<StudyPayload>;
   readonly engineVersion: string;
@@ -84,14 +90,22 @@ const TURN_RUNS = 20;
 /** Runs of a study up to which its job has them as a list. */
 const LISTED_RUNS = 200;
 
-/** Formats requests as lines of JSON, in several turns of the event loop. */
-async function formatLines(requests: StudyTerms['requests']): Promise<string> {
-  const lines: string[] = [];
-  for (const request of requests) {
-    if (lines.length % LISTED_RUNS === 0) await setImmediate();
-    lines.push(JSON.stringify(request));
+/** Writes requests as an artifact, one JSON line each, in several turns of the event loop. */
+async function storeRequests(
+  requests: StudyTerms['requests'],
+  artifacts: Pick<ArtifactStore, 'write'>,
+): Promise<RequestsFile> {
+  const chunks: Buffer[] = [];
+  const hash = createHash('sha256');
+  for (let i = 0; i < requests.length; i += LISTED_RUNS) {
+    await setImmediate();
+    const lines = requests.slice(i, i + LISTED_RUNS).map((request) => `${JSON.stringify(request)}\n`);
+    const chunk = Buffer.from(lines.join(''));
+    hash.update(chunk);
+    chunks.push(chunk);
   }
-  return lines.join('\n');
+  const { name, bytes, sha256 } = await artifacts.write(Buffer.concat(chunks), hash.digest('hex'));
+  return { file: { name, bytes, sha256 }, count: requests.length };
 }
 
 /** Reads a study whose runs are lines of JSON. The shape of its body was checked. @throws Refusal VALIDATION_FAILED */
@@ -138,21 +152,28 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
     });
     const studyId = requestedId ?? prefixName(createOptimisationId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
-    return jobs.submit({
-      kind,
-      payload: {
-        study_id: studyId,
-        documents: reachedDocuments,
-        models,
-        sets,
-        requests: requests.length > LISTED_RUNS ? await formatLines(requests) : requests,
-        content_hash: identity.contentHash,
-        engine_version: engineVersion,
-      },
-      request: { study_id: studyId, runs: requests.length, ...subjects },
-      estimatedBytes: workers * estimateOptimisationBytes(market),
-      message: 'waiting for a worker',
-      origin,
+    const submitRequests = (submittedRequests: StudyPayload['requests']) =>
+      jobs.submit({
+        kind,
+        payload: {
+          study_id: studyId,
+          documents: reachedDocuments,
+          models,
+          sets,
+          requests: submittedRequests,
+          content_hash: identity.contentHash,
+          engine_version: engineVersion,
+        },
+        request: { study_id: studyId, runs: requests.length, ...subjects },
+        estimatedBytes: workers * estimateOptimisationBytes(market),
+        message: 'waiting for a worker',
+        origin,
+      });
+    if (requests.length <= LISTED_RUNS) return submitRequests(requests);
+    return submitWithFile({ documents, jobs, artifacts, kind }, `study:${studyId}`, {
+      input: await storeRequests(requests, artifacts),
+      select: (payload) => ('file' in payload.requests ? payload.requests : undefined),
+      submit: submitRequests,
     });
   }
 
@@ -194,12 +215,24 @@ const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRo
  * all results.
  */
 export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
-  const { markets } = dependencies;
+  const { artifacts, markets } = dependencies;
   const parts = createRowsInParts(dependencies);
+  /** Lines of the files of running studies. */
+  const linesByPayload = new WeakMap<StudyPayload, Promise<readonly string[]>>();
+
+  async function readLines(file: RequestsFile['file']): Promise<readonly string[]> {
+    return Buffer.from(await artifacts.read(file)).toString().split('\n');
+  }
+
+  async function readRequest(payload: StudyPayload, position: number): Promise<OptimisationRequest> {
+    if (!('file' in payload.requests)) return payload.requests[position]!;
+    const lines = linesByPayload.get(payload) ?? readLines(payload.requests.file);
+    linesByPayload.set(payload, lines);
+    return JSON.parse((await lines)[position]!) as OptimisationRequest; // the submission wrote it
+  }
 
   async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
-    const line = listRequests(payload)[position]!;
-    const request = typeof line === 'string' ? (JSON.parse(line) as OptimisationRequest) : line; // the submission wrote it
+    const request = await readRequest(payload, position);
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
@@ -222,7 +255,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   }
 
   const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
-    count: listRequests(payload).length,
+    count: 'file' in payload.requests ? payload.requests.count : payload.requests.length,
     computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
     listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
   });
@@ -248,18 +281,6 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
-}
-
-/** Lines of the requests of running studies. */
-const linesByPayload = new WeakMap<StudyPayload, readonly string[]>();
-
-/** Returns the requests of a study: as lines of JSON, or as objects. */
-function listRequests(payload: StudyPayload): readonly (OptimisationRequest | string)[] {
-  const { requests } = payload;
-  if (typeof requests !== 'string') return requests;
-  const lines = linesByPayload.get(payload) ?? requests.split('\n');
-  linesByPayload.set(payload, lines);
-  return lines;
 }
 
 /** Returns the refusal for data that changed during a study. All results of a study must use the same data. */

@@ -12,10 +12,10 @@ import {
   type JobSubject,
   listKindsDeletedWith,
 } from '#domain/outputs/jobs.js';
-import type { Attempt, Jobs, JobSystem } from '#jobs/port/job-kind.js';
+import type { Attempt, JobKind, Jobs, JobSystem } from '#jobs/port/job-kind.js';
 import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
 import type { PausedKinds } from '#jobs/port/paused-kinds.js';
-import type { JobQuery, LocatedJob, PartOutput, WrittenParts } from '#jobs/port/queue.js';
+import type { JobQuery, LocatedJob, PartOutput, StoredInput, WrittenParts } from '#jobs/port/queue.js';
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';
 import type { RowEntry, SumRowsInput } from '#jobs/tasks/runs.js';
@@ -613,6 +613,53 @@ const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
   computed: () => {},
 });
+
+export interface FileDependencies<P> {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly artifacts: Pick<ArtifactStore, 'remove'>;
+  readonly kind: Pick<JobKind<P>, 'decode'>;
+}
+
+/** Submission of a job whose input has a file. */
+export interface FileSubmission<P, I> {
+  /** Input with the new file. */
+  readonly input: I;
+  /** Returns the input of a stored payload. Undefined if it has no file. */
+  readonly select: (payload: P) => I | undefined;
+  readonly submit: (input: I) => Promise<JobStatus>;
+}
+
+/**
+ * Submits a job whose input has a file. If an unfinished job has the same id and an equal file, both requests have one
+ * input, so that they are the same job. A file without a job is removed.
+ */
+export async function submitWithFile<P, I extends { readonly file: ArtifactRef }>(
+  { documents, jobs, artifacts, kind }: FileDependencies<P>,
+  jobId: string,
+  { input, select, submit }: FileSubmission<P, I>,
+): Promise<JobStatus> {
+  async function findEqualInput(): Promise<I | undefined> {
+    if (!(await jobs.isLive(jobId))) return undefined;
+    const stored = await documents.get('job-input', jobId);
+    if (stored === undefined || 'unreadable' in stored) return undefined;
+    const payload = kind.decode((stored.body as Partial<StoredInput>).payload);
+    const storedInput = payload && select(payload);
+    return storedInput?.file.sha256 === input.file.sha256 ? storedInput : undefined;
+  }
+
+  const equalInput = await findEqualInput();
+  if (equalInput !== undefined) {
+    await artifacts.remove([input.file.name]);
+    return submit(equalInput);
+  }
+  try {
+    return await submit(input);
+  } catch (failure) {
+    await artifacts.remove([input.file.name]);
+    throw failure;
+  }
+}
 
 /** Part of the job system that finds and cancels jobs about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;

@@ -42,6 +42,23 @@ export function describeStudies(): void {
       });
     });
 
+    test('has its runs in a file if it is long, and equal requests are one job', async () => {
+      const runs = Array.from({ length: 201 }, (_, i) => ({ ...STUDY_REQUEST, as_of: i === 200 ? '2023-02-01' : null }));
+      const start = (sentRuns: readonly object[]) =>
+        service.ask<JobStatus>('POST', '/optimise/studies', { study_id: 'L', runs: sentRuns });
+      const answers = [await start(runs), await start(runs), await start(runs.slice(1))];
+      expect(answers.map(({ status }) => status)).toEqual([202, 202, 409]);
+      expect(answers[1]!.body.created_at).toBe(answers[0]!.body.created_at);
+      const { result } = await service.waitForJob('study:L');
+      expect(result).toMatchObject({ study_id: 'L', runs: 201, solved: 200, refused: 1 });
+      const readBlock = (block: number) =>
+        service.ask<{ blocks: number; rows: readonly StudyRow[] }>('GET', `/optimise/studies/L/rows?block=${block}`);
+      const first = (await readBlock(0)).body;
+      const last = (await readBlock(first.blocks - 1)).body;
+      expect(last.rows.at(-2)!.figures).toEqual(first.rows[0]!.figures);
+      expect(last.rows.at(-1)!.error!.code).toBe('NO_DATA_IN_RANGE');
+    });
+
     test('is refused as its runs are, with the path of the run', async () => {
       const requestRefusal = async (runs: readonly object[]) => {
         const { status, body } = await service.ask('POST', '/optimise/studies', { runs });

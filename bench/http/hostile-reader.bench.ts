@@ -112,6 +112,7 @@ async function measure(): Promise<void> {
     String(SECONDS),
     JSON.stringify(createIndex('X')),
   ]);
+  const attackerEnd = once(attacker, 'exit');
   attacker.on('message', (message) => void (statuses = message as Readonly<Record<string, number>>));
   await sleep(SETTLING_SECONDS * 1000);
   const read = async (): Promise<void> => {
@@ -135,7 +136,7 @@ async function measure(): Promise<void> {
     }
   };
   await Promise.all([read(), previewOften()]);
-  await once(attacker, 'exit');
+  await attackerEnd;
   const largest = memory.stop();
   console.log(
     `${SECONDS} s; the hostile key's responses by status: ${Object.entries(statuses)

@@ -181,6 +181,29 @@ export function createFailedKeys(monotonicMs: () => number): FailedKeys {
   };
 }
 
+/**
+ * Returns a function that lets each key start one request per turn of the event loop. Further requests of the key wait
+ * for the following turns, so that a request of another key waits for at most one of them. The result is undefined if
+ * the request may start at once.
+ */
+export function createKeyTurns(): (keyId: string | null) => Promise<void> | undefined {
+  /** Waiting requests by key. A key that started a request in this turn has an entry. */
+  const waiting = new Map<string | null, (() => void)[]>();
+  const startNext = (keyId: string | null): void => {
+    const start = waiting.get(keyId)!.shift();
+    if (start === undefined) return void waiting.delete(keyId);
+    setImmediate(startNext, keyId);
+    start();
+  };
+  return (keyId) => {
+    const line = waiting.get(keyId);
+    if (line !== undefined) return new Promise((start) => line.push(start));
+    waiting.set(keyId, []);
+    setImmediate(startNext, keyId);
+    return undefined;
+  };
+}
+
 /** Rate limits of keys. Each key has a token bucket with a maximum size and a refill rate. */
 export interface KeyRates {
   /** Counts one request of a key. @throws Refusal RATE_LIMITED if the bucket is empty */

@@ -21,7 +21,7 @@ import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import { currentReach, outside, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
 import type { Precondition } from '#services/shared/documents.js';
-import type { Authenticate } from './authentication.js';
+import { type Authenticate, createKeyTurns } from './authentication.js';
 import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
@@ -174,6 +174,8 @@ export interface OperationOptions {
   readonly isReadOnly: boolean;
   /** Checks a large body of a route in a thread. Undefined if the event loop checks all bodies. */
   readonly checkLargeBody: ((operation: string, bytes: Uint8Array) => Promise<CheckedBody>) | undefined;
+  /** Waits for the turn of a key; undefined if it has come. */
+  readonly awaitTurn: ReturnType<typeof createKeyTurns>;
 }
 
 /**
@@ -194,6 +196,7 @@ function createOperation(
     findReach,
     isReadOnly,
     checkLargeBody,
+    awaitTurn,
   }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
@@ -280,8 +283,19 @@ function createOperation(
     if (body === undefined) return runWithRetry(exchange, principal, undefined);
     const upload = openUpload(exchange.request, body);
     return upload === undefined
-      ? readBody(exchange.request, body, checkApart).then((sent) => runWithRetry(exchange, principal, sent))
+      ? answerSent(exchange, principal, readBody(exchange.request, body, checkApart))
       : runWithRetry(exchange, principal, { upload });
+  }
+
+  async function answerSent(
+    exchange: Exchange,
+    principal: Principal,
+    pendingBody: Promise<BodyReader>,
+  ): Promise<Reply> {
+    const sent = await pendingBody;
+    const turn = awaitTurn(principal.keyId);
+    if (turn !== undefined) await turn;
+    return runWithRetry(exchange, principal, sent);
   }
 
   /** Answers a client that may access only some ids. All its reads are limited to these ids. */
@@ -498,8 +512,9 @@ export interface FoundPath {
 export function createPaths<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
-  options: OperationOptions,
+  terms: Omit<OperationOptions, 'awaitTurn'>,
 ): (path: string) => FoundPath | undefined {
+  const options = { ...terms, awaitTurn: createKeyTurns() };
   // The router is built at once. If the first request built it, that request would be delayed.
   const router = new TrieRouter<PathOperations>();
   const fixedPaths = new Map<string, FoundPath>();

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createKeyRates } from '#http/authentication.js';
+import { createKeyRates, createKeyTurns } from '#http/authentication.js';
 import { createSample } from './sample-app.js';
 
 test('a key has a burst, then its rate, and does not use the rate of another key', () => {
@@ -33,4 +34,23 @@ test('a key beyond its rate is refused with Retry-After on every route; another 
   expect([error.code, refusal.headers.get('retry-after')]).toEqual(['RATE_LIMITED', '2']);
   expect((await send('GET', '/things', { scopes: 'read+write' })).status).toBe(200);
   for (let i = 0; i < 10; i++) expect((await send('GET', '/live', { scopes: 'read' })).status).toBe(200);
+});
+
+test('a key starts one request per turn of the event loop, and another key starts at once', async () => {
+  const awaitTurn = createKeyTurns();
+  const started: string[] = [];
+  const start = async (keyId: string, name: string): Promise<void> => {
+    const turn = awaitTurn(keyId);
+    if (turn !== undefined) await turn;
+    started.push(name);
+  };
+  const all = [start('a', 'a1'), start('a', 'a2'), start('a', 'a3'), start('b', 'b1')];
+  expect(started).toEqual(['a1', 'b1']);
+  await setImmediate();
+  expect(started).toEqual(['a1', 'b1', 'a2']);
+  await Promise.all(all);
+  expect(started).toEqual(['a1', 'b1', 'a2', 'a3']);
+  await setImmediate();
+  await setImmediate();
+  expect(awaitTurn('a')).toBeUndefined();
 });

@@ -221,7 +221,9 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   const linesByPayload = new WeakMap<StudyPayload, Promise<readonly string[]>>();
 
   async function readLines(file: RequestsFile['file']): Promise<readonly string[]> {
-    return Buffer.from(await artifacts.read(file)).toString().split('\n');
+    return Buffer.from(await artifacts.read(file))
+      .toString()
+      .split('\n');
   }
 
   async function readRequest(payload: StudyPayload, position: number): Promise<OptimisationRequest> {

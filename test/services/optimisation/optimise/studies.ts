@@ -43,7 +43,10 @@ export function describeStudies(): void {
     });
 
     test('has its runs in a file if it is long, and equal requests are one job', async () => {
-      const runs = Array.from({ length: 201 }, (_, i) => ({ ...STUDY_REQUEST, as_of: i === 200 ? '2023-02-01' : null }));
+      const runs = Array.from({ length: 201 }, (_, i) => ({
+        ...STUDY_REQUEST,
+        as_of: i === 200 ? '2023-02-01' : null,
+      }));
       const start = (sentRuns: readonly object[]) =>
         service.ask<JobStatus>('POST', '/optimise/studies', { study_id: 'L', runs: sentRuns });
       const answers = [await start(runs), await start(runs), await start(runs.slice(1))];

@@ -1,12 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { type Running, start, stop } from '#cli/commands/serve.js';
 import { readSettings } from '#cli/settings/settings.js';
 import { keepThreads } from '#jobs/pool.js';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
+
+/** Pause in ms before another request to a store that does not respond. */
+const RETRY_MS = 1000;
 
 export interface Answer<T> {
   readonly status: number;
@@ -30,7 +34,10 @@ export interface RunningService {
   download(path: string, init?: RequestInit): Promise<Response>;
   /** Returns the error of a response. @throws Error if the response is not an error */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
-  /** Waits until a job has ended, and returns its final state. */
+  /**
+   * Waits until a job has ended, and returns its final state. Asks again while the store does not respond, as the
+   * clients do.
+   */
   waitForJob(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
   /**
    * Stops the service and starts it again on the same home.
@@ -105,6 +112,10 @@ export async function runService(
     async waitForJob(jobId, headers) {
       for (;;) {
         const { status, body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`, undefined, headers);
+        if (status === 503) {
+          await setTimeout(RETRY_MS);
+          continue;
+        }
         if (status !== 200) throw new Error(`GET /jobs/${jobId} answered ${status}: ${JSON.stringify(body)}`);
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }

@@ -24,6 +24,10 @@ import { findCompiler } from './c-compiler.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STAMPS = 'dist/.build/stamps.json';
+/** Digests of files, each with the state of the file when it was read. */
+const DIGESTS = 'dist/.build/digests.json';
+/** Time after a change of a file in which another change may leave the same state, because times have steps. */
+const SAME_TIME_MS = 2000;
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
@@ -139,7 +143,7 @@ const COMMANDS_MAX = availableParallelism();
  * @throws BuildFailure if a command fails, after parallel ones have ended; completed steps stay completed
  */
 export async function build({ compileOnly = false, lint = false } = {}) {
-  const stamps = readStamps();
+  const stamps = readJson(STAMPS);
   const digest = createContentDigest();
   removeStaleOutputs();
   const ran = [];
@@ -152,7 +156,7 @@ export async function build({ compileOnly = false, lint = false } = {}) {
     for (const command of commands) await turn(() => run(command));
     if (name === 'sources') chmodSync(at('dist/src/main.js'), 0o755);
     stamps[name] = stampOf(name, digest);
-    writeStamps(stamps);
+    writeJson(STAMPS, stamps);
     ran.push(name);
   };
   for (const [name, step] of Object.entries(STEPS))
@@ -161,6 +165,7 @@ export async function build({ compileOnly = false, lint = false } = {}) {
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
   confirmDates(ran, stamps, digest);
+  digest.store();
   if (!compileOnly) recordBuild();
   return ran;
 }
@@ -232,24 +237,43 @@ function stampOf(name, digest) {
   return hash.digest('hex');
 }
 
-/** Returns a function that digests the contents of files and folders, reading each file once. */
+/**
+ * Returns a function that digests the contents of files and folders. A file is read if its size or times have changed
+ * since the last build: reading and hashing all files takes most of the time of a start.
+ */
 function createContentDigest() {
+  const stored = readJson(DIGESTS);
   const digests = new Map();
   const digestOf = (file) => {
-    if (!digests.has(file))
-      digests.set(
-        file,
-        createHash('sha256')
-          .update(readFileSync(at(file)))
-          .digest('hex'),
-      );
-    return digests.get(file);
+    if (!digests.has(file)) digests.set(file, stored[file]?.[0] === stateOf(file) ? stored[file] : readDigest(file));
+    return digests.get(file)[1];
   };
-  return (paths) => {
+  const digest = (paths) => {
     const hash = createHash('sha256');
     for (const file of paths.flatMap(filesOf)) hash.update(`${file}\0${digestOf(file)}\n`);
     return hash.digest();
   };
+  return Object.assign(digest, {
+    store() {
+      const kept = [...digests].filter(([, [state]]) => state !== null);
+      if (kept.some(([file, [state]]) => stored[file]?.[0] !== state)) writeJson(DIGESTS, Object.fromEntries(kept));
+    },
+  });
+}
+
+/** Returns the state of a file; null if the file has just changed. */
+function stateOf(file) {
+  const { ino, size, mtimeMs, ctimeMs } = statSync(at(file));
+  return Date.now() - Math.max(mtimeMs, ctimeMs) < SAME_TIME_MS ? null : `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
+/** Returns the state of a file before it is read, and the digest of its content. */
+function readDigest(file) {
+  const state = stateOf(file);
+  const digest = createHash('sha256')
+    .update(readFileSync(at(file)))
+    .digest('hex');
+  return [state, digest];
 }
 
 /**
@@ -291,13 +315,11 @@ function confirmDates(ran, stamps, digest) {
     if (!ran.includes(name) && isCurrent(name, stamps, digest)) utimesSync(at(file), now, now);
 }
 
-function readStamps() {
-  return existsSync(at(STAMPS)) ? JSON.parse(readFileSync(at(STAMPS), 'utf8')) : {};
-}
+const readJson = (file) => (existsSync(at(file)) ? JSON.parse(readFileSync(at(file), 'utf8')) : {});
 
-function writeStamps(stamps) {
-  mkdirSync(dirname(at(STAMPS)), { recursive: true });
-  writeFileSync(at(STAMPS), `${JSON.stringify(stamps, null, 2)}\n`);
+function writeJson(file, value) {
+  mkdirSync(dirname(at(file)), { recursive: true });
+  writeFileSync(at(file), `${JSON.stringify(value, null, 2)}\n`);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProject, type Project } from './project.js';
@@ -47,6 +48,18 @@ test('a touched file with unchanged content runs no step', async () => {
   age('src/main.ts');
   age('data/guide/build.mjs');
   expect(await build()).toEqual([]);
+});
+
+test('a change that keeps the size and the modification time of a file is compiled', async () => {
+  await project.write('test/first.test.ts', 'export const first = 4;\n');
+  age('test/first.test.ts');
+  await setTimeout(2100); // until the state of the file is stored with its digest
+  await build();
+  expect(await project.read('dist/.build/digests.json')).toContain('test/first.test.ts');
+  await project.write('test/first.test.ts', 'export const first = 5;\n');
+  age('test/first.test.ts');
+  await build();
+  expect(await project.read('dist/test/first.test.js')).toContain('first = 5');
 });
 
 test('a changed test is compiled, and nothing else is rebuilt', async () => {

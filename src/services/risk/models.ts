@@ -41,12 +41,12 @@ import { addUnreadable, assertPrecondition, type Precondition } from '../shared/
 import {
   assertModelStore,
   assertNumbers,
-  hasNumbers,
   type ModelUseOnStore,
   readModel,
   refuseMissingModel,
   requireModel,
   resolveMatrixPaths,
+  selectIntactModels,
 } from '../shared/model-documents.js';
 import { requireRun } from '../shared/run-documents.js';
 import { type DataVersions, selectVersion } from '../stores/data-versions.js';
@@ -529,8 +529,7 @@ export function createRiskModels({
       const page = models
         .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
-      const readableModels: RiskModelDocument[] = [];
-      for (const model of page) if (await hasNumbers(artifacts, model)) readableModels.push(model);
+      const readableModels = await selectIntactModels(artifacts, page);
       const unreadableCount = page.length - readableModels.length;
       return {
         risk_models: readableModels.map(createSummary),

@@ -17,7 +17,13 @@ import { type Estimator, listMatrixFiles, type MatrixFiles, RiskModelDocument } 
 import type { ModelReferences } from '#jobs/tasks/catalogue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
-import { type ArtifactStore, type DocumentReader, readStored, type StoredDocument } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  type DocumentReader,
+  readStored,
+  type StoredDocument,
+} from '#store/port.js';
 
 /** Returns the paths of the files of a matrix, in their order. */
 export const resolveMatrixPaths = (artifacts: Pick<ArtifactStore, 'file'>, matrix: MatrixFiles): Promise<string[]> =>
@@ -64,16 +70,23 @@ export async function requireModel(reader: Reader, modelId: string): Promise<Sto
   return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
+type NumberFiles = Pick<RiskModelDocument, 'covariance' | 'factors'>;
+
+const listNumberFiles = ({ covariance, factors }: NumberFiles): readonly ArtifactRef[] => [
+  ...listMatrixFiles(covariance),
+  ...(factors === undefined ? [] : [factors]),
+];
+
 /**
- * Returns true if the files with the numbers of a stored model exist. @cost one read of the files per process, then a
- * look-up
+ * Returns the stored models whose files with the numbers exist. @cost one read of the files per process, then a look-up
+ * of all files at once
  */
-export async function hasNumbers(
+export async function selectIntactModels<M extends NumberFiles>(
   artifacts: Pick<ArtifactStore, 'damaged'>,
-  { covariance, factors }: RiskModelDocument,
-): Promise<boolean> {
-  const files = [...listMatrixFiles(covariance), ...(factors === undefined ? [] : [factors])];
-  return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
+  models: readonly M[],
+): Promise<readonly M[]> {
+  const damagedNames = await artifacts.damaged(models.flatMap(listNumberFiles).map((ref) => ({ ref, madeAt: 0 })));
+  return models.filter((model) => !listNumberFiles(model).some(({ name }) => damagedNames.has(name)));
 }
 
 /**
@@ -84,7 +97,7 @@ export async function assertNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   document: RiskModelDocument,
 ): Promise<void> {
-  if (!(await hasNumbers(artifacts, document))) throw refuseUnreadableModel(document.model_id);
+  if ((await selectIntactModels(artifacts, [document])).length === 0) throw refuseUnreadableModel(document.model_id);
 }
 
 /**

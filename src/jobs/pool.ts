@@ -82,11 +82,11 @@ function createLaneRest(restMs: number, rest: () => void): LaneRest {
 }
 
 /**
- * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests and to light
- * tasks. A greater niceness does not improve the latency of requests (`npm run bench -- http/requests`), and starves
- * heavy tasks when other programs occupy the processors: at 19 a backtest took 38 s instead of 1 s.
+ * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests, to light tasks
+ * and to the processes that read data. A greater niceness does not improve the latency of requests (`npm run bench --
+ * http/requests`), and starves heavy tasks when other programs occupy the processors.
  */
-const NICENESS: Record<Lane, number> = { heavy: 5, light: 2 };
+const NICENESS: Record<Lane, number> = { heavy: 10, light: 2 };
 /** Idle time after which a thread ends. It is long enough to keep the thread between the requests of a person. */
 const IDLE_MS = 300_000;
 /**

@@ -61,7 +61,6 @@ beforeAll(async () => {
   await writeMarket(folder, market, () => {});
   const store = { store_id: 'derived', name: 'Derived', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.waitForJob('load:derived');
   await client.call('createIndex', { body: source });
   const { calendar, base_date, rebalance } = source;
   await client.call('createIndex', {

@@ -54,7 +54,6 @@ beforeAll(async () => {
   await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquiredMarket, ...of }] }, () => {});
   const store = { store_id: 'ended', name: 'Ended', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.waitForJob('load:ended');
   const rebalance = {
     frequency: 'custom',
     dates: [formatDate(EFFECTIVE)],

@@ -38,7 +38,6 @@ beforeAll(async () => {
   await writeMarket(folder, market, () => {});
   const store = { store_id: 'removed', name: 'Removed', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.waitForJob('load:removed');
   for (const acquirer of ['remove', 'convert'] as const) {
     const body = {
       id: acquirer,

@@ -73,7 +73,6 @@ beforeAll(async () => {
   await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquiredMarket, ...of }] }, () => {});
   const store = { store_id: 'replaced', name: 'Replaced', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.waitForJob('load:replaced');
   const pipeline = {
     selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
     weighting: { type: 'EqualWeight' },

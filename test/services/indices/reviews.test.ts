@@ -69,7 +69,6 @@ beforeAll(async () => {
   await client.call('createStore', {
     body: { store_id: 'reviewed', name: 'Reviewed', kind: 'folder', location: folder, activate: true },
   });
-  await service.waitForJob('load:reviewed');
   await client.call('createIndex', { body: document });
   await client.run('startBacktest', { params, body: {} });
 });

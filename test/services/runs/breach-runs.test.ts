@@ -78,7 +78,6 @@ async function reportBreaches(service: RunningService) {
   await writeMarket(folder, cutMarket(FIRST), () => {});
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.waitForJob('load:desk');
   await client.call('createIndex', { body: INDEX });
   await client.run('startBacktest', { params, body: {} });
   for (let rows = FIRST + 1; rows <= LAST; rows++) {

@@ -20,7 +20,6 @@ beforeAll(async () => {
       })
     ).status,
   ).toBe(201);
-  await service.waitForJob('load:desk');
   for (const [id, names] of [
     ['LEFT', ['A', 'B', 'C']],
     ['STAYED', ['X', 'Y']],

@@ -98,8 +98,7 @@ async function prepareRun(service: RunningService): Promise<void> {
     constraints: createBounds(0.001),
   });
   // As the clients do, it asks again while the store does not respond.
-  const start = async () => (await service.ask('POST', '/analytics/RUN/backtest', {})).status;
-  await expect.poll(start, { timeout: 60_000 }).toBe(202);
+  await waitUntil(async () => (await service.ask('POST', '/analytics/RUN/backtest', {})).status === 202);
   expect((await service.waitForJob('backtest:RUN')).status).toBe('succeeded');
 }
 

@@ -136,7 +136,6 @@ beforeAll(async () => {
       })
     ).status,
   ).toBeLessThan(300);
-  await service.waitForJob('load:desk');
   for (const document of [
     INDEX,
     { ...DEFINITION, id: 'EQUAL', name: 'Equal', pipeline: { weighting: { type: 'EqualWeight' } } },

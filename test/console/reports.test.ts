@@ -94,7 +94,10 @@ describe.skipIf('why' in browserFailure)('reports', () => {
     expect(headers.get('content-disposition')).toContain(`"FACTSHEET-A4-CORE-and-1-more-${overview.end}.pdf"`);
     await follow(page, `/console/reports?render=${result.render_id}`);
     await page.getByRole('heading', { name: `Factsheet of CORE and BROAD, ${overview.end}`, level: 1 }).waitFor();
-    await page.getByRole('status').filter({ hasText: `Page 1 of ${result.pages}` }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: `Page 1 of ${result.pages}` })
+      .waitFor();
     const first = page.getByRole('listitem', { name: `Page 1 of ${result.pages}` });
     const canvas = first.locator('canvas[data-drawn=true]');
     await canvas.waitFor();

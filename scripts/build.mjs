@@ -245,7 +245,10 @@ function createContentDigest() {
   const stored = readJson(DIGESTS);
   const digests = new Map();
   const digestOf = (file) => {
-    if (!digests.has(file)) digests.set(file, stored[file]?.[0] === stateOf(file) ? stored[file] : readDigest(file));
+    if (!digests.has(file)) {
+      const state = stateOf(file);
+      digests.set(file, stored[file]?.[0] === state ? stored[file] : [state, hashFile(file)]);
+    }
     return digests.get(file)[1];
   };
   const digest = (paths) => {
@@ -256,7 +259,8 @@ function createContentDigest() {
   return Object.assign(digest, {
     store() {
       const kept = [...digests].filter(([, [state]]) => state !== null);
-      if (kept.some(([file, [state]]) => stored[file]?.[0] !== state)) writeJson(DIGESTS, Object.fromEntries(kept));
+      if (kept.some(([file, [state]]) => stored[file]?.[0] !== state))
+        writeJson(DIGESTS, { ...stored, ...Object.fromEntries(kept) });
     },
   });
 }
@@ -267,14 +271,10 @@ function stateOf(file) {
   return Date.now() - Math.max(mtimeMs, ctimeMs) < SAME_TIME_MS ? null : `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }
 
-/** Returns the state of a file before it is read, and the digest of its content. */
-function readDigest(file) {
-  const state = stateOf(file);
-  const digest = createHash('sha256')
+const hashFile = (file) =>
+  createHash('sha256')
     .update(readFileSync(at(file)))
     .digest('hex');
-  return [state, digest];
-}
 
 /**
  * Lists the files at a path in the same order on every machine: the file, the files of the folder, or none. Files of

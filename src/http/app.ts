@@ -24,7 +24,13 @@ import {
   type ResponseParts,
   toResponse,
 } from './answers.js';
-import { type Authenticate, createFailedKeys, createKeyRates, type KeyRates } from './authentication.js';
+import {
+  type Authenticate,
+  createFailedKeys,
+  createKeyRates,
+  createKeyTurns,
+  type KeyRates,
+} from './authentication.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import {
   type AssertCallback,
@@ -493,6 +499,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     findReach,
     isReadOnly,
     checkLargeBody,
+    awaitTurn: createKeyTurns(),
   };
   const findPath = createPaths(api, handlers, terms);
 

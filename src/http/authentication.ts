@@ -181,12 +181,14 @@ export function createFailedKeys(monotonicMs: () => number): FailedKeys {
   };
 }
 
+/** Waits until a request of a key may start; the result is undefined if it may start at once. */
+export type KeyTurns = (keyId: string | null) => Promise<void> | undefined;
+
 /**
- * Returns a function that lets each key start one request per turn of the event loop. Further requests of the key wait
- * for the following turns, so that a request of another key waits for at most one of them. The result is undefined if
- * the request may start at once.
+ * Lets each key start one request per turn of the event loop. Further requests of the key wait for the following turns,
+ * so that a request of another key waits for at most one of them.
  */
-export function createKeyTurns(): (keyId: string | null) => Promise<void> | undefined {
+export function createKeyTurns(): KeyTurns {
   /** Waiting requests by key. A key that started a request in this turn has an entry. */
   const waiting = new Map<string | null, (() => void)[]>();
   const startNext = (keyId: string | null): void => {

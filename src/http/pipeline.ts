@@ -2,6 +2,7 @@ import { TrieRouter } from 'hono/router/trie-router';
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import { callOnce } from '#base/once.js';
 import {
+  type Body,
   type CheckedBody,
   defineQuery,
   getFormats,
@@ -21,7 +22,7 @@ import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import { currentReach, outside, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
 import type { Precondition } from '#services/shared/documents.js';
-import { type Authenticate, createKeyTurns } from './authentication.js';
+import type { Authenticate, KeyTurns } from './authentication.js';
 import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
 import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
@@ -175,7 +176,7 @@ export interface OperationOptions {
   /** Checks a large body of a route in a thread. Undefined if the event loop checks all bodies. */
   readonly checkLargeBody: ((operation: string, bytes: Uint8Array) => Promise<CheckedBody>) | undefined;
   /** Waits for the turn of a key; undefined if it has come. */
-  readonly awaitTurn: ReturnType<typeof createKeyTurns>;
+  readonly awaitTurn: KeyTurns;
 }
 
 /**
@@ -282,19 +283,12 @@ function createOperation(
     const { body } = route;
     if (body === undefined) return runWithRetry(exchange, principal, undefined);
     const upload = openUpload(exchange.request, body);
-    return upload === undefined
-      ? answerSent(exchange, principal, readBody(exchange.request, body, checkApart))
-      : runWithRetry(exchange, principal, { upload });
+    return upload === undefined ? answerSent(exchange, principal, body) : runWithRetry(exchange, principal, { upload });
   }
 
-  async function answerSent(
-    exchange: Exchange,
-    principal: Principal,
-    pendingBody: Promise<BodyReader>,
-  ): Promise<Reply> {
-    const sent = await pendingBody;
-    const turn = awaitTurn(principal.keyId);
-    if (turn !== undefined) await turn;
+  async function answerSent(exchange: Exchange, principal: Principal, body: Body): Promise<Reply> {
+    const sent = await readBody(exchange.request, body, checkApart);
+    await awaitTurn(principal.keyId);
     return runWithRetry(exchange, principal, sent);
   }
 
@@ -512,9 +506,8 @@ export interface FoundPath {
 export function createPaths<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
-  terms: Omit<OperationOptions, 'awaitTurn'>,
+  options: OperationOptions,
 ): (path: string) => FoundPath | undefined {
-  const options = { ...terms, awaitTurn: createKeyTurns() };
   // The router is built at once. If the first request built it, that request would be delayed.
   const router = new TrieRouter<PathOperations>();
   const fixedPaths = new Map<string, FoundPath>();

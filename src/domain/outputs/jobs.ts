@@ -10,8 +10,8 @@ import type { TreatmentSpec } from '../definition/index-document.js';
 import { addDefaultsToDocument, addDefaultsToDocuments, addDefaultsToPlan } from '../definition/index-validation.js';
 import { OptimisationRequest } from '../definition/optimisation-requests.js';
 import type { AccountBacktestRequest } from '../personal/account.js';
-import { BatchAccounts, type CommonTerms, InputFile } from '../personal/batch.js';
-import { RiskModelRequest, RiskValidationRequest } from '../risk/risk-models.js';
+import { BatchAccounts, type CommonTerms } from '../personal/batch.js';
+import { RiskModelRequest, RiskValidationRequest, StoredArtifact } from '../risk/risk-models.js';
 import type { Patch, RankingName, SweepBase, SweepFolds } from '../studies/sweep.js';
 import type { ReportTemplateDocument } from './report-templates.js';
 
@@ -128,7 +128,7 @@ export const OptimisationPayload = z.object({
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
 /** Artifact with the requests of a long study, one JSON line each. */
-const RequestsFile = z.object({ file: InputFile, count: z.int() });
+const RequestsFile = z.object({ file: StoredArtifact });
 export type RequestsFile = Readonly<z.infer<typeof RequestsFile>>;
 
 export const StudyPayload = z.object({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Day } from '../base/time.js';
+import { StoredArtifact } from '../risk/risk-models.js';
 import type { AccountDefaults, BatchTerms } from './account.js';
 
 /** Terms of a batch; terms of earlier versions have no defaults. */
@@ -79,12 +80,9 @@ export const AccountsPart = z.object({
 });
 export type AccountsPart = z.infer<typeof AccountsPart>;
 
-/** Artifact that belongs to the input of a job. */
-export const InputFile = z.object({ name: z.string(), bytes: z.int(), sha256: z.string() });
-
 /** Artifact with the accounts of a batch, one JSON line each, and its parts in order. */
 export const AccountsFile = z.object({
-  file: InputFile,
+  file: StoredArtifact,
   parts: z.array(AccountsPart).readonly(),
 });
 export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;

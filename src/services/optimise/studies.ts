@@ -104,8 +104,7 @@ async function storeRequests(
     hash.update(chunk);
     chunks.push(chunk);
   }
-  const { name, bytes, sha256 } = await artifacts.write(Buffer.concat(chunks), hash.digest('hex'));
-  return { file: { name, bytes, sha256 }, count: requests.length };
+  return { file: await artifacts.write(Buffer.concat(chunks), hash.digest('hex')) };
 }
 
 /** Reads a study whose runs are lines of JSON. The shape of its body was checked. @throws Refusal VALIDATION_FAILED */
@@ -217,24 +216,20 @@ const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRo
 export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
   const { artifacts, markets } = dependencies;
   const parts = createRowsInParts(dependencies);
-  /** Lines of the files of running studies. */
-  const linesByPayload = new WeakMap<StudyPayload, Promise<readonly string[]>>();
 
-  async function readLines(file: RequestsFile['file']): Promise<readonly string[]> {
-    return Buffer.from(await artifacts.read(file))
-      .toString()
-      .split('\n');
+  /** Returns the requests of a study, those of a file as lines of JSON. */
+  async function readRequests({ requests }: StudyPayload): Promise<readonly (OptimisationRequest | string)[]> {
+    if (!('file' in requests)) return requests;
+    const text = Buffer.from(await artifacts.read(requests.file)).toString();
+    return text.split('\n').slice(0, -1); // each line has an end
   }
 
-  async function readRequest(payload: StudyPayload, position: number): Promise<OptimisationRequest> {
-    if (!('file' in payload.requests)) return payload.requests[position]!;
-    const lines = linesByPayload.get(payload) ?? readLines(payload.requests.file);
-    linesByPayload.set(payload, lines);
-    return JSON.parse((await lines)[position]!) as OptimisationRequest; // the submission wrote it
-  }
-
-  async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
-    const request = await readRequest(payload, position);
+  async function computeEntry(
+    position: number,
+    payload: StudyPayload,
+    { line, attempt }: { readonly line: OptimisationRequest | string; readonly attempt: RowAttempt },
+  ): Promise<StudyEntry> {
+    const request = typeof line === 'string' ? (JSON.parse(line) as OptimisationRequest) : line; // the submission wrote it
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
@@ -256,18 +251,21 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     }
   }
 
-  const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
-    count: 'file' in payload.requests ? payload.requests.count : payload.requests.length,
-    computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
-    listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
-  });
+  async function createOrder(payload: StudyPayload): Promise<RowsOrder<StudyEntry>> {
+    const lines = await readRequests(payload);
+    return {
+      count: lines.length,
+      computeEntry: (position, attempt) => computeEntry(position, payload, { line: lines[position]!, attempt }),
+      listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
+    };
+  }
 
   return createJobKind(
     'study',
     async (payload, attempt) => {
       const { study_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'study', id, total: 'runs', outcomes: STUDY_OUTCOMES, engineVersion } as const;
-      const { result, entries } = await parts.run(createOrder(payload), summary, attempt);
+      const { result, entries } = await parts.run(await createOrder(payload), summary, attempt);
       const solvedDocuments = entries.flatMap(({ document }) => document ?? []);
       const unsolvedCount = entries.length - solvedDocuments.length;
       return {
@@ -280,7 +278,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       };
     },
     async (payload, partPositions, attempt) => ({
-      result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
+      result: await parts.readOutput(await createOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
 }

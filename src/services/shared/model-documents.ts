@@ -78,8 +78,8 @@ const listNumberFiles = ({ covariance, factors }: NumberFiles): readonly Artifac
 ];
 
 /**
- * Returns the stored models whose files with the numbers exist. @cost one read of the files per process, then a look-up
- * of all files at once
+ * Returns the stored models whose files with the numbers exist. @cost one read of the files per process, limited per
+ * call by the store, then a look-up of all files at once
  */
 export async function selectIntactModels<M extends NumberFiles>(
   artifacts: Pick<ArtifactStore, 'damaged'>,

@@ -314,14 +314,15 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     },
     async rotate(id, overlapMs) {
       const replacedKey = requireStored(id);
-      if (!isLive(replacedKey, now()))
+      const nowMs = now();
+      if (!isLive(replacedKey, nowMs))
         throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
       const { name, scopes, prefixes, sources } = replacedKey;
-      const expires = computeSuccessorExpiry(replacedKey, now());
-      const issuedKey = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (keyId) =>
+      const expires = computeSuccessorExpiry(replacedKey, nowMs);
+      const issuedKey = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, nowMs, (keyId) =>
         holders.has(keyId),
       );
-      const overlapEnd = now() + overlapMs;
+      const overlapEnd = nowMs + overlapMs;
       const expiry = replacedKey.expires === null ? overlapEnd : Math.min(overlapEnd, Date.parse(replacedKey.expires));
       await saveAll([issuedKey.record, { ...replacedKey, expires: formatTimestamp(expiry) }]);
       return issuedKey;

@@ -312,6 +312,8 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         if ((await storedApprovals.dropExpired(tx)) >= OPEN_MAX)
           throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
         const { persons } = rules[proposedChange.action]!; // the error is thrown only for changes with a rule
+        const requestedAt = now();
+        const at = formatTimestamp(requestedAt);
         const approval: Approval = {
           approval_id: (await storedApprovals.lastNumber(tx)) + 1,
           action: proposedChange.action,
@@ -322,12 +324,12 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           detail: createDetail(proposedChange.facts),
           schedule_day: 'schedule_id' in day ? day : null,
           digest,
-          requested_at: formatTime(),
+          requested_at: at,
           requested_by: authorship.author,
-          expires_at: formatTimestamp(now() + hours * 3_600_000),
+          expires_at: formatTimestamp(requestedAt + hours * 3_600_000),
           persons,
           missing: persons - 1,
-          history: [createStep('requested', authorship, { at: formatTime(), comment: authorship.note })],
+          history: [createStep('requested', authorship, { at, comment: authorship.note })],
         };
         await save(tx, approval);
         return approval;

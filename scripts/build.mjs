@@ -31,6 +31,9 @@ const SAME_TIME_MS = 2000;
 const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
+const ANSWERS = 'dist/answers.json';
+/** Inputs of the story of all examples in addition to the program. */
+const STORY = ['test/guide/example-story.ts', 'test/guide/record-answers.ts', 'data/calendars', 'data/methodologies'];
 const BUNDLE = 'dist/bundle/built.json';
 const BUNDLED_PACKAGES = 'scripts/bundled-packages.mjs';
 /** Code cache of this Node version: `src/code-cache.ts` looks for no other. */
@@ -45,6 +48,13 @@ const CONSOLE_PURE = [
   `${CONSOLE}/pages/sweeps`,
   `${CONSOLE}/components/chart`,
 ];
+/** Client files that the contract determines; they are not in the repository. */
+const CLIENT_SOURCES = [
+  'src/clients/typescript/contract.ts',
+  ...['contract.py', 'api.py', 'aio.pyi', 'codes.py', 'version.py'].map((name) => `src/clients/python/divisor/${name}`),
+];
+/** Modules from which the clients are generated; `scripts/clients.mjs` writes the list. */
+const CLIENT_MODULES = 'dist/.build/clients.json';
 /** Files of the packages: every step depends on them, and npm writes the second one at each installation. */
 const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 
@@ -53,25 +63,39 @@ const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
 
 /**
  * Build steps. Steps run in parallel; a step starts after the steps in `after`, whose outputs it reads. inputs: files
- * and folders; outputs: files that must exist; commands: arguments of node, one process per command.
+ * and folders, or a function that lists them; outputs: files that must exist; commands: arguments of node, one process
+ * per command.
  */
 const STEPS = {
+  clients: {
+    inputs: () => [
+      'scripts/clients.mjs',
+      ...['client', 'views', 'batches'].map((name) => `src/clients/python/divisor/${name}.py`),
+      ...Object.values(readJson(CLIENT_MODULES)),
+    ],
+    outputs: [...CLIENT_SOURCES, CLIENT_MODULES],
+    commands: [['scripts/clients.mjs']],
+  },
   sources: {
+    after: ['clients'],
     inputs: [...COMPILED, ...CONSOLE_PURE, 'tsconfig.json'],
     outputs: [BUILD_INFO],
     commands: [[...TSC, '-p', 'tsconfig.json']],
   },
   client: {
+    after: ['clients'],
     inputs: ['src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/src/clients/typescript/divisor.d.ts', 'dist/src/clients/typescript/contract.d.ts'],
     commands: [[...TSC, '-p', 'src/clients/typescript/tsconfig.json']],
   },
   engineTypes: {
+    after: ['clients'],
     inputs: ['src/engine/api.ts', 'src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/src/engine/api.d.ts'],
     commands: [[...TSC, '-p', 'src/engine/tsconfig.json']],
   },
   consoleTypes: {
+    after: ['clients'],
     inputs: [CONSOLE, 'src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/.build/console.tsbuildinfo'],
     commands: [[...TSC, '-p', `${CONSOLE}/tsconfig.json`]],
@@ -98,9 +122,15 @@ const STEPS = {
     outputs: ['dist/engine/built.json', 'dist/engine/packages.json'],
     commands: [['scripts/engine.mjs']],
   },
+  answers: {
+    after: ['sources', 'kernels', 'native'],
+    inputs: ['src', 'kernels', 'workers', ...STORY, 'scripts/answers.mjs'],
+    outputs: [ANSWERS, 'dist/.build/examples.json'],
+    commands: [['scripts/answers.mjs']],
+  },
   documentation: {
-    after: ['sources'],
-    inputs: ['src', 'kernels', 'data/guide', 'data/answers.json'],
+    after: ['sources', 'answers'],
+    inputs: ['src', 'kernels', 'data/guide', ANSWERS],
     outputs: ['dist/guide.json', DOCUMENTATION],
     commands: [['data/guide/build.mjs'], ['data/guide/compress.mjs']],
   },
@@ -111,6 +141,7 @@ const STEPS = {
     commands: [['scripts/code-cache.mjs']],
   },
   console: {
+    after: ['clients'],
     inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs', BUNDLED_PACKAGES],
     outputs: ['dist/console/index.html', 'dist/console/packages.json'],
     commands: [['scripts/console.mjs']],
@@ -121,7 +152,7 @@ const STEPS = {
  * Optional products for a service. Without them a service compiles its modules at each start, renders the documentation
  * itself, and reports that the console and the embeddable engine have not been built.
  */
-const OPTIONAL_STEPS = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
+const OPTIONAL_STEPS = ['bundle', 'answers', 'documentation', 'codeCache', 'console', 'engine'];
 
 /**
  * Files that prove the time of a build step. A service uses the product of such a step only if it is newer than the
@@ -138,11 +169,12 @@ const COMMANDS_MAX = availableParallelism();
 /**
  * Brings `dist` up to date.
  * @param compileOnly omits the optional products
+ * @param answers records the examples of responses; this takes a minute, so a start uses those of the last build
  * @param lint runs the linter on the sources in parallel
  * @returns the names of the steps that ran
  * @throws BuildFailure if a command fails, after parallel ones have ended; completed steps stay completed
  */
-export async function build({ compileOnly = false, lint = false } = {}) {
+export async function build({ compileOnly = false, answers = !compileOnly, lint = false } = {}) {
   const stamps = readJson(STAMPS);
   const digest = createContentDigest();
   removeStaleOutputs();
@@ -160,7 +192,8 @@ export async function build({ compileOnly = false, lint = false } = {}) {
     ran.push(name);
   };
   for (const [name, step] of Object.entries(STEPS))
-    if (!compileOnly || !OPTIONAL_STEPS.includes(name)) running[name] = runStep(name, step);
+    if ((!compileOnly || !OPTIONAL_STEPS.includes(name)) && (answers || name !== 'answers'))
+      running[name] = runStep(name, step);
   if (lint) running.lint = turn(() => run(LINT));
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
@@ -228,7 +261,9 @@ function isCurrent(name, stamps, digest) {
  * installed since.
  */
 function stampOf(name, digest) {
-  const hash = createHash('sha256').update(digest([...STEPS[name].inputs, ...PACKAGES]));
+  const { inputs } = STEPS[name];
+  const paths = typeof inputs === 'function' ? inputs() : inputs;
+  const hash = createHash('sha256').update(digest([...paths, ...PACKAGES]));
   if (name === 'sources') {
     const { mtimeMs, size } = statSync(at(BUILD_INFO));
     hash.update(`${mtimeMs} ${size}`);

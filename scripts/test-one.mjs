@@ -5,7 +5,9 @@ import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
 /** Matches tests that need the whole build: console, pages, engine, guide and documentation. */
-const NEEDS_WHOLE_BUILD = /console|^engine|guide|documentation/;
+const NEEDS_WHOLE_BUILD = /console|^engine|guide|documentation|python-frames/;
+/** Matches tests of the examples of responses. */
+const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames/;
 
 const words = process.argv.slice(2);
 if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm test` runs all of them.');
@@ -14,7 +16,8 @@ const { filter, options } = parseCLI(['vitest', 'run', ...words]);
 const names = filter.map((word) => word.replace(/^(dist\/)?test\//, '').replace(/\.ts$/, ''));
 const files = readdirSync('test', { recursive: true }).filter((file) => file.endsWith('.test.ts'));
 const chosen = files.filter((file) => names.some((name) => file.includes(name)));
-await buildOrEnd({ compileOnly: !chosen.some((file) => NEEDS_WHOLE_BUILD.test(file)) });
+const needs = (pattern) => chosen.some((file) => pattern.test(file));
+await buildOrEnd({ compileOnly: !needs(NEEDS_WHOLE_BUILD), answers: needs(NEEDS_ANSWERS) });
 
 const vitest = await startVitest('test', names, options);
 const results = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);

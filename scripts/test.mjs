@@ -1,6 +1,6 @@
 // Second part of `npm test`: runs every test, or the files and titles that the options of vitest choose. A few files that
-// failed run once more, one after another, when nothing else uses the machine: a test that fails only next to others is
-// told apart from one that always fails. Both results are printed, and the last line of counts is that of all files.
+// failed run again, one after another, when nothing else uses the machine: a test that fails only next to others differs
+// from one that always fails. Both results are printed, and the last line of counts is that of all files.
 import { relative } from 'node:path';
 import { parseCLI, startVitest } from 'vitest/node';
 

@@ -54,7 +54,7 @@ const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   table: 'levels',
 };
 
-/** Recorded responses by operation id, with long lists shortened: `data/answers.json`. */
+/** Recorded responses by operation id, with long lists shortened. The build records them. */
 export type ExampleResponses = Readonly<Record<string, unknown>>;
 
 type JsonSchema = Record<string, unknown>;

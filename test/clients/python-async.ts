@@ -30,7 +30,7 @@ export function formatPythonAsync(sources: {
     { source: sources.batches, name: 'Batches', variant: 'AsyncBatches', summary: 'Batches of accounts.' },
     { source: sources.client, name: 'Divisor', variant: 'AsyncDivisor', summary: 'A running service.' },
   ];
-  return `# Written from the client and the OpenAPI document by \`npm run generate\`.
+  return `# Written from the client and the OpenAPI document by \`npm run build\`.
 import datetime
 from datetime import date
 from pathlib import Path

@@ -9,7 +9,7 @@ export function formatPythonErrors(codes: Readonly<Record<string, { readonly hel
     ([code, { help }]) => `class ${formatClassName(code)}(DivisorError):\n    """${formatDocumentation(help)}"""\n`,
   );
   const names = Object.keys(codes).map((code) => `    "${code}": ${formatClassName(code)},\n`);
-  return `# Written from the catalogue of error codes by \`npm run generate\`.
+  return `# Written from the catalogue of error codes by \`npm run build\`.
 """An exception for every error code of the service."""
 
 from __future__ import annotations

@@ -261,13 +261,13 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
   });
 
   test('every table of every answer is a frame with the same number of rows', async () => {
-    const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
+    const answers = JSON.parse(readFileSync('dist/answers.json', 'utf8')) as Record<string, unknown>;
     const expected = Object.entries(answers).flatMap(([operation, answer]) => listTablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
     const output = (await runScript(`
 import pandas
 from divisor import tables
-answers = json.load(open(${JSON.stringify(resolve('data/answers.json'))}))
+answers = json.load(open(${JSON.stringify(resolve('dist/answers.json'))}))
 rows = {(operation + "." + place).rstrip("."): len(table) for operation, answer in answers.items() for place, table in tables(answer).items()}
 state = tables(answers["getLimits"])["state"]
 groups = tables(answers["getExposures"])["groups.weights"]

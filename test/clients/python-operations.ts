@@ -12,7 +12,7 @@ export function formatPythonOperations(document: OpenApiDocument): string {
     formatMethod(operation, document.components.schemas),
     ...formatContentMethod(operation),
   ]);
-  return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
+  return `# Written from the OpenAPI document by \`npm run build\`; edit the contract instead.
 """Every operation of the service as a typed method."""
 
 from __future__ import annotations

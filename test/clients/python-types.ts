@@ -12,7 +12,7 @@ export function formatPythonTypes({ components, paths }: OpenApiDocument): strin
   const declarations = Object.entries(components.schemas).map(([name, schema]) =>
     formatDeclaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
   );
-  return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
+  return `# Written from the OpenAPI document by \`npm run build\`; edit the contract instead.
 """Types of everything the service takes and answers, as JSON carries it."""
 
 from __future__ import annotations

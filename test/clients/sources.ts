@@ -29,5 +29,5 @@ export function generateClientSources(): Readonly<Record<string, string>> {
 
 function readPythonVersion(): string {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
-  return `# Written from package.json by \`npm run generate\`.\nVERSION = "${version}"\n`;
+  return `# Written from package.json by \`npm run build\`.\nVERSION = "${version}"\n`;
 }

@@ -22,7 +22,7 @@ export function formatTypescriptSource(document: OpenApiDocument): string {
       `${formatComment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
   );
   const tableLines = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
-  return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
+  return `// Written from the OpenAPI document by \`npm run build\`; edit the contract instead.
 
 ${schemas.join('\n')}
 /** The input and the output of every operation. */

@@ -10,9 +10,14 @@ import {
 import { openLiveService, type LiveService } from '../real/live.js';
 import { generateClientSources } from './sources.js';
 
-test.each(Object.entries(generateClientSources()))('%s is generated from the contract', (file, text) => {
-  expect(readFileSync(file, 'utf8') === text, 'npm run generate').toBe(true);
-});
+test.each(Object.entries(generateClientSources()))(
+  '%s is built from the contract, and is not committed',
+  (file, text) => {
+    expect(readFileSync(file, 'utf8') === text).toBe(true);
+    const ignored = readFileSync('.gitignore', 'utf8').split('\n');
+    expect(ignored).toContain(file);
+  },
+);
 
 test('the package exports the client under a separate name, and the client imports no other module', async () => {
   const name = 'divisor/client';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProject, type Project } from './project.js';
 
 let project: Project;
-let buildHere: () => Promise<readonly string[]>;
+let buildHere: (options?: { readonly answers?: boolean }) => Promise<readonly string[]>;
 beforeAll(async () => {
   project = await createProject();
   const script = pathToFileURL(join(project.folder, 'scripts/build.mjs')).href;
@@ -18,8 +18,8 @@ afterAll(() => project.close());
  * Runs the build script of the project in this process.
  * @returns the steps that it ran, without the compiler
  */
-const build = async () => {
-  await buildHere();
+const build = async (options?: { readonly answers?: boolean }) => {
+  await buildHere(options);
   return project.steps();
 };
 /** Runs the build by its command. Its output is not shown. */
@@ -73,15 +73,34 @@ test('a changed test is compiled, and nothing else is rebuilt', async () => {
     expect(findChangeTime(datedFile)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
 });
 
-test('a changed source rebuilds the bundle with its code cache, the engine and the documentation; a changed kernel also the kernel; a page of the guide only the guide', async () => {
+test('a changed source rebuilds the bundle with its code cache, the engine, the answers and the documentation; a changed kernel also the kernel; a page of the guide only the guide', async () => {
   await project.write('src/other.ts', 'export const other = 1;\n');
-  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide']);
+  expect(await build()).toEqual(['answers', 'bundle', 'code-cache', 'compress', 'engine', 'guide']);
   await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
-  expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide', 'kernels']);
+  expect(await build()).toEqual(['answers', 'bundle', 'code-cache', 'compress', 'engine', 'guide', 'kernels']);
   age('dist/src/other.js');
   await project.write('data/guide/README.md', '# Guide\n');
   expect(await build()).toEqual(['compress', 'guide']);
   expect(isNewlyWritten('dist/src/other.js')).toBe(false);
+});
+
+test('the clients are written before the program is compiled, and again only if their contract has changed', async () => {
+  await project.remove('src/clients/typescript/contract.ts');
+  await project.remove('dist/src/clients/typescript/contract.js');
+  expect(await build()).toEqual(['clients']);
+  expect(await project.read('dist/src/clients/typescript/contract.js')).toContain('contract = 1');
+  await project.write('src/contract/api.ts', 'export const contract = 2;\n');
+  expect(await build()).toContain('clients');
+  expect(await project.read('dist/src/clients/typescript/contract.js')).toContain('contract = 2');
+  await project.write('src/other.ts', 'export const other = 2;\n');
+  expect(await build()).not.toContain('clients');
+});
+
+test('a start does not record the answers, and the next build does', async () => {
+  await project.write('src/main.ts', `${await project.read('src/main.ts')}// changed\n`);
+  expect(await build({ answers: false })).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide']);
+  expect(await build({ answers: false })).toEqual([]);
+  expect(await build()).toEqual(['answers']);
 });
 
 test('a changed console is rebuilt without the rest, unless it does not compile', async () => {

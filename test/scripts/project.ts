@@ -41,6 +41,17 @@ for (const file of ${JSON.stringify(outputs)}) {
 }
 `;
 
+/** Script that writes the clients from `src/contract/api.ts`. */
+const CLIENTS_SCRIPT = `
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+appendFileSync('steps.log', 'clients\\n');
+for (const folder of ['src/clients/python/divisor', 'dist/.build']) mkdirSync(folder, { recursive: true });
+writeFileSync('src/clients/typescript/contract.ts', readFileSync('src/contract/api.ts', 'utf8'));
+for (const name of ['contract.py', 'api.py', 'aio.pyi', 'codes.py', 'version.py'])
+  writeFileSync('src/clients/python/divisor/' + name, '');
+writeFileSync('dist/.build/clients.json', '["src/contract/api.ts"]');
+`;
+
 const CLIENT = 'src/clients/typescript';
 const CONSOLE = 'src/console';
 
@@ -65,7 +76,9 @@ export async function createProject(): Promise<Project> {
   await write('workers/main.ts', 'export const worker = 1;\n');
   await write('test/first.test.ts', 'export const first = 1;\n');
   await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
-  await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
+  await write('src/contract/api.ts', 'export const contract = 1;\n');
+  await write('scripts/clients.mjs', CLIENTS_SCRIPT);
+  await write('scripts/answers.mjs', formatStepScript('answers', ['dist/answers.json', 'dist/.build/examples.json']));
   await write('kernels/wasm/build.mjs', formatStepScript('kernels', ['dist/kernels/wasm/kernels.wasm']));
   await write('kernels/native/build.mjs', formatStepScript('native', ['dist/kernels/native/built.json']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');

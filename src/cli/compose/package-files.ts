@@ -108,7 +108,7 @@ const SOURCE_FOLDERS = [
   'dist/src/domain',
   'dist/src/views/documentation',
   'dist/guide.json',
-  'data/answers.json',
+  'dist/answers.json',
 ];
 
 /**
@@ -136,9 +136,10 @@ export function findNewestChange(path: string): number {
   return Math.max(0, ...readdirSync(path).map((name) => findNewestChange(join(path, name))));
 }
 
-/** Reads the example answers of the operations. */
+/** Reads the example responses that the build recorded. Returns none if they have not been recorded. */
 function readExampleResponses(): ExampleResponses {
-  return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleResponses;
+  const file = new URL('dist/answers.json', PACKAGE_ROOT);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ExampleResponses) : {};
 }
 
 /** Reads the guide that the build rendered from `data/guide`. Returns no pages if the sources were only compiled. */

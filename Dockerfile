@@ -14,7 +14,10 @@ RUN npm ci --ignore-scripts
 COPY . .
 # The image has no repository: docker build --build-arg DIVISOR_COMMIT="$(git rev-parse HEAD)" .
 ARG DIVISOR_COMMIT=
-RUN npm run build && grep -q '"why":null' dist/kernels/native/built.json && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
+# The image contains the package of npm with its tested dependencies, and the code cache of its own Node.
+RUN npm run packages && grep -q '"why":null' dist/kernels/native/built.json \
+    && mv dist/packages/staged/divisor /release && cp dist/bundle/dispatch* /release/dist/bundle/ \
+    && npm ci --prefix /release --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \
@@ -23,10 +26,7 @@ ENV NODE_ENV=production \
     DIVISOR_HOME=/var/lib/divisor
 WORKDIR /divisor
 # Program and packages belong to root and are only read; the home is the one place the service writes, beside /tmp and /dev/shm.
-COPY --from=build /divisor/package.json /divisor/CHANGELOG.md /divisor/LICENSE ./
-COPY --from=build /divisor/node_modules ./node_modules
-COPY --from=build /divisor/data ./data
-COPY --from=build /divisor/dist ./dist
+COPY --from=build /release ./
 RUN groupadd --system --gid 8080 divisor \
     && useradd --system --uid 8080 --gid divisor --home-dir /var/lib/divisor --shell /usr/sbin/nologin divisor \
     && install --directory --owner=divisor --group=divisor --mode=0700 /var/lib/divisor /mnt/shared

@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { createModuleCollector, writePackages } from './bundled-packages.mjs';
+import { createModuleCollector, isExternal, writePackages } from './bundled-packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/bundle');
@@ -19,21 +19,6 @@ const ENTRIES = {
   'result-writer': 'dist/workers/sql/result-writer.js',
   tasks: 'dist/workers/tasks.js',
 };
-
-/** Packages that are not bundled: native modules, and modules that load files from their own folder. */
-const EXTERNAL_PACKAGES = [
-  '@duckdb/node-bindings',
-  '@tensorflow/',
-  '@jitl/quickjs-wasmfile-release-sync',
-  'koffi',
-  'lmdb',
-  'node-sqlite3-wasm',
-  'pdfkit',
-  'pg',
-  'pg-copy-streams',
-  'pino',
-  'piscina',
-];
 
 /**
  * Plugin that resolves files and thread entry points relative to the compiled module, wherever its code is bundled.
@@ -51,9 +36,6 @@ const moduleUrlPlugin = {
     return code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, import.meta.url).href`);
   },
 };
-
-const isExternal = (id) =>
-  EXTERNAL_PACKAGES.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
 
 const LAZY_PREFIX = '\0when-needed:';
 

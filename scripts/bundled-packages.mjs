@@ -9,6 +9,25 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Folders of the bundles below dist. Each contains `packages.json`. */
 export const BUNDLES = ['bundle', 'console', 'engine'];
 
+/** Packages that are not bundled: native modules, and modules that load files from their own folder. */
+const EXTERNAL_PACKAGES = [
+  '@duckdb/node-bindings',
+  '@tensorflow/',
+  '@jitl/quickjs-wasmfile-release-sync',
+  'koffi',
+  'lmdb',
+  'node-sqlite3-wasm',
+  'pdfkit',
+  'pg',
+  'pg-copy-streams',
+  'pino',
+  'piscina',
+];
+
+/** Returns true if a module belongs to a package that the program loads from its folder. */
+export const isExternal = (id) =>
+  EXTERNAL_PACKAGES.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
+
 /** Plugin of Rolldown and Vite that collects the modules of a bundle, those of style sheets and files included. */
 export function createModuleCollector() {
   const ids = new Set();

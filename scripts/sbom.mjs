@@ -13,7 +13,7 @@ const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version
 const refOf = (place, { version }) => `${purlOf(nameOf(place), version)}#${place}`;
 
 /** Finds the path of a dependency of a package by the resolution of Node. */
-function resolvePackage(packages, from, name) {
+export function resolvePackage(packages, from, name) {
   for (let above = from; ; above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1))) {
     const place = `${above === '' ? '' : `${above}/`}node_modules/${name}`;
     if (place in packages) return place;

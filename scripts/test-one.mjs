@@ -5,9 +5,9 @@ import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
 /** Matches tests that need the whole build: console, pages, engine, guide and documentation. */
-const NEEDS_WHOLE_BUILD = /console|^engine|guide|documentation|python-frames/;
+const NEEDS_WHOLE_BUILD = /console|^engine|guide|documentation|python-frames|scripts\/release/;
 /** Matches tests of the examples of responses. */
-const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames/;
+const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames|scripts\/release/;
 
 const words = process.argv.slice(2);
 if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm test` runs all of them.');

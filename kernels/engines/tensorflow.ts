@@ -69,7 +69,7 @@ const WASM_PACKAGE = '@tensorflow/tfjs-backend-wasm';
 
 /**
  * Creates the engine of TensorFlow.js: float32 for the covariance product and path simulation; `base` computes
- * everything else. Operators install the native package themselves; the WebAssembly backend is an optional dependency.
+ * everything else. Operators install a package themselves: no release depends on one.
  *
  * @param base  Engine for all operations that require float64.
  * @throws      Error with the reason if it is unavailable: no package, a backend that does not start, or a wrong

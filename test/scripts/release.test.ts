@@ -339,7 +339,8 @@ describe.each([...NODES])('installed in an empty folder, on Node %s', (major, no
     try {
       await expect.poll(() => output).toMatch(/listening on http:\S+/);
       const url = /listening on (http:\S+)/.exec(output)![1]!;
-      const get = async (path: string) => (await fetch(new URL(path, url))).text();
+      const headers = { accept: 'text/html, application/json' };
+      const get = async (place: string) => (await fetch(new URL(place, url), { headers })).text();
       const { version, checks } = JSON.parse(await get('/health')) as {
         readonly version: string;
         readonly checks: readonly { readonly ok: boolean }[];

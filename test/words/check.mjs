@@ -12,7 +12,8 @@ const PAGES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'data/guide', 'docs']
 const ROOTS = [...PAGES, 'src', 'kernels', 'workers', 'test', 'bench', 'scripts'];
 const PROSE = /\.(?:md|ts|tsx|mjs|py)$/;
 /** Files that are not checked: generated files, and the phrases themselves. */
-const EXEMPT = /^(?:test\/words\/|src\/clients\/(?:python\/divisor\/(?:api|codes|contract)\.py|typescript\/contract\.ts)$)/;
+const EXEMPT =
+  /^(?:test\/words\/|src\/clients\/(?:python\/divisor\/(?:api|codes|contract)\.py|typescript\/contract\.ts)$)/;
 /** If a room has this number of findings fewer than its ceiling, the check requires a lower ceiling. */
 const SLACK = 10;
 /** Maximum number of findings in a failure message. Files that were edited last come first. */

@@ -8,68 +8,12 @@
 // An existing file is kept. Change a close in market.csv and run the command again: it fails. Delete levels.csv as well,
 // and the service computes the levels of the changed market.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const MARKET = {
-  store_id: 'generated',
-  name: 'Generated market',
-  seed: 7,
-  assets: 60,
-  start: '2018-01-01',
-  end: '2023-12-29',
-};
-const COMMON = { calendar: 'XNYS', base_date: '2019-01-02', base_value: 1000 };
-const largest = (count) => [{ id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count } }];
-
-/** The five definitions. `levels.py` states the same rules in numpy. */
-const INDICES = [
-  {
-    id: 'PRICE-20',
-    name: 'Twenty largest, price-weighted, price return',
-    ...COMMON,
-    rebalance: { frequency: 'annual', months: [12], anchor: 'last_session' },
-    pipeline: { selection: largest(20), weighting: { type: 'PriceWeight' } },
-  },
-  {
-    id: 'CAPPED-25',
-    name: 'Free-float weights capped at 8%, shares fixed five sessions before, total return',
-    ...COMMON,
-    rebalance: { frequency: 'quarterly', months: [3, 6, 9, 12], anchor: 'third_friday', effective_lag: 5 },
-    pipeline: {
-      selection: largest(25),
-      treatment: { dividends: 'total' },
-      weighting: { type: 'MarketCapWeight', params: { free_float: true }, cap: 0.08 },
-    },
-  },
-  {
-    id: 'EQUAL',
-    name: 'Equal weights of all securities at monthly closes, decided two sessions before, net return after 15% tax',
-    ...COMMON,
-    rebalance: { frequency: 'monthly', anchor: 'last_session', effective_lag: 2, weights_as: 'weights' },
-    pipeline: { treatment: { dividends: 'net', withholding_tax: 0.15 }, weighting: { type: 'EqualWeight' } },
-  },
-  {
-    id: 'RISK-15',
-    name: 'Inverse volatility, half-yearly, dividends reinvested in the security that pays them',
-    ...COMMON,
-    rebalance: { frequency: 'semi_annual', months: [6, 12], anchor: 'third_friday', effective_lag: 3 },
-    pipeline: {
-      selection: largest(15),
-      treatment: { dividends: 'total', reinvestment: 'constituent' },
-      weighting: { type: 'InverseVolatilityWeight', params: { window: 252 } },
-    },
-  },
-  {
-    id: 'DECREMENT-5',
-    name: 'CAPPED-25 less a synthetic dividend of 5% a year',
-    ...COMMON,
-    kind: 'overlay',
-    source_index_id: 'CAPPED-25',
-    overlay: { type: 'decrement', percent: 5, basis: 365 },
-  },
-];
+/** The market, and the five definitions: `levels.py` states the same rules in numpy. */
+const { market: MARKET, indices: INDICES } = JSON.parse(readFileSync(new URL('indices.json', import.meta.url), 'utf8'));
 const PRICES = ['CLOSE', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 const ACTIONS = ['identifier', 'type', 'value', 'ex_date', 'related'];
 
@@ -96,7 +40,7 @@ async function compute() {
 
 async function writeMarket(client) {
   process.stdout.write(`Creating a market of ${MARKET.assets} securities in ${folder}\n`);
-  await client.waitForJob(await client.call('generateSynthetic', { body: MARKET }));
+  await client.waitForJob(await client.call('generateSynthetic', { body: { ...MARKET, store_id: 'generated' } }));
   const { identifiers } = await client.call('searchIdentifiers', { query: { limit: 1000 } });
   const market = [['identifier', 'date', ...PRICES]];
   const actions = [ACTIONS];
@@ -124,7 +68,6 @@ async function writeLevels(client) {
     await client.waitForJob(await client.call('startBacktest', { params, body: {} }));
     const { levels } = await client.call('getLevels', { params });
     for (const [t, day] of levels.index.entries()) rows.push([body.id, day, levels.data[t]]);
-    writeFileSync(join(folder, `${body.id}.json`), `${JSON.stringify(body, null, 2)}\n`);
   }
   write('levels.csv', rows);
 }

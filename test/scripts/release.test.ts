@@ -183,7 +183,7 @@ test('a packed release has the same bytes every time, and contains no test, cach
 });
 
 const enginePage = readFileSync('data/guide/engine.md', 'utf8');
-const example = /^```js\n(.*?)^```$/ms.exec(enginePage)![1]!;
+const example = /^```js 0\n(.*?)^```$/ms.exec(enginePage)![1]!;
 
 test('the example of the engine has at most 30 lines', () => {
   expect(example.split('\n').length - 1).toBeLessThanOrEqual(30);

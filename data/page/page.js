@@ -141,8 +141,10 @@ async function compute() {
     ['Largest drawdown', percent(metrics.max_drawdown)],
     ['Rebalances', String(rebalances.length)],
   ]);
+  // The definition and its run report the same default.
+  const shown = findings.filter(({ message }, k) => findings.findIndex((other) => other.message === message) === k);
   byId('warnings').replaceChildren(
-    ...findings.map(({ code, message }) => element('li', `${code}: ${message}`, { 'data-severity': 'warning' })),
+    ...shown.map(({ severity, code, message }) => element('li', `${code}: ${message}`, { 'data-severity': severity })),
   );
   showHash(definition);
   Object.assign(byId('day'), { min: dates[0], max: dates.at(-1), value: rebalances.at(-1) ?? dates[0] });

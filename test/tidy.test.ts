@@ -59,8 +59,6 @@ test('every file is imported from the command, the workers, the package or the c
     EMBEDDED_FILES.includes(basename(file, '.ts')),
   );
   entryPoints.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
-  // Certificates of solutions are for callers of the kernels. The benchmark of quadratic programmes measures them.
-  entryPoints.push('kernels/optimisation/certified/certify.ts');
   const reachedFiles = listReachable(entryPoints);
   expect(programFiles.filter((file) => !reachedFiles.has(file))).toEqual([]);
 });

@@ -540,13 +540,37 @@ export interface RelaxInput {
   readonly warm: ActiveState | undefined;
 }
 
+/** Problem after a step, with all steps up to this one. */
+interface AppliedStep extends Pick<RelaxedProblem, 'problem' | 'steps'> {
+  /** True if the step excludes nothing that the rows before it allow. */
+  readonly isWider: boolean;
+}
+
 /**
  * Applies relaxation steps until the problem is feasible, or to the last step. Each step is applied in addition to the
- * earlier steps.
- * @cost a solve for each step
+ * earlier steps. If every step widens its row and the convex rows have no solution after the last step, no step before
+ * it is solved.
+ * @cost a solve for each step; one if the last step does not suffice
  */
-export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
+export function relaxBySteps(solvers: Solvers, input: RelaxInput): RelaxedProblem | undefined {
+  const applied = applySteps(input);
+  const solve = ({ problem, steps }: AppliedStep): RelaxedProblem => ({
+    problem,
+    steps,
+    outcome: solveProblem(solvers, problem, { warm: input.warm, proof: 'brief' }),
+  });
+  const loosest = applied.length > 1 && applied.every(({ isWider }) => isWider) ? solve(applied.at(-1)!) : undefined;
+  if (loosest?.outcome.kind === 'unsolved') return loosest;
   let last: RelaxedProblem | undefined;
+  for (const [i, step] of applied.entries()) {
+    last = loosest !== undefined && i === applied.length - 1 ? loosest : solve(step);
+    if (last.outcome.kind === 'solved') return last;
+  }
+  return last;
+}
+
+function applySteps({ problem, rows, relax }: RelaxInput): readonly AppliedStep[] {
+  const applied: AppliedStep[] = [];
   let changedRows = rows;
   const stepByEntry = new Map<number, RelaxedStep>();
   for (const [entry, { row: id, steps }] of relax.entries()) {
@@ -554,13 +578,23 @@ export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: R
     const row = rows[index]!; // Validation has checked that the row exists and that its class has a main limit.
     for (const [step, limit] of steps.entries()) {
       const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
+      const before = changedRows[index]!.params;
       changedRows = changedRows.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
       stepByEntry.set(entry, { entry, step, row, index, params });
-      const relaxedProblem = problem.withRows(changedRows);
-      const outcome = solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' });
-      last = { problem: relaxedProblem, outcome, steps: [...stepByEntry.values()] };
-      if (last.outcome.kind === 'solved') return last;
+      applied.push({
+        problem: problem.withRows(changedRows),
+        steps: [...stepByEntry.values()],
+        isWider: Object.entries(params).every(([name, value]) => isWiderLimit(name, before[name], value)),
+      });
     }
   }
-  return last;
+  return applied;
+}
+
+/** Returns true if a value of a parameter surely allows all that the earlier value allows. */
+function isWiderLimit(name: string, before: unknown, after: unknown): boolean {
+  if (before === after) return true;
+  if (typeof before !== 'number' || typeof after !== 'number') return false;
+  if (name === 'lower' || name === 'minimum') return after <= before;
+  return (name === 'upper' || name === 'maximum' || name === 'limit') && after >= before;
 }

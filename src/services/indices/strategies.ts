@@ -28,16 +28,24 @@ export async function findConstraintSet(reader: Reader, setId: string): Promise<
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
+interface FoundStrategy {
+  readonly strategy: StrategyDocument;
+  readonly etag: string;
+}
+
 /** Returns a stored strategy. @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function requireStrategy(
-  reader: Reader,
-  strategyId: string,
-): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
+export async function requireStrategy(reader: Reader, strategyId: string): Promise<FoundStrategy> {
+  const storedStrategy = await findStrategy(reader, strategyId);
+  if (storedStrategy !== undefined) return storedStrategy;
+  throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
+    strategy_id: strategyId,
+  });
+}
+
+/** Returns a stored strategy; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
+export async function findStrategy(reader: Reader, strategyId: string): Promise<FoundStrategy | undefined> {
   const storedDocument = await reader.get('strategy', strategyId);
-  if (storedDocument === undefined)
-    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
-      strategy_id: strategyId,
-    });
+  if (storedDocument === undefined) return undefined;
   const strategy = readStored(storedDocument, readStrategy);
   if (strategy === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {

@@ -222,64 +222,60 @@ export interface StoredFiles {
 }
 
 /**
- * Service that computes and stores runs. If another run has a file with the same bytes, the file is stored only once.
+ * Computes a run and stores its files. If another run has a file with the same bytes, the file is stored only once.
  */
-export interface RunFiles {
-  make(attempt: Attempt<PortableTaskName>, order: RunOrder): Promise<StoredFiles>;
-}
+type StoreRun = (attempt: Attempt<PortableTaskName>, order: RunOrder) => Promise<StoredFiles>;
 
-function createRunFiles({
+function createRunStorage({
   documents,
   artifacts,
 }: {
   readonly documents: Pick<DocumentStore, 'get'>;
   readonly artifacts: ArtifactStore;
-}): RunFiles {
+}): StoreRun {
   const prices = createStoredPrices();
 
-  return {
-    async make(attempt, { plan, task, stored }) {
-      const last = await findRun(documents, plan.runId);
-      let offeredFiles = { prices: prices.with(last), files: last ? createStoredFiles(last) : {} };
-      for (let share = 1; ; share = 0) {
-        const order = { ...task, storedPrices: [...offeredFiles.prices.values()], storedFiles: offeredFiles.files };
-        const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
-        const { columns, checkpoint } = output;
-        const newestRun = await findRun(documents, plan.runId);
-        const currentFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
-        const { unwritten } = output;
-        const storedFiles = await storeRunFiles(attempt, artifacts, {
-          own: currentFiles,
-          unwritten,
-          prices: output.prices,
-          newest: newestRun,
-          stored: offeredFiles.prices,
-        });
-        if (storedFiles === undefined) {
-          // The stored run with the same files was deleted meanwhile, so the files are written now.
-          await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
-          offeredFiles = { prices: new Map(), files: {} };
-          continue;
-        }
-        if (storedFiles.prices) prices.remember(storedFiles.prices);
-        const earlierFiles = storedFiles.prices ? [storedFiles.prices] : earlier;
-        return {
-          output,
-          newest: newestRun,
-          files: { ...storedFiles.files, ...(earlierFiles.length > 0 ? { begun: [...earlierFiles] } : {}) },
-        };
+  return async (attempt, { plan, task, stored }) => {
+    const last = await findRun(documents, plan.runId);
+    let offeredFiles = { prices: prices.with(last), files: last ? createStoredFiles(last) : {} };
+    for (let share = 1; ; share = 0) {
+      const order = { ...task, storedPrices: [...offeredFiles.prices.values()], storedFiles: offeredFiles.files };
+      const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
+      const { columns, checkpoint } = output;
+      const newestRun = await findRun(documents, plan.runId);
+      const currentFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
+      const { unwritten } = output;
+      const storedFiles = await storeRunFiles(attempt, artifacts, {
+        own: currentFiles,
+        unwritten,
+        prices: output.prices,
+        newest: newestRun,
+        stored: offeredFiles.prices,
+      });
+      if (storedFiles === undefined) {
+        // The stored run with the same files was deleted meanwhile, so the files are written now.
+        await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
+        offeredFiles = { prices: new Map(), files: {} };
+        continue;
       }
-    },
+      if (storedFiles.prices) prices.remember(storedFiles.prices);
+      const earlierFiles = storedFiles.prices ? [storedFiles.prices] : earlier;
+      return {
+        output,
+        newest: newestRun,
+        files: { ...storedFiles.files, ...(earlierFiles.length > 0 ? { begun: [...earlierFiles] } : {}) },
+      };
+    }
   };
 }
 
-interface ComputedRun {
+interface ComputedTask {
   readonly output: TaskOutput<'backtest'>;
   /** Files that a run shares with the run that it extends; empty for a full run. */
   readonly earlier: readonly ArtifactRef[];
 }
 
-interface ComputeInput extends Pick<RunOrder, 'stored'> {
+interface TaskOrder extends Pick<RunOrder, 'stored'> {
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
   /** Share of the job's progress that the task accounts for. */
   readonly share: number;
@@ -288,8 +284,8 @@ interface ComputeInput extends Pick<RunOrder, 'stored'> {
 /** Computes a full run, or extends the stored run. */
 async function computeValue(
   attempt: Attempt<PortableTaskName>,
-  { stored, task, share }: ComputeInput,
-): Promise<ComputedRun> {
+  { stored, task, share }: TaskOrder,
+): Promise<ComputedTask> {
   if (stored !== null && typeof stored !== 'string') return resume(attempt, { stored, task });
   const output = await attempt.compute('backtest', { ...task, outputs: attempt.outputs(RUN_FILES), stored }, share);
   attempt.computed();
@@ -299,8 +295,8 @@ async function computeValue(
 /** Extends a stored run if that gives the same result as a full run. Otherwise computes a full run. */
 async function resume(
   attempt: Attempt<PortableTaskName>,
-  { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: ContinuableRun },
-): Promise<ComputedRun> {
+  { stored, task }: Pick<TaskOrder, 'task'> & { readonly stored: ContinuableRun },
+): Promise<ComputedTask> {
   const outputs = attempt.outputs(RUN_FILES);
   const output = await ignoreRemoved(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
   attempt.computed();
@@ -375,7 +371,7 @@ export function createRunMaker({
   dataVersions,
   stores,
 }: RunMakerDependencies): RunMaker {
-  const runs = createRunFiles({ documents, artifacts });
+  const storeRun = createRunStorage({ documents, artifacts });
 
   /**
    * Returns the stored run that can be extended, or the reason why it cannot be extended. Its columns are not read.
@@ -455,7 +451,7 @@ export function createRunMaker({
       engineVersion,
     };
     const storedRun = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
-    const { output, files, newest } = await runs.make(attempt, { plan, task, stored: storedRun });
+    const { output, files, newest } = await storeRun(attempt, { plan, task, stored: storedRun });
     const triggeredRebalances = output.called ?? newest?.called ?? [];
     return {
       run_id: plan.runId,

@@ -31,7 +31,7 @@ import {
   type RowsInPartsDependencies,
   type RowsOrder,
 } from '../shared/jobs.js';
-import { planModels } from '../shared/model-documents.js';
+import { assertModelStores } from '../shared/model-documents.js';
 import {
   assertSubject,
   deleteRuns,
@@ -112,7 +112,6 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   const plans = createBacktestPlans(documents);
 
   async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
-    await assertSubject(documents, runId);
     const plannedVersion = await readPlanVersion({ documents, plans, runId, request });
     return stores.within(plannedVersion.storeId, () => createRunnablePlan(plannedVersion, asKnownOn));
   }
@@ -122,10 +121,10 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     plannedVersion: VersionedPlan,
     asKnownOn: RequestedBacktest['asKnownOn'],
   ): Promise<RunnablePlan> {
-    const { plan } = plannedVersion;
+    const { plan, models } = plannedVersion;
     const versionedMarket = await dataVersions.at(asKnownOn);
     const { market } = versionedMarket.served;
-    await planModels(documents, plan.documents, market.datasetId); // a plan does not contain the stores of its models
+    assertModelStores(models, plan.documents, market.datasetId);
     assertRunnable(plan, { market, calendars });
     const { request, documents: planDocuments } = plan;
     if (request.as_known !== undefined)

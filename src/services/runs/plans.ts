@@ -23,12 +23,14 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import { readHead } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import { findIndex, requireIndex, resolveReached } from '../indices/documents.js';
-import { findConstraintSet, requireStrategy } from '../indices/strategies.js';
-import { planModels } from '../shared/model-documents.js';
+import { findConstraintSet, findStrategy } from '../indices/strategies.js';
+import { readUsedModels, toPlannedModels, type UsedModels } from '../shared/model-documents.js';
 
 /** Plan of a run, and the store that its documents or its request name. The store is null for the active store. */
 export interface PlannedRun {
   readonly plan: BacktestPlan;
+  /** Stored risk models that the documents use. The plan does not state their stores. */
+  readonly models: UsedModels;
   readonly storeId: string | null;
 }
 
@@ -60,10 +62,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
    * The plan includes all documents that the index refers to.
    */
   async function planRun(runId: string, requestedTerms: BacktestRequest): Promise<PlannedRun> {
-    const strategy =
-      (await documents.get('strategy', runId)) === undefined
-        ? undefined
-        : (await requireStrategy(documents, runId)).strategy;
+    const strategy = (await findStrategy(documents, runId))?.strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await findFollowedIndex(strategy) };
     const request = resolveRequest(
@@ -76,16 +75,17 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       ...(await resolveReached(documents, document)),
       ...(request.benchmark?.kind === 'index' ? await readBenchmarkDocuments(request.benchmark.id) : {}),
     };
+    const models = await readUsedModels(documents, reachedDocuments);
     const plan = {
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
       documents: removeStores(reachedDocuments),
-      ...(await planModels(documents, reachedDocuments)),
+      ...toPlannedModels(models),
       request,
       ...(strategy === undefined ? {} : { strategy: await readTerms(strategy) }),
     };
-    return { plan, storeId: findStore(reachedDocuments, request.store_id) };
+    return { plan, models, storeId: findStore(reachedDocuments, request.store_id) };
   }
 
   /**

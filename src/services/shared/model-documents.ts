@@ -136,7 +136,13 @@ export async function planModels(
   documents: Readonly<Record<string, IndexDocument>>,
   storeId?: string,
 ): Promise<{ readonly models?: PlannedModels }> {
-  const models = await readModels(reader, documents, storeId);
+  const models = await readUsedModels(reader, documents);
+  assertModelStores(models, documents, storeId);
+  return toPlannedModels(models);
+}
+
+/** Returns stored models in the format of a plan. */
+export function toPlannedModels(models: UsedModels): { readonly models?: PlannedModels } {
   if (models.size === 0) return {};
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, toPlannedModel(document)])) };
 }
@@ -153,7 +159,8 @@ export async function resolveModelFiles(
     storeId,
   }: { readonly documents: Readonly<Record<string, IndexDocument>>; readonly storeId?: string | undefined },
 ): Promise<{ readonly models?: ModelFiles }> {
-  const models = await readModels(reader, documents, storeId);
+  const models = await readUsedModels(reader, documents);
+  assertModelStores(models, documents, storeId);
   if (models.size === 0) return {};
   const files = [...models].map(async ([id, document]) => [id, await readModelFile(artifacts, document)] as const);
   return { models: Object.fromEntries(await Promise.all(files)) };
@@ -305,24 +312,34 @@ export function createContent({ asset_ids: names, observed_end: observedEnd, dat
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
 
-/**
- * Returns the stored models that documents use, by id. @throws Refusal VALIDATION_FAILED if a model is not stored, or
- * was estimated on another data store
- */
-async function readModels(
+/** Stored risk models by id. */
+export type UsedModels = ReadonlyMap<string, RiskModelDocument>;
+
+/** Returns the stored models that documents use. @throws Refusal VALIDATION_FAILED if a model is not stored */
+export async function readUsedModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
-  storeId: string | undefined,
-): Promise<ReadonlyMap<string, RiskModelDocument>> {
+): Promise<UsedModels> {
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, modelUser] of listUsedModels(Object.values(documents))) {
-    const storedDocument = await reader.get('risk-model', modelId);
-    const document = readStored(storedDocument, readModel);
+    const document = readStored(await reader.get('risk-model', modelId), readModel);
     if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
-    assertModelStore(document, { storeId, path: modelUser.path }, 'index document');
     models.set(modelId, document);
   }
   return models;
+}
+
+/**
+ * Checks that the models of documents were estimated on a data store, unless the store is unknown. @throws Refusal
+ * VALIDATION_FAILED
+ */
+export function assertModelStores(
+  models: UsedModels,
+  documents: Readonly<Record<string, IndexDocument>>,
+  storeId: string | undefined,
+): void {
+  for (const [modelId, { path }] of listUsedModels(Object.values(documents)))
+    assertModelStore(models.get(modelId)!, { storeId, path }, 'index document');
 }
 
 /** Returns a finding if the risk model of a definition is not stored. */

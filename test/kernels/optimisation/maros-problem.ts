@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
-import type { Program } from '#kernels/optimisation/program/program.js';
+import { computeSmoothGradient, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { readMatFile } from './mat-file.js';
 
 export const FOLDER = fileURLToPath(new URL('../../../../../shared/data/maros-meszaros/', import.meta.url));
@@ -136,4 +136,21 @@ function createBounds(
     }
   });
   return { lower, upper, lowerRow, upperRow };
+}
+
+/** Largest distance from a bound at which a variable is held by it, relative to 1 and the bound. */
+const CONTACT = 1e-9;
+
+/** Returns the multipliers of the bounds of a solution, [n]: what the rows leave of the gradient at a held variable. */
+export function computeBoundMultipliers(program: Program, { x, rowMultipliers }: Point): Float64Array {
+  const { n, rows, lower, upper } = program;
+  const gradient = computeSmoothGradient(program, x);
+  rowMultipliers.forEach((multiplier, r) => {
+    if (multiplier === 0) return;
+    for (let i = 0; i < n; i++) gradient[i]! += multiplier * rows.coefficients[r * n + i]!;
+  });
+  return gradient.map((slope, i) => {
+    const bound = (slope < 0 ? upper : lower)[i]!;
+    return Math.abs(x[i]! - bound) <= CONTACT * (1 + Math.abs(bound)) ? -slope : 0;
+  });
 }

@@ -14,7 +14,7 @@ const readme = readFileSync('README.md', 'utf8').replaceAll(/\\\n */g, '');
 /** The commands from prices to an explanation, in their order. */
 const ownPrices = /^## Your own prices.*?(?=^## )/ms.exec(readme)![0];
 const steps = [...ownPrices.matchAll(/^ {4}(.*npx divisor .*)$/gm)].map((match) => match[1]!);
-const commands = [...new Set([...readme.matchAll(/npx divisor ([a-z]+)/g)].map((match) => match[1]!))];
+const commands = [...new Set([...readme.matchAll(/npx divisor (index [a-z]+|[a-z]+)/g)].map((match) => match[1]!))];
 
 let folder: string;
 let shell: Shell | undefined;
@@ -52,7 +52,7 @@ describe.skipIf(!isRunnable)('what the README shows', () => {
   });
 
   test.each(commands)('divisor %s is a command', async (command) => {
-    const { status, out } = await runHere([command, '--help']);
+    const { status, out } = await runHere([...command.split(' '), '--help']);
     expect([status, out.includes(`divisor ${command}`)]).toEqual([0, true]);
   });
 });

@@ -607,10 +607,10 @@ export function createJobSystem({
   const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log, isFit, keeper });
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
-    const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
+    const { kind, payload, compared = payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const jobKey = kind.key(payload);
-    const inputJson = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
+    const inputJson = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload: compared });
     return queue.submit({
       jobId: `${kind.kind}:${jobKey}`,
       kind: kind.kind,

@@ -215,26 +215,26 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
       const { models = {} } = await planModels(documents, reachedDocuments, storeId);
       const storedAccounts = await storeAccounts(uploadedLines, artifacts);
       const count = storedAccounts.parts.reduce((sum, part) => sum + part.accounts, 0);
-      return submitWithFile({ documents, jobs, artifacts, kind }, `batch:${batchId}`, {
-        input: storedAccounts,
-        select: (payload) => ('file' in payload.accounts ? payload.accounts : undefined),
-        submit: (accounts) =>
-          jobs.submit({
-            kind,
-            payload: {
-              batch_id: batchId,
-              terms,
-              documents: reachedDocuments,
-              models: { ...models, [terms.risk_model]: toPlannedModel(model) },
-              accounts,
-              engine_version: engineVersion,
-            },
-            request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: storedAccounts.file.sha256 },
-            estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
-            message: estimateDuration(accounts, workers),
-            origin,
+      return submitWithFile(
+        { documents, jobs, artifacts },
+        {
+          kind,
+          input: storedAccounts,
+          select: (payload) => ('file' in payload.accounts ? payload.accounts : undefined),
+          createPayload: (accounts) => ({
+            batch_id: batchId,
+            terms,
+            documents: reachedDocuments,
+            models: { ...models, [terms.risk_model]: toPlannedModel(model) },
+            accounts,
+            engine_version: engineVersion,
           }),
-      });
+          request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: storedAccounts.file.sha256 },
+          estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
+          message: estimateDuration(storedAccounts, workers),
+          origin,
+        },
+      );
     });
   }
 

@@ -151,29 +151,32 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
     });
     const studyId = requestedId ?? prefixName(createOptimisationId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
-    const submitRequests = (submittedRequests: StudyPayload['requests']) =>
-      jobs.submit({
-        kind,
-        payload: {
-          study_id: studyId,
-          documents: reachedDocuments,
-          models,
-          sets,
-          requests: submittedRequests,
-          content_hash: identity.contentHash,
-          engine_version: engineVersion,
-        },
-        request: { study_id: studyId, runs: requests.length, ...subjects },
-        estimatedBytes: workers * estimateOptimisationBytes(market),
-        message: 'waiting for a worker',
-        origin,
-      });
-    if (requests.length <= LISTED_RUNS) return submitRequests(requests);
-    return submitWithFile({ documents, jobs, artifacts, kind }, `study:${studyId}`, {
-      input: await storeRequests(requests, artifacts),
-      select: (payload) => ('file' in payload.requests ? payload.requests : undefined),
-      submit: submitRequests,
+    const createPayload = (storedRequests: StudyPayload['requests']): StudyPayload => ({
+      study_id: studyId,
+      documents: reachedDocuments,
+      models,
+      sets,
+      requests: storedRequests,
+      content_hash: identity.contentHash,
+      engine_version: engineVersion,
     });
+    const submission = {
+      kind,
+      request: { study_id: studyId, runs: requests.length, ...subjects },
+      estimatedBytes: workers * estimateOptimisationBytes(market),
+      message: 'waiting for a worker',
+      origin,
+    };
+    if (requests.length <= LISTED_RUNS) return jobs.submit({ ...submission, payload: createPayload(requests) });
+    return submitWithFile(
+      { documents, jobs, artifacts },
+      {
+        ...submission,
+        input: await storeRequests(requests, artifacts),
+        select: (payload) => ('file' in payload.requests ? payload.requests : undefined),
+        createPayload,
+      },
+    );
   }
 
   return {

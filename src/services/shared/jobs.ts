@@ -12,7 +12,7 @@ import {
   type JobSubject,
   listKindsDeletedWith,
 } from '#domain/outputs/jobs.js';
-import type { Attempt, JobKind, Jobs, JobSystem } from '#jobs/port/job-kind.js';
+import type { Attempt, Jobs, JobSystem, Submission } from '#jobs/port/job-kind.js';
 import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
 import type { PausedKinds } from '#jobs/port/paused-kinds.js';
 import type { JobQuery, LocatedJob, PartOutput, StoredInput, WrittenParts } from '#jobs/port/queue.js';
@@ -614,51 +614,46 @@ const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   computed: () => {},
 });
 
-export interface FileDependencies<P> {
+export interface FileDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
-  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly jobs: Pick<Jobs, 'submit'>;
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
-  readonly kind: Pick<JobKind<P>, 'decode'>;
 }
 
 /** Submission of a job whose input has a file. */
-export interface FileSubmission<P, I> {
+export interface FileSubmission<P, I> extends Omit<Submission<P>, 'payload' | 'compared'> {
   /** Input with the new file. */
   readonly input: I;
+  readonly createPayload: (input: I) => P;
   /** Returns the input of a stored payload. Undefined if it has no file. */
   readonly select: (payload: P) => I | undefined;
-  readonly submit: (input: I) => Promise<JobStatus>;
 }
 
 /**
- * Submits a job whose input has a file. If an unfinished job has the same id and an equal file, both requests have one
- * input, so that they are the same job. A file without a job is removed.
+ * Submits a job whose input has a file. Files are compared by their content, so that equal requests are one job. A file
+ * that no job has is removed.
  */
 export async function submitWithFile<P, I extends { readonly file: ArtifactRef }>(
-  { documents, jobs, artifacts, kind }: FileDependencies<P>,
-  jobId: string,
-  { input, select, submit }: FileSubmission<P, I>,
+  { documents, jobs, artifacts }: FileDependencies,
+  { input, createPayload, select, ...submission }: FileSubmission<P, I>,
 ): Promise<JobStatus> {
-  async function findEqualInput(): Promise<I | undefined> {
-    if (!(await jobs.isLive(jobId))) return undefined;
-    const stored = await documents.get('job-input', jobId);
-    if (stored === undefined || 'unreadable' in stored) return undefined;
-    const payload = kind.decode((stored.body as Partial<StoredInput>).payload);
-    const storedInput = payload && select(payload);
-    return storedInput?.file.sha256 === input.file.sha256 ? storedInput : undefined;
-  }
-
-  const equalInput = await findEqualInput();
-  if (equalInput !== undefined) {
-    await artifacts.remove([input.file.name]);
-    return submit(equalInput);
-  }
+  const { kind } = submission;
+  const payload = createPayload(input);
+  const compared = createPayload({ ...input, file: { ...input.file, name: '' } });
+  const removeFile = () => artifacts.remove([input.file.name]);
+  let status: JobStatus;
   try {
-    return await submit(input);
+    status = await jobs.submit({ ...submission, payload, compared });
   } catch (failure) {
-    await artifacts.remove([input.file.name]);
+    await removeFile();
     throw failure;
   }
+  const stored = await documents.get('job-input', status.job_id);
+  if (stored !== undefined && 'unreadable' in stored) return status;
+  const storedPayload = stored && kind.decode((stored.body as Partial<StoredInput>).payload);
+  if (stored === undefined || (storedPayload && select(storedPayload)?.file.name !== input.file.name))
+    await removeFile();
+  return status;
 }
 
 /** Part of the job system that finds and cancels jobs about a document. */

@@ -118,8 +118,16 @@ const STEPS = {
   },
   engine: {
     after: ['sources', 'kernels'],
-    inputs: ['src', 'kernels', 'data/calendars', 'scripts/engine.mjs', BUNDLED_PACKAGES],
-    outputs: ['dist/engine/built.json', 'dist/engine/packages.json'],
+    inputs: [
+      'src',
+      'kernels',
+      'data/calendars',
+      'data/page',
+      'data/proof/indices.json',
+      'scripts/engine.mjs',
+      BUNDLED_PACKAGES,
+    ],
+    outputs: ['dist/engine/built.json', 'dist/engine/packages.json', 'dist/page/examples.json'],
     commands: [['scripts/engine.mjs']],
   },
   answers: {

@@ -1,6 +1,7 @@
 // Builds `divisor/engine`: the index engine with its kernels, calendars and dependencies in a few modules that run in
-// both Node and browsers. Modules of `src/engine/embedded` replace modules of Node.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// both Node and browsers. Modules of `src/engine/embedded` replace modules of Node. The same modules are the worker of
+// `dist/page`, a folder of static files with which the engine can be tried without an installation.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -9,6 +10,8 @@ import { createModuleCollector, writePackages } from './bundled-packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/engine');
+const PAGE = join(ROOT, 'dist/page');
+const PAGE_FILES = ['index.html', 'page.css', 'page.js', 'chart.js'];
 const CALENDARS = join(ROOT, 'data/calendars');
 const QUICKJS = fileURLToPath(import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm'));
 
@@ -103,4 +106,25 @@ if (bytes > COMPRESSED_BYTES_MAX)
   throw new Error(`The engine has ${bytes} bytes once compressed; at most ${COMPRESSED_BYTES_MAX} are allowed.`);
 // The interpreter of plug-ins is embedded as a file.
 writePackages(OUT, [...collector.ids, QUICKJS], 'LICENSES.txt');
+await writePage();
 writeFileSync(join(OUT, 'built.json'), `${JSON.stringify({ bytes })}\n`);
+
+/** Writes the page, with the hashes that its first results have in Node: the page compares them with its own. */
+async function writePage() {
+  rmSync(PAGE, { recursive: true, force: true });
+  mkdirSync(PAGE, { recursive: true });
+  const bundle = await rolldown({ ...options, input: { worker: 'dist/src/engine/page-worker.js' } });
+  await bundle.write({ ...written, dir: PAGE, minify: true });
+  for (const name of PAGE_FILES) copyFileSync(join(ROOT, 'data/page', name), join(PAGE, name));
+  copyFileSync(join(OUT, 'LICENSES.txt'), join(PAGE, 'LICENSES.txt'));
+  const examples = JSON.parse(readFileSync(join(ROOT, 'data/proof/indices.json'), 'utf8'));
+  const { openPage } = await import('../dist/src/engine/page.js');
+  const page = await openPage(examples);
+  const hashes = examples.indices.map((document) => [document.id, page.run(document).hash]);
+  const built = {
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    hashes: Object.fromEntries(hashes),
+  };
+  writeFileSync(join(PAGE, 'examples.json'), JSON.stringify({ ...examples, built }));
+}

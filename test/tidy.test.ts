@@ -58,7 +58,12 @@ test('every file is imported from the command, the workers, the package or the c
   const embeddedSources = listSources('src/engine/embedded').filter((file) =>
     EMBEDDED_FILES.includes(basename(file, '.ts')),
   );
-  entryPoints.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
+  entryPoints.push(
+    'src/engine/main.ts',
+    'src/engine/verify-worker.ts',
+    'src/engine/page-worker.ts',
+    ...embeddedSources,
+  );
   const reachedFiles = listReachable(entryPoints);
   expect(programFiles.filter((file) => !reachedFiles.has(file))).toEqual([]);
 });

@@ -23,6 +23,8 @@ export function joinBytes(
   return bytes;
 }
 
-/** Decodes UTF-8. Bytes in shared memory are copied first, because browsers decode only other memory. */
-export const decodeUtf8 = (bytes: Uint8Array): string =>
-  new TextDecoder().decode(bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice());
+/** Returns bytes that a browser can decode as text: bytes in shared memory are copied, because it refuses them. */
+export const toDecodable = (bytes: Uint8Array): Uint8Array =>
+  bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
+
+export const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder().decode(toDecodable(bytes));

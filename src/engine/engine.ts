@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { toDecodable } from '#base/bytes.js';
 import { allocateRetainedMemory } from '#base/memory.js';
 import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
@@ -257,7 +258,7 @@ async function readContent(input: Api.MarketInput, problems: Problems): Promise<
     rows.beginCells(table, table, columns, { name });
   if (prices instanceof Uint8Array) {
     const { readArrowPrices } = await import('./arrow-prices.js');
-    const hasRows = readArrowPrices(prices, rows, problems);
+    const hasRows = readArrowPrices(toDecodable(prices), rows, problems);
     readTables(frames, problems, beginTable);
     return hasRows ? rows.toContent()?.content : undefined;
   }

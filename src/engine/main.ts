@@ -1,3 +1,4 @@
+import { toDecodable } from '#base/bytes.js';
 import type * as Api from './api.js';
 import { createEngine } from './engine.js';
 import type { SignatureCheck } from './verify-bundle.js';
@@ -34,5 +35,5 @@ export const openEngine: typeof Api.openEngine = createEngine;
 /** Loads the Arrow reader, which only bundles need, then verifies a bundle. */
 export const verifyBundle: typeof Api.verifyBundle = async (bundle, options = {}) => {
   const { verifyBundleWith } = await import('./verify-bundle.js');
-  return verifyBundleWith(bundle, { ...options, isSigned: isSignedByPlatform });
+  return verifyBundleWith(toDecodable(bundle), { ...options, isSigned: isSignedByPlatform });
 };

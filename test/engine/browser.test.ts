@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
@@ -112,6 +113,24 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       return (${computeHashes.toString()})(openEngine, market, ${JSON.stringify(request)});
     })()`;
     expect(await page.evaluate(program)).toEqual(await computeHashes(openEngine, market, request));
+  });
+
+  test('prices as Arrow bytes in shared memory are read in a cross-origin-isolated page', async () => {
+    const table = tableFromArrays({
+      date: ['2024-01-02', '2024-01-02', '2024-01-03', '2024-01-03'],
+      identifier: ['Å1', 'B2', 'Å1', 'B2'],
+      CLOSE: Float64Array.of(10, 20, 11, 21),
+    });
+    const bytes = [...tableToIPC(table, 'stream')];
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/isolated`);
+    const program = `(async () => {
+      const { openEngine } = await import('/engine.js');
+      const prices = new Uint8Array(new SharedArrayBuffer(${bytes.length}));
+      prices.set(${JSON.stringify(bytes)});
+      return (await openEngine({ market: { prices } })).content_hash;
+    })()`;
+    const inNode = await openEngine({ market: { prices: Uint8Array.from(bytes) } });
+    expect(await page.evaluate(program)).toBe(inNode.content_hash);
   });
 
   describe('/verify', () => {

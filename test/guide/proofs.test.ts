@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { TAKEN } from '../console/picture.js';
 
 /** Pages that state which test proves each promise. They must not name deleted tests. */
 const PAGES = ['security', 'promises'];
@@ -24,4 +25,19 @@ test.each(PAGES)('every test that the page %s names exists', (page) => {
   const names = listTestsNamed(page);
   expect(names.length).toBeGreaterThan(15);
   expect(names.filter((name) => !existsSync(`test/${name}.test.ts`) && !existsSync(`test/${name}`))).toEqual([]);
+});
+
+test('every picture of the guide was taken from the console of this version, by PICTURES=1', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+  const taken = JSON.parse(readFileSync(TAKEN, 'utf8')) as Readonly<Record<string, string>>;
+  const pages = ['README.md', ...readdirSync('data/guide').map((name) => `data/guide/${name}`)];
+  const shown = pages
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/pictures\/([a-z-]+)\.webp/g)].map((match) => match[1]!),
+    );
+  const names = [...new Set(shown)].toSorted();
+  expect(names.length).toBeGreaterThan(5);
+  expect(names.filter((name) => !existsSync(`data/guide/pictures/${name}.webp`))).toEqual([]);
+  expect(taken).toEqual(Object.fromEntries(names.map((name) => [name, version])));
 });

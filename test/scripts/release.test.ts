@@ -365,14 +365,14 @@ describe.each([...NODES])('installed in an empty folder, on Node %s', (major, no
   });
 });
 
-const readme = readFileSync('README.md', 'utf8');
-const example = /^```js\n(.*?)^```$/ms.exec(readme)![1]!;
+const enginePage = readFileSync('data/guide/engine.md', 'utf8');
+const example = /^```js 0\n(.*?)^```$/ms.exec(enginePage)![1]!;
 
-test('the example of the README has at most 30 lines', () => {
+test('the example of the engine has at most 30 lines', () => {
   expect(example.split('\n').length - 1).toBeLessThanOrEqual(30);
 });
 
-test('the example of the README runs with only the packed package, and its levels are those computed by hand', async () => {
+test('the example of the engine runs with only the packed package, and its levels are those computed by hand', async () => {
   const shownResult = JSON.parse(await runProgram('example.mjs', example)) as {
     readonly findings: readonly unknown[];
     readonly dates: readonly string[];

@@ -67,8 +67,10 @@ import {
   createDocumentationHandlers,
   createHealthHandlers,
   createMetricsHandlers,
+  createTextHandlers,
   type DocumentationSources,
   principalHandlers,
+  textRoutes,
 } from '#http/routes/service.js';
 import {
   createActionDeskHandlers,
@@ -936,9 +938,10 @@ function selectApi(
   const consolePages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
   const signInApi = console || oidcClientId !== undefined ? signInRoutes : {};
   return {
-    api: { ...API, ...consolePages, ...signInApi },
+    api: { ...API, ...textRoutes, ...consolePages, ...signInApi },
     handlers: {
       ...handlers,
+      ...createTextHandlers(openDocumentationSources()),
       ...(console && { ...createConsoleHandlers(openConsoleFiles()), ...createVerifyHandlers(openVerifyFiles()) }),
       ...signIn,
     },

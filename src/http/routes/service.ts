@@ -2,13 +2,20 @@ import { createHash } from 'node:crypto';
 import { callOnce } from '#base/once.js';
 import type { accessRoutes, principalRoutes } from '#contract/access.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { MARKDOWN_MEDIA, type Route } from '#contract/route.js';
+import { defineRoutes, MARKDOWN_MEDIA, type Route } from '#contract/route.js';
 import type { changelogRoutes, documentationRoutes, Health, healthRoutes, metricsRoutes } from '#contract/service.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { Access } from '#services/keys/access.js';
 import type { Changelog, HealthReport, HealthService } from '#services/shared/service.js';
-import { type GuidePage, type Page, PAGE_POLICY, renderGuidePage } from '#views/documentation/page.js';
+import {
+  type GuidePage,
+  type Page,
+  PAGE_POLICY,
+  renderGuideIndexText,
+  renderGuidePage,
+  renderGuideText,
+} from '#views/documentation/page.js';
 import { renderReferencePage } from '#views/documentation/reference.js';
 import { type Coding, selectCoding } from '../answers.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
@@ -119,6 +126,34 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     getGuidePage: (request) => createGuideReply(request.params.page, request),
     getGuidePicture: ({ params: { picture } }) => createPictureReply(picture),
   };
+}
+
+const textPage = {
+  method: 'GET',
+  scope: 'read',
+  tag: 'documentation',
+  success: { status: 200, description: 'The text.', media: ['text/plain'] },
+  errors: [],
+} as const;
+
+/** The guide for programs that read text, by the names that https://llmstxt.org proposes. */
+export const textRoutes = defineRoutes({
+  getGuideIndexText: { ...textPage, path: '/llms.txt', summary: 'Returns the list of the pages of the guide as text.' },
+  getGuideText: { ...textPage, path: '/llms-full.txt', summary: 'Returns all pages of the guide as text.' },
+});
+
+export function createTextHandlers({
+  guide,
+  written,
+}: Pick<DocumentationSources, 'guide' | 'written'>): Handlers<typeof textRoutes> {
+  const createTextReply = (text: string): Reply => {
+    const bytes = new TextEncoder().encode(text);
+    const etag = createHash('sha256').update(bytes).digest('hex');
+    return { bytes, type: 'text/plain; charset=utf-8', etag };
+  };
+  const getIndex = callOnce(() => createTextReply(renderGuideIndexText(written(''))));
+  const getText = callOnce(() => createTextReply(renderGuideText(guide().map(({ name }) => written(name)))));
+  return { getGuideIndexText: getIndex, getGuideText: getText };
 }
 
 const PAGE_HEADERS: Pick<Reply, 'type' | 'headers'> = {

@@ -259,6 +259,26 @@ export function renderGuidePage(page: GuidePage, guide: readonly GuidePage[]): P
   });
 }
 
+/**
+ * Renders the list of the pages of the guide as text: a title, a summary and one link for each page, with its content.
+ * @param first Markdown of the first page, whose table lists the others
+ */
+export function renderGuideIndexText(first: string): string {
+  const summary = /^# .*\n+((?:.+\n)+)/.exec(first)?.[1] ?? '';
+  const rows = [...first.matchAll(/^\| \[([^\]]+)\]\(([a-z-]+)\.md\) \| (.*) \|$/gm)];
+  const links = rows.map(([, title, name, content]) => `- [${title}](/docs/guide/${name}?format=md): ${content}`);
+  const more = [
+    '- [First steps](/docs/guide?format=md): an index on a generated market, and the path through the guide',
+    '- [OpenAPI](/openapi.json): every route, with schemas and examples',
+    '- [The whole guide](/llms-full.txt): all pages as one text',
+  ];
+  return `# Divisor\n\n> ${summary.trim().replaceAll('\n', ' ')}\n\n## Begin\n\n${more.join('\n')}\n\n## Pages\n\n${links.join('\n')}\n`;
+}
+
+/** Joins the Markdown of all pages, without the marks of generated tables. */
+export const renderGuideText = (pages: readonly string[]): string =>
+  pages.map((text) => text.replaceAll(/^<!--.*-->\n/gm, '').trim()).join('\n\n---\n\n') + '\n';
+
 export function createGuideGroup(guide: readonly GuidePage[]): Group {
   return {
     title: createMarkup`guide`,

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { get, type IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -115,4 +116,24 @@ test('examples of answers are in the OpenAPI document', async () => {
       return json !== undefined && json.example === undefined && operationId !== 'getOpenApi';
     });
   expect(operationsWithout.map(({ operationId }) => operationId)).toEqual([]);
+});
+
+test('the list of pages for agents has every page of the guide, and each address in it answers as text', async () => {
+  const { status, headers, body } = await service.ask<string>('GET', '/llms.txt');
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+  expect(body).toMatch(/^# Divisor\n\n> Divisor defines, previews, backtests, analyses and optimises equity indices/);
+  const addresses = [...body.matchAll(/^- \[[^\]]+\]\((\/[^)]+)\): ./gm)].map((match) => match[1]!);
+  const pages = readdirSync('data/guide').filter((name) => name.endsWith('.md') && name !== 'README.md');
+  for (const name of pages) expect(addresses).toContain(`/docs/guide/${name.replace('.md', '')}?format=md`);
+  const answers = await Promise.all(addresses.map((address) => fetch(service.url + address)));
+  expect(answers.filter((answer) => !answer.ok || !/text|json/.test(answer.headers.get('content-type')!))).toEqual([]);
+});
+
+test('the guide as one text has all pages in reading order, and no marks of generated tables', async () => {
+  const { status, body } = await service.ask<string>('GET', '/llms-full.txt');
+  expect(status).toBe(200);
+  const titles = ['# Guide', '# Data', '# Define', '# Backtest', '# Optimise', '# Operation'];
+  const places = titles.map((title) => body.indexOf(`\n${title}\n`.slice(title === '# Guide' ? 1 : 0)));
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(body).not.toContain('<!-- generated');
 });

@@ -114,7 +114,7 @@ export interface Completion {
 export interface Submission<P> {
   readonly kind: JobKind<P>;
   readonly payload: P;
-  /** What is compared with a live job of the same id. Default: the payload. */
+  /** Input that is compared with that of a live job of the same id. Default: the payload. */
   readonly compared?: unknown;
   /** Request body, shown in the status. */
   readonly request: unknown;

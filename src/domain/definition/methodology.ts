@@ -430,7 +430,8 @@ function describeTreatment(document: RuleDocument, adjustment: Adjustment | null
   const eventSentences = describeEvents(document);
   const { dividends, withholding_tax, reinvestment, special_dividends, splits, delisting, spin_offs, stale_targets } =
     treatment;
-  const reinvestmentPhrase = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
+  const isEarly = treatment.reinvestment_at === 'previous_close';
+  const reinvestmentPhrase = `${reinvestment === 'index' ? 'in the whole index' : 'in the paying security'}${isEarly ? ' at the previous close minus the dividend' : ''}`;
   const variantText = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestmentPhrase} (total return).`,

@@ -43,6 +43,7 @@ export const randomDocument = fc
       missing_prices: fc.constantFrom('carry', 'exclude'),
       max_stale_sessions: fc.constantFrom(0, 1, 5),
       stale_targets: fc.constantFrom('carry', 'carry', 'defer'),
+      reinvestment_at: fc.constantFrom(undefined, 'close', 'previous_close'),
     }),
     weighting: fc.record({
       type: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),

@@ -43,7 +43,6 @@ export const randomDocument = fc
       missing_prices: fc.constantFrom('carry', 'exclude'),
       max_stale_sessions: fc.constantFrom(0, 1, 5),
       stale_targets: fc.constantFrom('carry', 'carry', 'defer'),
-      reinvestment_at: fc.constantFrom(undefined, 'close', 'previous_close'),
     }),
     weighting: fc.record({
       type: fc.constantFrom('EqualWeight', 'MarketCapWeight', 'PriceWeight'),
@@ -51,7 +50,7 @@ export const randomDocument = fc
     }),
     rounded: fc.constantFrom({}, {}, { rounding: { divisor: 4 } }),
   })
-  .map(({ rebalance, reviews, rounded, ...pipeline }) =>
+  .map(({ rebalance, reviews, rounded, treatment, weighting }) =>
     IndexDocument.parse({
       id: 'X',
       name: 'X',
@@ -59,7 +58,10 @@ export const randomDocument = fc
       base_date: '2023-12-27',
       rebalance,
       ...(reviews === undefined ? {} : { reviews }),
-      pipeline,
+      pipeline: {
+        treatment: treatment.max_stale_sessions === 1 ? { ...treatment, reinvestment_at: 'previous_close' } : treatment,
+        weighting,
+      },
       ...rounded,
     }),
   );

@@ -2634,7 +2634,7 @@ export interface CoverageResponse {
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Fraction of the total that is covered. The security that crosses it is kept. Unit: fraction. */
+  /** Fraction of the total that is covered. Unit: fraction. */
   readonly coverage: number;
   /** Constituents stay up to the coverage plus this value. Unit: fraction. */
   readonly buffer?: number | undefined;
@@ -2648,6 +2648,10 @@ export interface CumulativeCoverageParams {
   readonly lower?: number | null | undefined;
   /** Constituents stay up to this coverage. The best other securities then fill up to the coverage. Unit: fraction. */
   readonly upper?: number | null | undefined;
+  /** The security that crosses a coverage is kept (include), is not kept, so that the coverage is at most the target (exclude), or is kept if the coverage is then at least as close to the target (nearest). It also applies to the buffer and the bands. */
+  readonly crossing?: 'include' | 'exclude' | 'nearest' | undefined;
+  /** The total is that of the securities that earlier rules kept (selection), or that of the whole universe before them (universe), in each group if there are groups. */
+  readonly over?: 'selection' | 'universe' | undefined;
   /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
@@ -3168,8 +3172,8 @@ export interface DatasetCoverage {
 }
 
 export interface DateRule {
-  /** Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session. */
-  readonly rule: 'sessions_before' | 'last_session' | 'nth_weekday' | 'day_of_month' | 'weekday_before';
+  /** Date rule: a number of sessions before the effective date; the last session, a weekday, a numbered session or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session. */
+  readonly rule: 'sessions_before' | 'last_session' | 'nth_weekday' | 'day_of_month' | 'weekday_before' | 'nth_session';
   /** Number of sessions before the effective date. */
   readonly sessions?: number | undefined;
   /** Number of months before the month of the effective date. Default: 1 for last_session, otherwise 0. */
@@ -3182,6 +3186,10 @@ export interface DateRule {
   readonly day?: number | undefined;
   /** Minimum number of weeks before the effective date. */
   readonly weeks?: number | undefined;
+  /** Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead. */
+  readonly session?: number | undefined;
+  /** Number of sessions after the day of the rule, or before it if negative. Default: 0. Unit: sessions. */
+  readonly offset?: number | undefined;
 }
 
 export interface DayBackfill {
@@ -4774,7 +4782,7 @@ export interface FunctionSpec {
   /** Name of the function. */
   readonly name: string;
   /** Scope of the function: one security, several securities, trailing sessions, or the decision. */
-  readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
+  readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision' | 'memory';
   /** Syntax. */
   readonly signature: string;
   /** Description in one or two sentences. */
@@ -9137,7 +9145,7 @@ export interface RebalanceSpec {
   /** Frequency of rebalances. */
   readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
   /** Day within each period. */
-  readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
+  readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | 'nth_session';
   /** Months from 1 to 12. Default: the months of the frequency. */
   readonly months: readonly number[] | null;
   /** Weekday: 0 is Monday, 4 is Friday. */
@@ -9146,6 +9154,10 @@ export interface RebalanceSpec {
   readonly nth: number | null;
   /** Day of the month. In a shorter month, the last day is used. */
   readonly day: number | null;
+  /** Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead. */
+  readonly session?: number | undefined;
+  /** Number of sessions from the day to the effective date, or before the day if negative. It is counted after the day has moved to a session. Default: 0. Unit: sessions. */
+  readonly offset?: number | undefined;
   /** Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll: 'following' | 'preceding' | 'unadjusted';
   /** Number of sessions from the decision to the effective date. Unit: sessions. */
@@ -9168,7 +9180,7 @@ export interface RebalanceSpecInput {
   /** Frequency of rebalances. */
   readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
   /** Day within each period. */
-  readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
+  readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | 'nth_session' | undefined;
   /** Months from 1 to 12. Default: the months of the frequency. */
   readonly months?: readonly number[] | null | undefined;
   /** Weekday: 0 is Monday, 4 is Friday. */
@@ -9177,6 +9189,10 @@ export interface RebalanceSpecInput {
   readonly nth?: number | null | undefined;
   /** Day of the month. In a shorter month, the last day is used. */
   readonly day?: number | null | undefined;
+  /** Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead. */
+  readonly session?: number | undefined;
+  /** Number of sessions from the day to the effective date, or before the day if negative. It is counted after the day has moved to a session. Default: 0. Unit: sessions. */
+  readonly offset?: number | undefined;
   /** Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
   /** Number of sessions from the decision to the effective date. Unit: sessions. */
@@ -12755,6 +12771,8 @@ export interface TreatmentSpec {
   readonly withholding_tax: number | WithholdingRates;
   /** Ordinary dividends are reinvested in the whole index, or in the security that pays them. */
   readonly reinvestment: 'index' | 'constituent';
+  /** Dividends are reinvested at the close of their ex-date, or at the previous close minus the dividend. This includes special dividends that are reinvested in the security that pays them. Default: close. */
+  readonly reinvestment_at?: 'close' | 'previous_close' | undefined;
   /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored. */
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
   /** The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only. */
@@ -12788,6 +12806,8 @@ export interface TreatmentSpecInput {
   readonly withholding_tax?: number | WithholdingRates | undefined;
   /** Ordinary dividends are reinvested in the whole index, or in the security that pays them. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
+  /** Dividends are reinvested at the close of their ex-date, or at the previous close minus the dividend. This includes special dividends that are reinvested in the security that pays them. Default: close. */
+  readonly reinvestment_at?: 'close' | 'previous_close' | undefined;
   /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored. */
   readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
   /** The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only. */

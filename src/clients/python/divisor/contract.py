@@ -2975,7 +2975,7 @@ class CoverageResponse(t.TypedDict):
 
 
 class _CumulativeCoverageParams(t.TypedDict):
-    #: Fraction of the total that is covered. The security that crosses it is kept. Unit: fraction.
+    #: Fraction of the total that is covered. Unit: fraction.
     coverage: float
 
 
@@ -2996,6 +2996,10 @@ class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
     lower: t.Optional[float]
     #: Constituents stay up to this coverage. The best other securities then fill up to the coverage. Unit: fraction.
     upper: t.Optional[float]
+    #: The security that crosses a coverage is kept (include), is not kept, so that the coverage is at most the target (exclude), or is kept if the coverage is then at least as close to the target (nearest). It also applies to the buffer and the bands.
+    crossing: t.Literal["include", "exclude", "nearest"]
+    #: The total is that of the securities that earlier rules kept (selection), or that of the whole universe before them (universe), in each group if there are groups.
+    over: t.Literal["selection", "universe"]
     #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
@@ -3591,8 +3595,8 @@ class DatasetCoverage(t.TypedDict):
 
 
 class _DateRule(t.TypedDict):
-    #: Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.
-    rule: t.Literal["sessions_before", "last_session", "nth_weekday", "day_of_month", "weekday_before"]
+    #: Date rule: a number of sessions before the effective date; the last session, a weekday, a numbered session or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.
+    rule: t.Literal["sessions_before", "last_session", "nth_weekday", "day_of_month", "weekday_before", "nth_session"]
 
 
 class DateRule(_DateRule, total=False):
@@ -3608,6 +3612,10 @@ class DateRule(_DateRule, total=False):
     day: int
     #: Minimum number of weeks before the effective date.
     weeks: int
+    #: Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead.
+    session: int
+    #: Number of sessions after the day of the rule, or before it if negative. Default: 0. Unit: sessions.
+    offset: int
 
 
 class _DayBackfill(t.TypedDict):
@@ -5407,7 +5415,7 @@ class FunctionSpec(t.TypedDict):
     #: Name of the function.
     name: str
     #: Scope of the function: one security, several securities, trailing sessions, or the decision.
-    form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
+    form: t.Literal["elementwise", "cross_section", "over_time", "decision", "memory"]
     #: Syntax.
     signature: str
     #: Description in one or two sentences.
@@ -10211,7 +10219,7 @@ class _RebalanceSpec(t.TypedDict):
     #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day within each period.
-    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month", "nth_session"]
     #: Months from 1 to 12. Default: the months of the frequency.
     months: t.Optional[t.Sequence[int]]
     #: Weekday: 0 is Monday, 4 is Friday.
@@ -10231,6 +10239,10 @@ class _RebalanceSpec(t.TypedDict):
 
 
 class RebalanceSpec(_RebalanceSpec, total=False):
+    #: Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead.
+    session: int
+    #: Number of sessions from the day to the effective date, or before the day if negative. It is counted after the day has moved to a session. Default: 0. Unit: sessions.
+    offset: int
     #: Date up to which selection and weighting read data. Default: the notice in sessions before the effective date.
     reference: DateRule
     #: Announcement date, on or after the reference date and before the effective date. Default: the reference date.
@@ -10245,7 +10257,7 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day within each period.
-    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
+    anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month", "nth_session"]
     #: Months from 1 to 12. Default: the months of the frequency.
     months: t.Optional[t.Sequence[int]]
     #: Weekday: 0 is Monday, 4 is Friday.
@@ -10254,6 +10266,10 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     nth: t.Optional[int]
     #: Day of the month. In a shorter month, the last day is used.
     day: t.Optional[int]
+    #: Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead.
+    session: int
+    #: Number of sessions from the day to the effective date, or before the day if negative. It is counted after the day has moved to a session. Default: 0. Unit: sessions.
+    offset: int
     #: Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session.
     roll: t.Literal["following", "preceding", "unadjusted"]
     #: Number of sessions from the decision to the effective date. Unit: sessions.
@@ -14092,6 +14108,8 @@ class _TreatmentSpec(t.TypedDict):
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
+    #: Dividends are reinvested at the close of their ex-date, or at the previous close minus the dividend. This includes special dividends that are reinvested in the security that pays them. Default: close.
+    reinvestment_at: t.Literal["close", "previous_close"]
     #: The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
     #: A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
@@ -14111,6 +14129,8 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     withholding_tax: t.Union[float, WithholdingRates]
     #: Ordinary dividends are reinvested in the whole index, or in the security that pays them.
     reinvestment: t.Literal["index", "constituent"]
+    #: Dividends are reinvested at the close of their ex-date, or at the previous close minus the dividend. This includes special dividends that are reinvested in the security that pays them. Default: close.
+    reinvestment_at: t.Literal["close", "previous_close"]
     #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
     #: The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only.

@@ -28,7 +28,7 @@ import {
 } from '#domain/books/pro-forma.js';
 import type { TreatmentSpec } from '#domain/definition/index-document.js';
 import { findTreatment, readPriceSessions } from '#domain/definition/treatment.js';
-import { createEffectTable, findEffect } from '#domain/market/action-effects.js';
+import { addKeptCash, createEffectTable, findEffect } from '#domain/market/action-effects.js';
 import { createWithholding, type GrowthTerms } from '#domain/market/growth-terms.js';
 import { readCarriedClose } from '#domain/market/growth.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
@@ -273,7 +273,9 @@ function findActualOutcome(terms: EventTerms, action: CorporateAction, holdingBe
   const targetColumn = events!.conversions.get(column);
   if (targetColumn === undefined) return { proceeds: proceedsPerShare * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-  const weight = (shares * split * (proceedsPerShare + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
+  const before = readCarriedClose(sm, terms.growth, session - 1, column);
+  const value = effect === undefined ? proceedsPerShare : addKeptCash(effect, before, proceedsPerShare);
+  const weight = (shares * split * value * (1 - exit.cashShare) * rate) / level;
   return {
     proceeds: action.cash === undefined ? null : action.cash * split,
     received: { identifier: sm.identifiers[targetColumn]!, ratio: exit.ratio * split, weight },

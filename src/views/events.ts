@@ -3,6 +3,7 @@ import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/he
 import { openRecordParts, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import {
+  computeBoughtValue,
   computeGrowthStep,
   computeOpeningFactor,
   NO_EFFECT,
@@ -240,10 +241,10 @@ interface ActionStep {
  * change.
  */
 function createActionRows(
-  { at, name, effect }: RunEffect,
+  { at, name, effect: own }: RunEffect,
   { factor, before, close, weight, held, terms }: ActionStep,
 ): EventRow[] {
-  const { ratio, cash, rights, subscription, special, income } = effect;
+  const { ratio, cash, rights, subscription, special, income } = own;
   const driftedWeight = weight * factor;
   const getOpening = (part: Partial<SessionEffect>): number =>
     held * (computeOpeningFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
@@ -251,10 +252,12 @@ function createActionRows(
   const rightsEffect =
     terms.rights === 'constituent'
       ? (driftedWeight * ratio * rights * subscription) / before
-      : getOpening(effect) - getOpening({ ratio, special });
+      : getOpening(own) - getOpening({ ratio, special });
   return [
     ...(ratio === 1 ? [] : [createRow('split', ratio, getOpening({ ratio }))]),
-    ...(cash > 0 ? [createRow('cash', cash, (-driftedWeight * cash) / (close + cash))] : []),
+    ...(cash > 0
+      ? [createRow('cash', cash, -computeBoughtValue(own, { before, price: close, value: driftedWeight }))]
+      : []),
     ...(special > 0
       ? [createRow('special_dividend', special, getOpening({ special, ratio }) - getOpening({ ratio }))]
       : []),

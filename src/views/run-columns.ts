@@ -199,7 +199,7 @@ export function listRunEffects(columns: RunColumns): RunEffect[] {
     name,
     at,
     effect: NO_EFFECT,
-    onShort: { ...NO_EFFECT, cash },
+    onShort: { ...createBaseEffect(columns), cash },
   }));
   const detachedEffects = Array.from(detachedByKey.values(), ({ name, at, detached }): RunEffect => {
     const effect = { ...NO_EFFECT, detached };
@@ -208,14 +208,20 @@ export function listRunEffects(columns: RunColumns): RunEffect[] {
   return [...storedEffects, ...otherRunEffects, ...shortEffects, ...detachedEffects];
 }
 
+/** Returns the effect of no action under the terms of a run. */
+function createBaseEffect({ header: { treatment } }: RunColumns): SessionEffect {
+  return treatment.reinvestment_at === 'previous_close' ? { ...NO_EFFECT, buysAt: 'previous_close' } : NO_EFFECT;
+}
+
 function readStoredEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
   const rows = columns.f64('effects');
+  const base = createBaseEffect(columns);
   return Array.from({ length: rows.length / EFFECT_WIDTH }, (_, i) => {
     const [name, at, ratio, cash, rights, subscription] = rows.subarray(i * EFFECT_WIDTH, (i + 1) * EFFECT_WIDTH);
     return {
       name: name!,
       at: at!,
-      effect: { ...NO_EFFECT, ratio: ratio!, cash: cash!, rights: rights!, subscription: subscription! },
+      effect: { ...base, ratio: ratio!, cash: cash!, rights: rights!, subscription: subscription! },
     };
   });
 }

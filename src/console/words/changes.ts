@@ -28,7 +28,7 @@ export const AMENDABLE_MEMBERS: readonly string[] = [
 ];
 
 /** Members of the treatment that an amendment cannot change. The contract has the same list. */
-export const FIXED_TREATMENT: readonly string[] = ['dividends', 'reinvestment'];
+export const FIXED_TREATMENT: readonly string[] = ['dividends', 'reinvestment', 'reinvestment_at'];
 
 /** Members that do not affect closes. */
 const DESCRIPTIVE_MEMBERS: readonly string[] = ['name', 'description', 'tags'];

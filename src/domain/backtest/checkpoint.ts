@@ -15,11 +15,12 @@ import {
 import { createDecisionTerms, createIndexTerms, hasSeparateVariants } from '../books/index-run.js';
 import type { RequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { findLatestReviews } from '../decide/rule-decider.js';
+import { findReadReviews } from '../decide/rule-decider.js';
 import { listReviews, listTexts, readNotice } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
-import { type IndexDocument, isDerivedDocument } from '../definition/index-document.js';
+import { type IndexDocument, isDerivedDocument, isRuleDocument } from '../definition/index-document.js';
 import type { TriggeredRebalance } from '../definition/index-schedule.js';
+import { bindPipeline } from '../definition/rule-pipeline.js';
 import {
   type DatedTreatment,
   readDefaultStaleSessions,
@@ -210,15 +211,15 @@ export function listRecentIndices(
 
 /**
  * Returns the day from which on the decisions of an index after its last session read other indices. Its schedules state
- * how long before a rebalance a decision can be made, and a phase-in reads earlier reviews.
+ * how long before a rebalance a decision can be made. A phase-in and functions such as `last_review` read earlier reviews.
  */
 function findOldestRead({ document, sm, to }: SimulatedIndex): Day {
   const texts = listTexts(document).map((text) => text.document);
   const notice = Math.max(...texts.map(readNotice));
   const session = Math.max(0, to - notice);
   const phaseReviews = texts.flatMap(listReviews).flatMap((review) => {
-    const phaseIn = review.document.pipeline?.weighting.phase_in;
-    return phaseIn === undefined ? [] : findLatestReviews(review.document, sm, { session, count: phaseIn.steps });
+    const own = review.document;
+    return isRuleDocument(own) ? findReadReviews(own, bindPipeline(own), { sm, session }) : [];
   });
   return sm.sessions[Math.min(session, ...phaseReviews)]!;
 }

@@ -1,6 +1,6 @@
 import type { TreatmentSpec } from '../definition/index-document.js';
 import { type DatedTreatment, findTreatment, readPriceSessions } from '../definition/treatment.js';
-import { computeKeptCash, createEffectTable, findEffect } from '../market/action-effects.js';
+import { addKeptCash, createEffectTable, findEffect } from '../market/action-effects.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
 import type { CorporateAction } from '../market/market-data.js';
@@ -207,8 +207,9 @@ export function computeExitFactor({ sm, growth, session, column, proceeds }: Exi
   const table = createEffectTable(sm, growth);
   const close = findCarriedUnder(sm, table, session, column);
   const effect = findEffect(table, session, column);
-  const cash = effect === undefined ? 0 : computeKeptCash(effect, findCarriedUnder(sm, table, session - 1, column));
-  return (proceeds + cash) / (close + cash);
+  if (effect === undefined) return proceeds / close;
+  const before = findCarriedUnder(sm, table, session - 1, column);
+  return addKeptCash(effect, before, proceeds) / addKeptCash(effect, before, close);
 }
 
 /** Returns the price of one security in the quotation currency of another. */

@@ -187,7 +187,9 @@ function applyPayment({ weight, price }: PositionBeforeAction, cash: number): Pr
 function applyCash({ weight, price, growth }: PositionBeforeAction, cash: number, reinvested: number): ProForma {
   const paidFraction = cash / price;
   if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
-  const lostFraction = (1 - reinvested) * paidFraction;
+  const bought = reinvested * paidFraction;
+  const lostFraction =
+    growth.reinvestedAt === undefined ? (1 - reinvested) * paidFraction : 1 - (1 - paidFraction) / (1 - bought);
   const level = 1 - weight * lostFraction;
   return {
     ...NO_EXIT,

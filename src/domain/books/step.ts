@@ -3,15 +3,18 @@ import { Refusal } from '../base/refusals.js';
 import { formatDay } from '../base/time.js';
 import { countStaleSessions, findTreatment, readPriceSessions, roundsAny } from '../definition/treatment.js';
 import {
-  computeKeptCash,
+  addKeptCash,
+  computeBoughtValue,
   computeOpening,
   computeShareFactor,
   findEffect,
+  NO_EFFECT,
   readEffect,
 } from '../market/action-effects.js';
 import { holdsShares, toShortTerms } from '../market/growth-terms.js';
 import {
   computeDividendPoints,
+  computeEarlyIncome,
   computeReinvestedIncome,
   findCarriedAtEffect,
   findCarriedUnder,
@@ -523,7 +526,7 @@ function openHolding(
 }
 
 /**
- * Adds the shares that special dividends buy at the close, if the security that pays them keeps them. The cash is part of
+ * Adds the shares that special dividends buy, if the security that pays them keeps them. The cash is part of
  * the market value, so the divisor does not change.
  */
 function reinvestCash(state: BookState, session: number): void {
@@ -535,10 +538,10 @@ function reinvestCash(state: BookState, session: number): void {
     const place = findSlot(state, columns[e]!);
     if (place < 0) continue;
     const before = findCarriedUnder(sm, effects, session - 1, columns[e]!);
-    const payment = computeKeptCash(readEffect(effects, e), before);
     const price = findCarriedAtEffect(sm, effects, e);
-    if (!(payment > 0) || !(price > 0)) continue;
-    setUnits(state, place, units[place]! * ((price + payment) / price));
+    const grown = addKeptCash(readEffect(effects, e), before, price);
+    if (!(grown > price) || !(price > 0)) continue;
+    setUnits(state, place, units[place]! * (grown / price));
     state.hasNewShares = true;
   }
   if (state.hasNewShares) recordHoldings(state, session, 'close');
@@ -644,8 +647,10 @@ interface DividendReturns {
 function sumDividends(state: BookState, session: number, drift: number): DividendReturns {
   const { effects, path, input } = state;
   const { columns, starts, income, ordinary, net } = effects;
-  const isRecorded = effects.terms.variant !== 'price' && !input.isBrief && !input.isSparse;
+  const { variant, reinvestedAt } = effects.terms;
+  const isRecorded = variant !== 'price' && !input.isBrief && !input.isSparse;
   const returns = { total: 0, net: 0 };
+  const paid: { readonly slot: number; readonly dividends: number }[] = [];
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
     const heldPosition = findSlot(state, columns[e]!);
@@ -658,8 +663,13 @@ function sumDividends(state: BookState, session: number, drift: number): Dividen
     returns.net += (shareCount * (worth < 0 ? ordinary[e]! : net[e]!)) / path;
     if (!isRecorded) continue;
     const dividendReturn = (shareCount * (worth < 0 ? ordinary[e]! : income[e]!)) / path;
-    recordTransfer(state, session, { slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift, moved: 0 });
+    paid.push({ slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift });
   }
+  // The contribution of a dividend is the value at the close of the part of the index that it bought.
+  const grown =
+    reinvestedAt === undefined || variant === 'price' ? 1 : drift * computeEarlyIncome(returns[variant], drift);
+  for (const { slot, dividends } of paid)
+    recordTransfer(state, session, { slot, dividends: dividends * grown, moved: 0 });
   return returns;
 }
 
@@ -679,8 +689,11 @@ function growShares(state: BookState, session: number, marketValue: number): voi
   state.path = marketValue;
   drift[position] = before === 0 ? 1 : price / before;
   const returns = sumDividends(state, session, drift[position]!);
-  reinvestedIncome.total = computeReinvestedIncome(reinvestedIncome.total, returns.total);
-  reinvestedIncome.net = computeReinvestedIncome(reinvestedIncome.net, returns.net);
+  for (const taxed of ['total', 'net'] as const)
+    reinvestedIncome[taxed] =
+      growth.reinvestedAt === undefined
+        ? computeReinvestedIncome(reinvestedIncome[taxed], returns[taxed])
+        : reinvestedIncome[taxed] * computeEarlyIncome(returns[taxed], drift[position]!);
   levels.price[position] = price;
   levels.total[position] = price * reinvestedIncome.total;
   levels.net[position] = price * reinvestedIncome.net;
@@ -778,12 +791,13 @@ function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
-    const cash = ofShorts.cash[e]!;
     const heldPosition = findSlot(state, column);
     if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
     const price = findCarriedAtEffect(sm, ofShorts, e);
-    const inOthers = findEffect(effects, session, column)?.cash ?? 0;
-    setUnits(state, heldPosition, state.units[heldPosition]! * ((price + cash) / (price + inOthers)));
+    const before = findCarriedUnder(sm, ofShorts, session - 1, column);
+    const own = addKeptCash(readEffect(ofShorts, e), before, price);
+    const inOthers = addKeptCash(findEffect(effects, session, column) ?? NO_EFFECT, before, price);
+    setUnits(state, heldPosition, state.units[heldPosition]! * (own / inOthers));
   }
 }
 
@@ -962,8 +976,14 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
       state.rowSession === session
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[heldPosition]! * index[readPanelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(ownEffectTable, session, column)?.cash ?? 0);
-    if (cash > 0) factor -= (weight * cash) / (findCarriedAtEffect(sm, ofShorts, e) + cash);
+    const effect =
+      weight < 0 || isForAll ? readEffect(ofShorts, e) : (findEffect(ownEffectTable, session, column) ?? NO_EFFECT);
+    if (effect.cash > 0)
+      factor -= computeBoughtValue(effect, {
+        before: findCarriedUnder(sm, ofShorts, session - 1, column),
+        price: findCarriedAtEffect(sm, ofShorts, e),
+        value: weight,
+      });
     if (rights[e]! > 0 && ownEffectTable.terms.rights === 'constituent')
       factor +=
         (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) /

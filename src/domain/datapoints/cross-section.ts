@@ -23,7 +23,7 @@ import {
   readTexts,
   type SharedState,
 } from './evaluation.js';
-import { listExpressionReads } from './expression-checks.js';
+import { countReviewsBack, listExpressionReads } from './expression-checks.js';
 import { type DatapointExpression, type ExpressionNode, isField, toFieldRequest } from './expression-tree.js';
 import {
   createLatestRequest,
@@ -561,7 +561,16 @@ function createCrossSection(
         terms.requireRates(session, columns);
         return terms.growth();
       },
-      read: (field, column) => readExpression(shared, { field, column, session }),
+      read(field, column) {
+        const dates = readExpression(shared, { field, column, session });
+        const reviewsBack = countReviewsBack(field, terms.datapoints);
+        const oldest = reviewsBack === 0 ? null : (context.earlier?.(reviewsBack) ?? context.earlier?.(1) ?? null);
+        if (oldest === null) return dates;
+        return {
+          ...dates,
+          from: readExpression(shared, { field, column, session: oldest.session }).from ?? dates.from,
+        };
+      },
       given: createSectionOfValues,
     };
   };

@@ -44,6 +44,8 @@ import {
   type Evaluator,
   findFunction,
   type OverTimeFunction,
+  type ReviewEvaluator,
+  type ReviewMemory,
   type SectionFunction,
 } from './functions.js';
 import type { RollingStatistics } from './rolling-statistics.js';
@@ -397,6 +399,16 @@ export interface DecisionContext {
    * index is available.
    */
   indexWeights(indexId: string): IndexWeights | null;
+  /**
+   * Returns the datapoints at a scheduled review before the decision, 1 for the latest one. Null if there is none. Absent
+   * outside the rules of an index.
+   */
+  readonly earlier?: (reviewsBack: number) => ReviewSection | null;
+}
+
+/** Datapoints at the reference date of a review. */
+export interface ReviewSection extends Pick<ExpressionSection, 'numbers' | 'truths'> {
+  readonly session: number;
 }
 
 export interface IndexWeights {
@@ -549,10 +561,30 @@ export function createExpressionSection(
         return computeOverTime(node, entry, on);
       case 'decision':
         return entry.values(node, createFacts(leaves, context, on.columns));
+      case 'memory':
+        return entry.values(node, createMemory(node, on));
       case 'elementwise':
       case undefined:
         throw new Error(`no function ${node.name}: trees are checked before they are evaluated`);
     }
+  }
+
+  function createMemory({ name }: FunctionNode, { columns, at }: CallScope): ReviewMemory {
+    const { earlier } = context;
+    if (earlier === undefined)
+      throw new Refusal('VALIDATION_FAILED', `${name} is available only in the rules and weights of an index.`);
+    const readReview = (section: ReviewSection): ReviewEvaluator => ({
+      numbers: (node) => section.numbers(node, columns),
+      truths: (node) => section.truths(node, columns),
+    });
+    return {
+      count: columns.length,
+      at(reviewsBack) {
+        if (reviewsBack === 0) return at;
+        const section = earlier(reviewsBack);
+        return section && readReview(section);
+      },
+    };
   }
 
   function computeAcrossSecurities(node: FunctionNode, entry: SectionFunction, columns: Int32Array): Float64Array {
@@ -704,6 +736,10 @@ function createFacts(leaves: LeafReader, context: DecisionContext, columns: Int3
       const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
       const weightByColumn = new Map(Array.from(members, (column, position) => [column, weights[position]!]));
       return mapListed((column) => weightByColumn.get(column) ?? 0);
+    },
+    inUniverse() {
+      const universe = new Set(leaves.universe);
+      return mapListed((column) => Number(universe.has(column)));
     },
     yearsOfGrowth: () =>
       Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),

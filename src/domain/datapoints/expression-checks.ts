@@ -201,6 +201,28 @@ export function listIndices(expression: DatapointExpression, definitions: Defini
 export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>
   listCalls(expression, definitions).some(({ name }) => name === 'is_constituent');
 
+/** Returns the largest number of reviews before a decision that an expression reads. */
+export function countReviewsBack(expression: DatapointExpression, definitions: Definitions): number {
+  const byName = new Map<string, number>();
+  const count = (node: ExpressionNode): number => {
+    if (node.node === 'field') return countDefinition(node.name);
+    const below = listChildren(node).reduce((most, { child }) => Math.max(most, count(child)), 0);
+    const entry = node.node === 'function' ? findFunction(node) : undefined;
+    return below + (node.node === 'function' && entry?.form === 'memory' ? entry.reviews(node) : 0);
+  };
+  const countDefinition = (name: string): number => {
+    const definition = definitions.get(name);
+    if (definition === undefined) return 0;
+    let known = byName.get(name);
+    if (known === undefined) {
+      byName.set(name, 0);
+      byName.set(name, (known = count(definition)));
+    }
+    return known;
+  };
+  return count(toNode(expression));
+}
+
 /** Returns true if an expression reads the dividends of many calendar years. */
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
   listCalls(expression, definitions).some(({ name }) => name === 'years_of_growth');
@@ -288,7 +310,7 @@ export function checkTree(
   unitsByName: UnitsByName = NO_UNITS,
 ): CheckedTree {
   const problems: NodeProblem[] = [];
-  const checker = { problems, named: unitsByName, isOverTime: false };
+  const checker = { problems, named: unitsByName, isOverTime: false, isEarlier: false };
   const { kind, unit } = findType(root, [], checker);
   expectKind({ node: root, path: [] }, { kind, expected, checker });
   return { problems, unit: expected === 'condition' ? null : unit };
@@ -299,6 +321,8 @@ interface Checker {
   readonly named: UnitsByName;
   /** True if the node is inside a function over time, which reads only columns. */
   readonly isOverTime: boolean;
+  /** True if the node is read at earlier reviews, whose constituents a decision does not know. */
+  readonly isEarlier: boolean;
 }
 
 interface NodeLocation {
@@ -443,7 +467,16 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
       'NOT_IN_CHOICES',
       `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
-  const operandChecker = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
+  if (checker.isEarlier && node.name === UNKNOWN_EARLIER)
+    reportProblem(
+      'NOT_IN_CHOICES',
+      `calls ${node.name} at earlier reviews, whose constituents a decision does not know`,
+    );
+  const operandChecker = {
+    ...checker,
+    isOverTime: checker.isOverTime || entry.form === 'over_time',
+    isEarlier: checker.isEarlier || entry.form === 'memory',
+  };
   const units = node.operands.map((operand, i) => {
     const operandLocation = { node: operand, path: [...path, 'operands', i] };
     return checkOperand(operandLocation, {
@@ -455,6 +488,9 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
   if (units.length < entry.least) return null;
   return resolveUnit(entry.unit(units), { node, path }, checker);
 }
+
+/** Function whose values at earlier reviews a decision does not know. */
+const UNKNOWN_EARLIER = 'is_constituent';
 
 /** True if a function only reads an earlier session, like `last` without a window. */
 const isShift = ({ window }: FunctionNode, { name }: FunctionEntry): boolean => name === 'last' && window === undefined;
@@ -792,8 +828,11 @@ export function isName(text: string, market: Columns | undefined): boolean {
   return NAME_PATTERN.test(text) && !NUMBER_PATTERN.test(text);
 }
 
-/** Time at which a node is read: at the decision, a number of sessions before it, or over trailing sessions. */
-type EvaluationTime = 'now' | 'lag' | 'window';
+/**
+ * Time at which a node is read: at the decision, at reviews before it, a number of sessions before it, or over trailing
+ * sessions.
+ */
+type EvaluationTime = 'now' | 'review' | 'lag' | 'window';
 
 /** Datapoint of a document that an expression requests over time although this is impossible. */
 export interface OverTimeFault {
@@ -822,7 +861,8 @@ export function findOverTimeFault(
   };
   const visitField = (leaf: FieldLeaf, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = toFieldRequest(leaf);
-    if (transform !== 'none' && evaluationTime !== 'now') return { name, called: transform };
+    if (transform !== 'none' && evaluationTime !== 'now' && evaluationTime !== 'review')
+      return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
     if (definition === undefined) return undefined;
     const definitionTime =
@@ -837,14 +877,16 @@ export function findOverTimeFault(
 
 function findCalledAtDecisions(node: FunctionNode, evaluationTime: EvaluationTime): string | undefined {
   if (evaluationTime === 'now') return undefined;
+  if (evaluationTime === 'review') return node.name === UNKNOWN_EARLIER ? node.name : undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;
-  if (form === 'cross_section' || form === 'decision') return node.name;
+  if (form === 'cross_section' || form === 'decision' || form === 'memory') return node.name;
   return form === 'over_time' && node.window !== undefined && evaluationTime === 'window' ? node.name : undefined;
 }
 
 function findTimeBelow(node: FunctionNode, evaluationTime: EvaluationTime): EvaluationTime {
   if (node.plugin !== undefined) return 'now';
+  if (evaluationTime === 'now' && findFunction(node)?.form === 'memory') return 'review';
   if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
   return node.lag === undefined ? evaluationTime : mergeTimes(evaluationTime, 'lag');
 }

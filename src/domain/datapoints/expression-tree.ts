@@ -115,7 +115,11 @@ export function toFieldRequest(field: FieldRequest | FieldLeaf): FieldRequest {
  * action, and for an index, which is given by its id.
  */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
-  name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';
+  name === 'years_of_growth' ||
+  name === 'member_of' ||
+  name === 'weight_in' ||
+  name === 'is_constituent' ||
+  name === 'in_universe';
 
 /** Path of a node below a root, as names of JSON members. */
 export type NodePath = readonly (string | number)[];

@@ -48,6 +48,8 @@ export interface DecisionFacts {
   /** Returns the weight of each security in an index given by its id. A security outside that index has weight 0. */
   weightsIn(indexId: string): Float64Array;
   yearsOfGrowth(): Float64Array;
+  /** Returns, by security, 1 for a security of the universe, otherwise 0. */
+  inUniverse(): Float64Array;
 }
 
 interface FunctionDescription {
@@ -97,7 +99,30 @@ interface DecisionFunction extends FunctionDescription {
   values(node: FunctionNode, facts: DecisionFacts): Float64Array;
 }
 
-export type FunctionEntry = ElementwiseFunction | SectionFunction | OverTimeFunction | DecisionFunction;
+/** Values of expressions at one review, [count]. */
+export type ReviewEvaluator = Pick<Evaluator, 'numbers' | 'truths'>;
+
+/** Values of expressions at a decision and at the reviews before it. */
+export interface ReviewMemory {
+  readonly count: number;
+  /** Returns the values at the decision (0), or at a review before it, 1 for the latest one. Null if there is none. */
+  at(reviewsBack: number): ReviewEvaluator | null;
+}
+
+/** Function of the values at earlier reviews of the index. */
+interface MemoryFunction extends FunctionDescription {
+  readonly form: 'memory';
+  /** Number of reviews before the decision that a call reads. */
+  reviews(node: FunctionNode): number;
+  values(node: FunctionNode, memory: ReviewMemory): Float64Array;
+}
+
+export type FunctionEntry =
+  | ElementwiseFunction
+  | SectionFunction
+  | OverTimeFunction
+  | DecisionFunction
+  | MemoryFunction;
 
 type CrossSectionalFunctionDefinition = Pick<SectionFunction, 'name' | 'help' | 'example' | 'across'> &
   Partial<SectionFunction>;
@@ -479,6 +504,19 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     values: (_node, facts) => facts.constituents(),
   },
   {
+    name: 'in_universe',
+    form: 'decision',
+    signature: 'in_universe()',
+    help: '1 for a security of the universe of the index with a price, as at the decision or at the earlier review that is read; otherwise 0. Missing before the first price of a security.',
+    example: 'reviews_since(in_universe() == 0, 4)',
+    operands: [],
+    least: 0,
+    most: 0,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    values: (_node, facts) => facts.inUniverse(),
+  },
+  {
     name: 'member_of',
     form: 'decision',
     signature: 'member_of("INDEX-ID")',
@@ -503,6 +541,62 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     options: [],
     unit: () => DIMENSIONLESS,
     values: (node, facts) => facts.weightsIn(readIndexName(node)),
+  },
+];
+
+/** Maximum number of reviews that `reviews_since` counts: ten years of quarterly reviews. */
+const REVIEWS_MAX = 40;
+const REVIEWS_DEFAULT = 12;
+
+function readReviewsMax({ operands: [, most] }: FunctionNode): number {
+  return most?.node === 'value' && typeof most.value === 'number' ? most.value : REVIEWS_DEFAULT;
+}
+
+const MEMORY_FUNCTIONS: readonly MemoryFunction[] = [
+  {
+    name: 'last_review',
+    form: 'memory',
+    signature: 'last_review(x)',
+    help: 'x at the last review before the decision: its reference date, with the universe of that date. Missing at the first review. Two calls within each other read the review before the last one.',
+    example: 'min(rank(MARKET_CAP, over="universe"), last_review(rank(MARKET_CAP, over="universe")))',
+    operands: ['number'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: copyUnit,
+    reviews: () => 1,
+    values: ({ operands: [operand] }, { count, at }) =>
+      at(1)?.numbers(operand!) ?? new Float64Array(count).fill(Number.NaN),
+  },
+  {
+    name: 'reviews_since',
+    form: 'memory',
+    signature: 'reviews_since(condition, 12)',
+    help: `Number of latest reviews, this one included, at which a condition was not true: 0 if it is true now, 1 if it was true at the last review. At most the second operand (default ${REVIEWS_DEFAULT}, maximum ${REVIEWS_MAX}) and the number of reviews so far.`,
+    example: 'reviews_since(MARKET_CAP >= 5e9, 4)',
+    operands: ['condition', 'constant'],
+    least: 1,
+    most: 2,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    problem(node) {
+      const most = readReviewsMax(node);
+      return Number.isInteger(most) && most >= 1 && most <= REVIEWS_MAX
+        ? undefined
+        : `counts up to ${most} reviews, which must be an integer from 1 to ${REVIEWS_MAX}`;
+    },
+    reviews: (node) => readReviewsMax(node) - 1,
+    values(node, { count, at }) {
+      const most = readReviewsMax(node);
+      const results = new Float64Array(count).fill(Number.NaN);
+      let counted = 0;
+      for (let review = at(0); review !== null; review = counted < most ? at(counted) : null) {
+        const truths = review.truths(node.operands[0]!);
+        for (let i = 0; i < count; i++) if (truths[i] === TRUE && Number.isNaN(results[i]!)) results[i] = counted;
+        counted++;
+      }
+      return results.map((value) => (Number.isNaN(value) ? counted : value));
+    },
   },
 ];
 
@@ -654,6 +748,7 @@ export const FUNCTIONS: readonly FunctionEntry[] = [
   ...CROSS_SECTIONAL_FUNCTIONS,
   ...OVER_TIME_FUNCTIONS,
   ...DECISION_FUNCTIONS,
+  ...MEMORY_FUNCTIONS,
 ];
 
 const functionsByName = new Map<string, FunctionEntry[]>();
@@ -671,6 +766,12 @@ export function findFunction(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>
   const isOverTime = node.window !== undefined || node.lag !== undefined;
   return entries.find(({ form }) => (form === 'over_time') === isOverTime) ?? entries[0];
 }
+
+/** Returns true if a function has values only in the decisions of an index. */
+export const isKnownAtDecisions = (node: Pick<FunctionNode, 'name' | 'window' | 'lag'>): boolean => {
+  const form = findFunction(node)?.form;
+  return (form === 'decision' && node.name !== 'years_of_growth') || form === 'memory';
+};
 
 /** Function, for clients. */
 export interface FunctionSpec extends Pick<FunctionEntry, 'name' | 'form' | 'signature' | 'help' | 'example'> {}

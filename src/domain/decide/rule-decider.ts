@@ -17,6 +17,7 @@ import { GROWTH_DATAPOINTS, type IndexWeights } from '../datapoints/evaluation.j
 import {
   type Definitions,
   listExpressionReads,
+  countReviewsBack,
   listIndices,
   readsDividendYears,
 } from '../datapoints/expression-checks.js';
@@ -135,11 +136,24 @@ export interface Choice {
 
 export interface ChooseInput extends DecisionInput {
   readonly pipeline: BoundPipeline;
-  readonly sections: CrossSections;
   readonly market: SessionMarket;
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly document: PhaseTerms;
+  readonly openReview: ReviewOpener;
+}
+
+/** Returns the datapoints of some securities at a session, with the data known at a decision on it. */
+type ReviewOpener = (
+  session: number,
+  known: { readonly universe: Int32Array; readonly incumbents: Uint8Array | null },
+) => CrossSection;
+
+interface ReviewTerms {
+  readonly document: PhaseTerms;
+  readonly market: SessionMarket;
+  readonly sections: CrossSections;
+  readonly universe: (session: number) => Int32Array;
   /**
    * Returns the weights of any index, by its id, at its last decision on or before a session. Null before its first
    * composition.
@@ -147,13 +161,33 @@ export interface ChooseInput extends DecisionInput {
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 
+/** Creates a function that opens a session with the scheduled reviews before it. */
+function createReviewOpener({ document, market, sections, universe, indexWeights }: ReviewTerms): ReviewOpener {
+  const openReview: ReviewOpener = (session, known) => {
+    const opened = new Map<number, CrossSection | null>();
+    const openEarlier = (reviewsBack: number): CrossSection | null => {
+      const reviews = findLatestReviews(document, market, { session, count: reviewsBack + 1 });
+      const review = reviews.filter((one) => one < session)[reviewsBack - 1];
+      return review === undefined ? null : openReview(review, { universe: universe(review), incumbents: null });
+    };
+    return sections.at(session, known.universe).given({
+      incumbents: known.incumbents,
+      indexWeights: (indexId) => indexWeights(indexId, session),
+      earlier(reviewsBack) {
+        let section = opened.get(reviewsBack);
+        if (section === undefined) opened.set(reviewsBack, (section = openEarlier(reviewsBack)));
+        return section;
+      },
+    });
+  };
+  return openReview;
+}
+
 /** Selects and weights constituents, before any limits. */
 function chooseSecurities(input: ChooseInput): Choice {
-  const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
+  const { pipeline, market, engine, riskModel, session } = input;
   const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.securityCount);
-  const cross = sections
-    .at(session, input.universe)
-    .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
+  const cross = input.openReview(session, { universe: input.universe, incumbents });
   const { waterfall, verdicts, survivors } = applyRules(input, cross, incumbents);
   const emptyChoice = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
   const choice = { cross, waterfall, verdicts, survivors, raw: undefined, ...emptyChoice };
@@ -182,7 +216,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
 /** Multiplies raw weights by the datapoint that a pipeline phases in. */
 function applyPhaseIn(
   raw: RawWeights,
-  { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
+  { pipeline, document, market, session, incumbents, openReview }: PhasedInput,
   { cross, survivors }: Pick<Choice, 'cross' | 'survivors'>,
 ): RawWeights {
   const { phaseIn } = pipeline;
@@ -191,10 +225,7 @@ function applyPhaseIn(
   const readValues = (review: number): Float64Array =>
     review === session
       ? cross.numbers(use.field, survivors)
-      : sections
-          .at(review, survivors)
-          .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, review) })
-          .numbers(use.field, survivors);
+      : openReview(review, { universe: survivors, incumbents }).numbers(use.field, survivors);
   const reviews = findLatestReviews(document, market, { session, count: steps });
   const factors = blendReviewValues(reviews.map(readValues), cross.numbers(use.field, survivors), steps);
   return createWeights(
@@ -302,16 +333,28 @@ export function computeLookBack({ document, sm, decision }: LookBackInput): Look
     dividendYears: ruleYears,
     maxStaleSessions: readPriceSessions(pipeline.treatment),
     sessions: sm.sessions,
-    decision: findEarliestReview({ document, sm, decision }),
+    decision: Math.min(decision, ...findReadReviews(document, boundPipeline, { sm, session: decision })),
   });
 }
 
-/** Returns the session of the earliest review at which a decision reads a phased-in datapoint, or its own session. */
-function findEarliestReview({ document, sm, decision }: LookBackInput): number {
-  const { phase_in: phaseIn } = document.pipeline.weighting;
-  const reviews =
-    phaseIn === undefined ? [] : findLatestReviews(document, sm, { session: decision, count: phaseIn.steps });
-  return Math.min(decision, ...reviews);
+/**
+ * Returns the sessions of the latest reviews at which a decision reads datapoints, because the document phases in a
+ * datapoint or its expressions read earlier reviews. They may include the session of the decision.
+ */
+export function findReadReviews(
+  document: RuleDocument,
+  pipeline: BoundPipeline,
+  { sm, session }: Pick<LookBackInput, 'sm'> & { readonly session: number },
+): number[] {
+  const steps = pipeline.phaseIn?.steps ?? 0;
+  const reviewsBack = listReads(pipeline).reduce(
+    (most, { use }) => Math.max(most, countReviewsBack(use.field, pipeline.definitions)),
+    0,
+  );
+  if (steps + reviewsBack === 0) return [];
+  const reviews = findLatestReviews(document, sm, { session, count: steps + reviewsBack + 1 });
+  // Functions such as `last_review` do not count a review on the session, while a phase-in does.
+  return reviews.slice(0, steps + reviewsBack + Number(reviewsBack > 0 && reviews[0] === session));
 }
 
 /**
@@ -566,32 +609,19 @@ function addSuspended(
 
 interface PoolInput {
   readonly pipeline: BoundPipeline;
-  readonly sections: CrossSections;
+  readonly openReview: ReviewOpener;
   readonly market: SessionMarket;
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly universe: (session: number) => Int32Array;
-  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
   readonly verdictsOn: (session: number, incumbents: Int32Array | null) => Choice['verdicts'];
 }
 
 /** Creates the pool of securities that may replace constituents between reviews. */
-function createPool({
-  pipeline,
-  sections,
-  market,
-  engine,
-  riskModel,
-  universe,
-  indexWeights,
-  verdictsOn,
-}: PoolInput): ReviewPool {
+function createPool({ pipeline, openReview, market, engine, riskModel, universe, verdictsOn }: PoolInput): ReviewPool {
   const { identifiers, securityCount } = market;
   const findCrossSection = (session: number, incumbents: Uint8Array | null): CrossSection =>
-    sections.at(session, universe(session)).given({
-      incumbents,
-      indexWeights: (indexId) => indexWeights(indexId, session),
-    });
+    openReview(session, { universe: universe(session), incumbents });
   const weigh = (session: number, columns: Int32Array): RawWeights =>
     pipeline.weighting.weigh({ cross: findCrossSection(session, null), columns, identifiers, engine, riskModel });
   const lastRanking = pipeline.rules.findLastIndex(({ rule }) => rule.ranks === true);
@@ -849,28 +879,31 @@ export function createDecider({
   };
   const sections = sharing.sectionsOf(terms, reads);
   const findUniverse = sharing.universeOf(document, market, universe);
-  const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
-  // Choices are not shared, because other definitions may refer to other indices.
-  const choose = asksIndices ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
+  const openReview = createReviewOpener({ document, market, sections, universe: findUniverse, indexWeights });
+  const { definitions } = pipeline;
+  const asksOthers = reads.some(
+    ({ use }) => listIndices(use.field, definitions).length > 0 || countReviewsBack(use.field, definitions) > 0,
+  );
+  // Choices are not shared, because other definitions may refer to other indices, or have other reviews.
+  const choose = asksOthers ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const traceDecision = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? findUniverse(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
     const fullUniverse = among === null ? addSuspended(market, suspension) : universe;
     const request = { session, universe: fullUniverse, incumbents: pipeline.remembers ? incumbents : null };
     const makeChoice = (): Choice =>
-      chooseSecurities({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
+      chooseSecurities({ ...request, document, pipeline, market, engine, riskModel, openReview });
     const choice = among === null && fullUniverse === universe ? choose(request, makeChoice) : makeChoice();
     return traceChoice(choice, { document, pipeline, market });
   };
   const listVerdicts = (session: number, incumbents: Int32Array | null) => traceDecision(session, incumbents).verdicts;
   const pool = createPool({
     pipeline,
-    sections,
+    openReview,
     market,
     engine,
     riskModel,
     universe: findUniverse,
-    indexWeights,
     verdictsOn: listVerdicts,
   });
   const isRanked = document.events?.replacement === 'next_ranked';

@@ -85,7 +85,7 @@ export function listMissingColumns(
 
 /** Returns the error for an expression for which no store can provide data. */
 function reportOverTime({ name, called }: OverTimeFault, { path, rowId }: Omit<LocatedUse, 'use'>): Finding {
-  const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
+  const message = `${name} is read with a lag, over a window or at earlier reviews, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }
 

@@ -30,7 +30,7 @@ export const AMENDABLE_MEMBERS = [
 ] as const;
 
 /** Members of a treatment that determine the series of an index. */
-export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
+export const FIXED_TREATMENT = ['dividends', 'reinvestment', 'reinvestment_at'] as const;
 
 /** Maximum number of amendments of an index: two per year for half a century. */
 export const AMENDMENTS_MAX = 100;
@@ -279,6 +279,10 @@ export const TreatmentSpec = defineObject(() => ({
   reinvestment: z.enum(['index', 'constituent']).default('index').meta({
     label: 'Reinvestment',
     help: 'Ordinary dividends are reinvested in the whole index, or in the security that pays them.',
+  }),
+  reinvestment_at: z.enum(['close', 'previous_close']).optional().meta({
+    label: 'Price of the reinvestment',
+    help: 'Dividends are reinvested at the close of their ex-date, or at the previous close minus the dividend. This includes special dividends that are reinvested in the security that pays them. Default: close.',
   }),
   special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
     label: 'Special dividends',

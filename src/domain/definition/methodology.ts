@@ -140,7 +140,8 @@ function describeDates(rebalance: RebalanceSpec): string[] {
 }
 
 function describeAnnouncement(rule: DateRule): string {
-  return `It is announced ${rule.rule === 'sessions_before' ? '' : 'on '}${describeRule(rule)}.`;
+  const isRelative = rule.rule === 'sessions_before' || (rule.offset ?? 0) !== 0;
+  return `It is announced ${isRelative ? '' : 'on '}${describeRule(rule)}.`;
 }
 
 function describeReference({ effective_lag: lag, reference }: RebalanceSpec): string {
@@ -166,9 +167,13 @@ function describeRule(rule: DateRule): string {
   const beforeText =
     months === 0 ? 'the month' : months === 1 ? 'the month before that' : `the month ${months} months before that`;
   const monthPhrase = `of ${beforeText} of the effective date`;
+  const { offset = 0 } = rule;
+  if (offset !== 0) return `${describeOffset(offset)} ${describeRule({ ...rule, offset: 0 })}`;
   switch (rule.rule) {
     case 'sessions_before':
       return `${formatSessions(rule.sessions ?? 0)} before the effective date`;
+    case 'nth_session':
+      return `${describeSession(rule.session!)} ${monthPhrase}`;
     case 'last_session':
       return `the last session ${monthPhrase}`;
     case 'nth_weekday':
@@ -178,6 +183,16 @@ function describeRule(rule: DateRule): string {
     case 'weekday_before':
       return `the last ${WEEKDAY_NAMES[rule.weekday!]} at least ${rule.weeks} ${rule.weeks === 1 ? 'week' : 'weeks'} before the effective date`;
   }
+}
+
+const describeOffset = (offset: number): string =>
+  `${formatSessions(Math.abs(offset))} ${offset > 0 ? 'after' : 'before'}`;
+
+/** Describes a numbered session of a month: session 5, or session 2 from the end. */
+function describeSession(number: number): string {
+  if (number === 1) return 'the first session';
+  if (number === -1) return 'the last session';
+  return `session ${Math.abs(number)}${number < 0 ? ' from the end' : ''}`;
 }
 
 const formatSessions = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
@@ -222,7 +237,9 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
         frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
       const rebalanceMonths = months ?? MONTHS_BY_FREQUENCY[frequency];
       const monthsPhrase = rebalanceMonths === undefined ? 'every month' : formatMonths(rebalanceMonths);
-      return `rebalanced ${frequencyPhrase} on ${describeAnchor({ weekday, ...anchor })} of ${monthsPhrase}`;
+      const { offset = 0 } = anchor;
+      const dayPhrase = `${offset === 0 ? 'on' : describeOffset(offset)} ${describeAnchor({ weekday, ...anchor })}`;
+      return `rebalanced ${frequencyPhrase} ${dayPhrase} of ${monthsPhrase}`;
     }
   }
 }
@@ -238,7 +255,8 @@ function describeAnchor({
   nth,
   weekday,
   day,
-}: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day'>): string {
+  session,
+}: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day' | 'session'>): string {
   switch (anchor) {
     case 'first_session':
       return 'the first session';
@@ -250,6 +268,8 @@ function describeAnchor({
       return `the ${NTH_NAMES[nth! - 1]} ${WEEKDAY_NAMES[weekday!]}`;
     case 'day_of_month':
       return `day ${day}`;
+    case 'nth_session':
+      return describeSession(session!);
   }
 }
 
@@ -430,7 +450,8 @@ function describeTreatment(document: RuleDocument, adjustment: Adjustment | null
   const eventSentences = describeEvents(document);
   const { dividends, withholding_tax, reinvestment, special_dividends, splits, delisting, spin_offs, stale_targets } =
     treatment;
-  const reinvestmentPhrase = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
+  const isEarly = treatment.reinvestment_at === 'previous_close';
+  const reinvestmentPhrase = `${reinvestment === 'index' ? 'in the whole index' : 'in the paying security'}${isEarly ? ' at the previous close minus the dividend' : ''}`;
   const variantText = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestmentPhrase} (total return).`,

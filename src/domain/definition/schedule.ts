@@ -36,18 +36,42 @@ export function findCompositionDate({ date, session }: DatedRebalance, sessions:
 }
 
 /** Rules for a date of a rebalance relative to its effective date. */
-export const DATE_RULES = ['sessions_before', 'last_session', 'nth_weekday', 'day_of_month', 'weekday_before'] as const;
+export const DATE_RULES = [
+  'sessions_before',
+  'last_session',
+  'nth_weekday',
+  'day_of_month',
+  'weekday_before',
+  'nth_session',
+] as const;
 
 /** Maximum notice in sessions: a year. */
 const SESSIONS_BEFORE_MAX = 260;
 
-const MONTHLY = ['last_session', 'nth_weekday', 'day_of_month'];
+/** Maximum number of sessions in a month. Some markets trade every day. */
+const MONTH_SESSIONS = 31;
+
+const MONTHLY = ['last_session', 'nth_weekday', 'day_of_month', 'nth_session'];
+
+/** Maximum number of sessions from an anchor to a date: a quarter. */
+const OFFSET_MAX = 60;
+
+/** Number of a session in a month. Some markets trade every day. */
+const SessionNumber = z
+  .int()
+  .min(-MONTH_SESSIONS)
+  .max(MONTH_SESSIONS)
+  .refine((number) => number !== 0, {
+    params: { finding: 'OUT_OF_RANGE' },
+    error: 'must not be 0; 1 is the first session of the month, -1 the last',
+  })
+  .optional();
 
 /** Date of a rebalance by a rule. A day that is not a session is replaced by the previous session. */
 export const DateRule = defineObject(() => ({
   rule: z.enum(DATE_RULES).meta({
     label: 'Rule',
-    help: 'Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.',
+    help: 'Date rule: a number of sessions before the effective date; the last session, a weekday, a numbered session or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.',
   }),
   sessions: z
     .int()
@@ -109,18 +133,35 @@ export const DateRule = defineObject(() => ({
       help: 'Minimum number of weeks before the effective date.',
       when: [{ rule: ['weekday_before'] }],
     }),
+  session: SessionNumber.meta({
+    label: 'Which session',
+    help: 'Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead.',
+    when: [{ rule: ['nth_session'] }],
+  }),
+  offset: z
+    .int()
+    .min(-OFFSET_MAX)
+    .max(OFFSET_MAX)
+    .optional()
+    .meta({
+      label: 'Offset',
+      help: 'Number of sessions after the day of the rule, or before it if negative. Default: 0.',
+      unit: 'sessions',
+      when: [{ rule: [...MONTHLY, 'weekday_before'] }],
+    }),
 })).meta({ id: 'DateRule' });
 export type DateRule = z.infer<typeof DateRule>;
 
 /** Required parameters of each rule. */
 const RULE_PARAMETERS: Readonly<
-  Record<DateRule['rule'], readonly ('sessions' | 'nth' | 'weekday' | 'day' | 'weeks')[]>
+  Record<DateRule['rule'], readonly ('sessions' | 'nth' | 'weekday' | 'day' | 'weeks' | 'session')[]>
 > = {
   sessions_before: ['sessions'],
   last_session: [],
   nth_weekday: ['nth', 'weekday'],
   day_of_month: ['day'],
   weekday_before: ['weekday', 'weeks'],
+  nth_session: ['session'],
 };
 
 /** Maximum number of closes over which a rebalance is spread: about one quarter, beyond published practice. */
@@ -153,7 +194,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default('quarterly')
     .meta({ label: 'Frequency', help: 'Frequency of rebalances.' }),
   anchor: z
-    .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
+    .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month', 'nth_session'])
     .default('last_session')
     .meta({ label: 'Day', help: 'Day within each period.', when: [{ frequency: ANCHORED }] }),
   months: z
@@ -199,6 +240,22 @@ export const RebalanceSpec = defineObject(() => ({
       label: 'Day of the month',
       help: 'Day of the month. In a shorter month, the last day is used.',
       when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
+    }),
+  session: SessionNumber.meta({
+    label: 'Which session',
+    help: 'Number of the session in the month: 1 is the first one, -1 the last one. A month with fewer sessions has its last or first one instead.',
+    when: [{ frequency: ANCHORED, anchor: ['nth_session'] }],
+  }),
+  offset: z
+    .int()
+    .min(-OFFSET_MAX)
+    .max(OFFSET_MAX)
+    .optional()
+    .meta({
+      label: 'Offset',
+      help: 'Number of sessions from the day to the effective date, or before the day if negative. It is counted after the day has moved to a session. Default: 0.',
+      unit: 'sessions',
+      when: [{ frequency: ANCHORED }],
     }),
   roll: z
     .enum(['following', 'preceding', 'unadjusted'])
@@ -293,20 +350,28 @@ function findReviewPositions(rules: DateRules, effective: EffectiveDate, calenda
 
 /** Returns the index of the session of a rule: its day, or the previous session. */
 function findRulePosition(rule: DateRule, { date, position }: EffectiveDate, calendar: Calendar): number | undefined {
-  const result =
-    rule.rule === 'sessions_before'
-      ? position - requireMember(rule, 'sessions')
-      : findLastAtMost(calendar.sessions, findRuleDay(rule, date));
-  return result < 0 ? undefined : result;
+  if (rule.rule === 'sessions_before') return toPosition(position - requireMember(rule, 'sessions'), calendar);
+  const day = findRuleDay(rule, date, calendar);
+  if (day === undefined) return undefined;
+  const atDay = findLastAtMost(calendar.sessions, day);
+  return atDay < 0 ? undefined : toPosition(atDay + (rule.offset ?? 0), calendar);
 }
 
-function findRuleDay(rule: DateRule, date: Day): Day {
+const toPosition = (position: number, { sessions }: Calendar): number | undefined =>
+  position < 0 ? undefined : Math.min(position, sessions.length - 1);
+
+/** Returns the day of a rule. Returns undefined if the calendar does not cover the sessions of its month. */
+function findRuleDay(rule: DateRule, date: Day, calendar: Calendar): Day | undefined {
   if (rule.rule === 'weekday_before')
     return findWeekdayOnOrBefore(date - DAYS_PER_WEEK * requireMember(rule, 'weeks'), requireMember(rule, 'weekday'));
   const before = rule.months_before ?? (rule.rule === 'last_session' ? 1 : 0);
   const { year, month } = toCivilDate(addMonths(date, -before));
   const first = toDay({ year, month, day: 1 });
   const last = first + countDaysInMonth(year, month) - 1;
+  if (rule.rule === 'nth_session')
+    return first < calendar.coverage.from
+      ? undefined
+      : findNthSession(addClosedDays(calendar), { first, last, nth: requireMember(rule, 'session') });
   if (rule.rule === 'day_of_month') return Math.min(first + requireMember(rule, 'day') - 1, last);
   if (rule.rule !== 'nth_weekday') return last;
   const [nth, weekday] = [requireMember(rule, 'nth'), requireMember(rule, 'weekday')];
@@ -317,8 +382,6 @@ function findRuleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
-/** Maximum number of sessions in a month and in a week. Some markets trade every day. */
-const MONTH_SESSIONS = 31;
 const WEEK_SESSIONS = 7;
 
 /**
@@ -327,13 +390,14 @@ const WEEK_SESSIONS = 7;
  */
 export function countNoticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;
-  const { rule, sessions = 0, weeks = 0, months_before: months = 1 } = reference;
+  const { rule, sessions = 0, weeks = 0, months_before: months = 1, offset = 0 } = reference;
   if (rule === 'sessions_before') return sessions;
-  return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
+  const before = Math.max(0, -offset);
+  return before + (rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS);
 }
 
 /** Returns a required parameter of a rule. Every rule of a validated document has its required parameters. */
-function requireMember(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
+function requireMember(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth' | 'session'): number {
   const { [name]: value } = rule;
   if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);
   return value;
@@ -364,7 +428,7 @@ function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: D
     case 'weekly':
       return listWeeklyDays(rebalance.weekday, addClosedDays(calendar), base);
     default:
-      return listMonthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], addClosedDays(calendar), base);
+      return listMonthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], calendar, base);
   }
 }
 
@@ -398,19 +462,19 @@ function listWeeklyDays(weekday: number | null, calendar: ScheduledCalendar, bas
   return days;
 }
 
-function listMonthlyDays(
-  rebalance: RebalanceSpec,
-  months: readonly number[],
-  calendar: ScheduledCalendar,
-  base: Day,
-): Day[] {
+function listMonthlyDays(rebalance: RebalanceSpec, months: readonly number[], calendar: Calendar, base: Day): Day[] {
   const monthSet = new Set(months);
+  const scheduled = addClosedDays(calendar);
+  const { offset = 0 } = rebalance;
   const days: Day[] = [];
-  let { year, month } = toCivilDate(base);
+  // An offset may lead from an anchor before the base session to a day after it.
+  let { year, month } = toCivilDate(offset > 0 ? addMonths(base, -OFFSET_MONTHS) : base);
   for (;;) {
     const last = toDay({ year, month, day: countDaysInMonth(year, month) });
     if (last > calendar.coverage.to) return days;
-    const day = monthSet.has(month) ? findAnchorDay(rebalance, calendar, year, month) : undefined;
+    const isCovered = offset <= 0 || toDay({ year, month, day: 1 }) >= calendar.coverage.from;
+    const anchorDay = isCovered && monthSet.has(month) ? findAnchorDay(rebalance, scheduled, year, month) : undefined;
+    const day = anchorDay === undefined ? undefined : addOffset(anchorDay, rebalance, calendar);
     if (day !== undefined && day > base) days.push(day);
     month++;
     if (month > 12) {
@@ -420,9 +484,51 @@ function listMonthlyDays(
   }
 }
 
+/** Maximum number of months with as many sessions as the largest offset, in the calendars with the fewest sessions. */
+const OFFSET_MONTHS = 4;
+
+/**
+ * Returns the day that an offset gives: a number of sessions after the session of an anchor day, or before it. Days that
+ * were sessions until a closure was recorded count backwards as sessions, because an earlier session may have passed.
+ */
+function addOffset(day: Day, { offset = 0, roll }: RebalanceSpec, calendar: Calendar): Day | undefined {
+  if (offset === 0) return day;
+  const start = rollDay(day, roll === 'unadjusted' ? 'preceding' : roll, calendar);
+  if (start === undefined) return undefined;
+  if (offset > 0) return calendar.sessions[start.position + offset];
+  return stepBack(addClosedDays(calendar), start.date, -offset);
+}
+
+/** Returns the day that is a number of sessions before a day. */
+function stepBack({ sessions, closed }: ScheduledCalendar, day: Day, count: number): Day | undefined {
+  let before = day;
+  for (let k = 0; k < count; k++)
+    before = Math.max(
+      sessions[findLastAtMost(sessions, before - 1)] ?? -Infinity,
+      ...closed.filter((one) => one < before),
+    );
+  return before === -Infinity ? undefined : before;
+}
+
+/** Returns a numbered session of a period, from its start, or from its end if the number is negative. */
+function findNthSession(
+  calendar: ScheduledCalendar,
+  { first, last, nth }: { readonly first: Day; readonly last: Day; readonly nth: number },
+): Day | undefined {
+  if (nth < 0) {
+    let day = findLastSession(calendar, first, last);
+    for (let k = -1; k > nth && day !== undefined; k--) day = findLastSession(calendar, first, day - 1) ?? day;
+    return day;
+  }
+  const { sessions } = calendar;
+  const from = findFirstAtLeast(sessions, first);
+  const session = sessions[from + nth - 1];
+  return session !== undefined && session <= last ? session : findLastSession(calendar, first, last);
+}
+
 /** Returns the anchor day in a month. Returns undefined if the anchor needs a session and the month has none. */
 function findAnchorDay(
-  { anchor, nth, weekday, day }: RebalanceSpec,
+  { anchor, nth, weekday, day, session }: RebalanceSpec,
   calendar: ScheduledCalendar,
   year: number,
   month: number,
@@ -445,6 +551,8 @@ function findAnchorDay(
       });
     case 'day_of_month':
       return Math.min(first + requireParameter(day, 'day') - 1, last);
+    case 'nth_session':
+      return findNthSession(calendar, { first, last, nth: requireParameter(session ?? null, 'session') });
   }
 }
 
@@ -745,12 +853,13 @@ export type ReviewScope = (typeof REVIEW_SCOPES)[number];
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
 /** Required parameters of each anchor. */
-const ANCHOR_PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
+const ANCHOR_PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day' | 'session')[]> = {
   first_session: [],
   last_session: [],
   third_friday: [],
   nth_weekday: ['nth', 'weekday'],
   day_of_month: ['day'],
+  nth_session: ['session'],
 };
 
 /**
@@ -762,7 +871,7 @@ export function validateRebalance(rebalance: RebalanceSpec, path: string): Findi
     return [reportUnreadDates(path, rebalance.frequency)];
   return [
     ...listMissingFields(rebalance, path),
-    ...reportUnreadParameters(RebalanceSpec, rebalance, path),
+    ...reportUnreadParameters(RebalanceSpec, rebalance, path).filter(({ value }) => value !== undefined),
     ...listDateRules(rebalance).flatMap(([name, rule]) => reportRule(rule, formatPath(path, [name]))),
     ...reportUnreadNotice(rebalance, path),
     ...(rebalance.phase === undefined ? [] : reportFractions(rebalance.phase, formatPath(path, ['phase']))),
@@ -813,7 +922,7 @@ function listMissingFields(rebalance: RebalanceSpec, path: string): Finding[] {
     return [reportMissing(path, 'dates', 'The frequency custom')];
   if (!isAnchored(rebalance.frequency)) return [];
   return ANCHOR_PARAMETERS[rebalance.anchor]
-    .filter((name) => rebalance[name] === null)
+    .filter((name) => (rebalance[name] ?? null) === null)
     .map((name) => reportMissing(path, name, `The anchor ${rebalance.anchor}`));
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FindingCode } from '../base/findings.js';
 import { formatShare } from '../base/numbers.js';
 import { defineObject } from '../base/schema.js';
-import { useCategory, useNumber } from '../datapoints/expression-tree.js';
+import { type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
 import { createLatestRequest } from '../datapoints/fields.js';
 import { computeZScores, listPositions } from '../datapoints/statistics.js';
 import * as parameters from './rule-parameters.js';
@@ -14,6 +14,7 @@ import {
   keepRanked,
   nameUsedField,
   type RankThreshold,
+  type SelectionScope,
   readGroups,
   readValues,
   roundDownTolerantly,
@@ -256,6 +257,15 @@ function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLi
 /** Tolerance of the cumulative share. A share that is reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
+const CROSSINGS = ['include', 'exclude', 'nearest'] as const;
+type Crossing = (typeof CROSSINGS)[number];
+
+const CROSSING_PHRASES: Readonly<Record<Crossing, string>> = {
+  include: 'including the crossing security',
+  exclude: 'without the crossing security',
+  nearest: 'including the crossing security if the coverage is then at least as close to the target',
+};
+
 const share = z.number().min(0).max(1).nullable().default(null);
 
 export const cumulativeCoverage = defineSelectionClass({
@@ -268,7 +278,7 @@ export const cumulativeCoverage = defineSelectionClass({
       .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
     coverage: z.number().gt(0).max(1).meta({
       label: 'Coverage',
-      help: 'Fraction of the total that is covered. The security that crosses it is kept.',
+      help: 'Fraction of the total that is covered.',
       unit: 'fraction',
     }),
     buffer: z
@@ -293,13 +303,21 @@ export const cumulativeCoverage = defineSelectionClass({
       help: 'Constituents stay up to this coverage. The best other securities then fill up to the coverage.',
       unit: 'fraction',
     }),
+    crossing: z.enum(CROSSINGS).default('include').meta({
+      label: 'Crossing security',
+      help: 'The security that crosses a coverage is kept (include), is not kept, so that the coverage is at most the target (exclude), or is kept if the coverage is then at least as close to the target (nearest). It also applies to the buffer and the bands.',
+    }),
+    over: z.enum(['selection', 'universe']).default('selection').meta({
+      label: 'Total of',
+      help: 'The total is that of the securities that earlier rules kept (selection), or that of the whole universe before them (universe), in each group if there are groups.',
+    }),
     missing: parameters.missing,
   })).superRefine((params, context) => {
     for (const { name, code, message } of listBandProblems(params))
       context.addIssue({ code: 'custom', path: [name], input: params[name], params: { finding: code }, message });
   }),
   example: { id: 'standard', type: 'CumulativeCoverage', params: { coverage: 0.85, buffer: 0.05 } },
-  behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, missing }) {
+  behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, crossing, over, missing }) {
     const size = useNumber(field, 'field');
     const rank = rank_field === null ? size : useNumber(rank_field, 'rank_field');
     const group = group_by === null ? null : useCategory(group_by, 'group_by');
@@ -309,14 +327,16 @@ export const cumulativeCoverage = defineSelectionClass({
       ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${formatShare(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
+        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${formatShare(coverage)} of the total${over === 'universe' ? ' of the universe' : ''}${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, ${CROSSING_PHRASES[crossing]}; ` +
         `${describeStay(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         const sizes = readValues(scope, size);
+        const groups = readGroups(scope, group);
+        const totals = over === 'universe' ? sumUniverseSizes(scope, { size, group, groups }) : null;
         return keepRanked(scope, {
           values: readValues(scope, rank),
-          groups: readGroups(scope, group),
+          groups,
           ascending,
           missing,
           what:
@@ -324,9 +344,21 @@ export const cumulativeCoverage = defineSelectionClass({
               ? `cumulative ${nameUsedField(size)}`
               : `${nameUsedField(rank)} by cumulative ${nameUsedField(size)}`,
           choose(order) {
-            const orderedSizes = Float64Array.from(order, (position) => Math.max(0, sizes[position]! || 0));
+            const orderedSizes = Float64Array.from(order, (position) => toSize(sizes[position]!));
             const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;
-            const coverageInput = { order, sizes: orderedSizes, isConstituent, hasConstituents: incumbents !== null };
+            const total =
+              totals === null || order.length === 0
+                ? orderedSizes.reduce((sum, size) => sum + size, 0)
+                : totals[order[0]!]!;
+            const isNew = incumbents === null;
+            const coverageInput = {
+              order,
+              sizes: orderedSizes,
+              total,
+              crossing,
+              isConstituent,
+              hasConstituents: !isNew,
+            };
             return limits.bands === null
               ? selectWithinBuffer(coverageInput, limits)
               : selectWithinBands(coverageInput, { ...limits.bands, coverage });
@@ -336,6 +368,27 @@ export const cumulativeCoverage = defineSelectionClass({
     };
   },
 });
+
+const toSize = (value: number): number => Math.max(0, value || 0);
+
+interface GroupedSizes {
+  readonly size: FieldUse;
+  readonly group: FieldUse | null;
+  readonly groups: ReadonlyMap<string | null, Int32Array>;
+}
+
+/** Returns the total size of the universe in the group of each remaining security. */
+function sumUniverseSizes(scope: SelectionScope, { size, group, groups }: GroupedSizes): Float64Array {
+  const universe = { cross: scope.cross, columns: scope.cross.universe };
+  const sizes = readValues(universe, size);
+  const members = readGroups(universe, group);
+  const totals = new Float64Array(scope.columns.length);
+  for (const [name, positions] of groups) {
+    const total = members.get(name)!.reduce((sum, position) => sum + toSize(sizes[position]!), 0);
+    for (const position of positions) totals[position] = total;
+  }
+  return totals;
+}
 
 interface BandParams {
   readonly coverage: number;
@@ -380,16 +433,20 @@ interface CoverageInput {
   readonly order: Int32Array;
   /** Sizes in the order of `order`. */
   readonly sizes: Float64Array;
+  /** Size that a coverage of 1 covers. */
+  readonly total: number;
+  readonly crossing: Crossing;
   readonly hasConstituents: boolean;
   isConstituent(position: number): boolean;
 }
 
 function selectWithinBuffer(
-  { order, sizes, hasConstituents, isConstituent }: CoverageInput,
+  input: CoverageInput,
   { coverage, buffer }: Pick<Limits, 'coverage' | 'buffer'>,
 ): ChosenMembers {
-  const cutoff = countReaching(sizes, coverage);
-  const stay = hasConstituents ? countReaching(sizes, Math.min(1, coverage + buffer)) : cutoff;
+  const { order, hasConstituents, isConstituent } = input;
+  const cutoff = countCovering(input, coverage);
+  const stay = hasConstituents ? countCovering(input, Math.min(1, coverage + buffer)) : cutoff;
   return {
     kept: order.filter((position, i) => i < cutoff || (i < stay && isConstituent(position))),
     alone: cutoff,
@@ -406,11 +463,12 @@ function selectWithinBuffer(
  * reached, adds the best other securities.
  */
 function selectWithinBands(
-  { order, sizes, isConstituent }: CoverageInput,
+  input: CoverageInput,
   { lower, upper, coverage }: { readonly lower: number; readonly upper: number; readonly coverage: number },
 ): ChosenMembers {
-  const [enter, stay] = [countReaching(sizes, lower), countReaching(sizes, upper)];
-  const requiredSize = coverage * sizes.reduce((sum, size) => sum + size, 0) * (1 - SHARE_TOLERANCE);
+  const { order, sizes, total, crossing, isConstituent } = input;
+  const [enter, stay] = [countCovering(input, lower), countCovering(input, upper)];
+  const target = coverage * total;
   const isKept = new Uint8Array(order.length);
   let coveredSize = 0;
   for (let i = 0; i < stay; i++) {
@@ -419,9 +477,9 @@ function selectWithinBands(
     coveredSize += sizes[i]!;
   }
   let filledCount = enter;
-  for (let i = enter; i < order.length; i++) {
-    if (coveredSize >= requiredSize) break;
+  for (let i = enter; i < order.length && !reaches(coveredSize, target); i++) {
     if (isKept[i] === 1) continue;
+    if (!isAdded(crossing, { covered: coveredSize, size: sizes[i]!, target })) break;
     isKept[i] = 1;
     coveredSize += sizes[i]!;
     filledCount = i + 1;
@@ -437,20 +495,34 @@ function selectWithinBands(
   };
 }
 
-/** Returns the number of leading sizes whose sum reaches a share of the total. */
-function countReaching(sizes: Float64Array, part: number): number {
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  return total > 0 && part > 0 ? countUntil(sizes, part * total) : 0;
-}
-
-/** Returns the number of leading sizes whose sum reaches a value. */
-function countUntil(sizes: Float64Array, sum: number): number {
-  let reachedSum = 0;
+/** Returns the number of leading securities that cover a share of the total. */
+function countCovering({ sizes, total, crossing }: CoverageInput, part: number): number {
+  if (!(total > 0 && part > 0)) return 0;
+  const target = part * total;
+  let covered = 0;
   for (let i = 0; i < sizes.length; i++) {
-    reachedSum += sizes[i]!;
-    if (reachedSum >= sum * (1 - SHARE_TOLERANCE)) return i + 1;
+    if (!isAdded(crossing, { covered, size: sizes[i]!, target })) return i;
+    covered += sizes[i]!;
+    if (reaches(covered, target)) return i + 1;
   }
   return sizes.length;
+}
+
+const reaches = (covered: number, target: number): boolean => covered >= target * (1 - SHARE_TOLERANCE);
+
+interface CoverageStep {
+  /** Size that is covered, which is below the target; the next field is the size of the next security. */
+  readonly covered: number;
+  readonly size: number;
+  readonly target: number;
+}
+
+/** Returns true if the next security is kept although it may cross the target. */
+function isAdded(crossing: Crossing, { covered, size, target }: CoverageStep): boolean {
+  const tolerance = target * SHARE_TOLERANCE;
+  const excess = covered + size - target;
+  if (crossing === 'include' || excess <= tolerance) return true;
+  return crossing === 'nearest' && excess <= target - covered + tolerance;
 }
 
 export const groupLimit = defineSelectionClass({

@@ -20,8 +20,8 @@ import {
 import { createExchangeRates, findRedenomination } from './rates.js';
 import { readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
-/** Effect of a session's corporate actions on one security. Amounts are per share on the new share basis. */
-export interface SessionEffect {
+/** Amounts of a session's corporate actions on one security, per share on the new share basis. */
+export interface SessionAmounts {
   /** Share-count multiplier of splits, stock dividends and bonus issues. */
   readonly ratio: number;
   /** Cash that is reinvested in the paying security. */
@@ -43,6 +43,12 @@ export interface SessionEffect {
    * later bar shows the fall.
    */
   readonly detached: number;
+}
+
+/** Effect of a session's corporate actions on one security. */
+export interface SessionEffect extends SessionAmounts {
+  /** Present if cash buys more of the security at the previous close, after its adjustment, and not at the close. */
+  readonly buysAt?: 'previous_close';
 }
 
 export const NO_EFFECT: SessionEffect = {
@@ -78,6 +84,7 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
     income: before.income + change.income,
     spunOff: before.spunOff + change.spunOff,
     detached: before.detached + change.detached,
+    ...((before.buysAt ?? change.buysAt) ? { buysAt: 'previous_close' } : {}),
   };
 }
 
@@ -186,6 +193,13 @@ export function computeGrowthStep(
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income, spunOff } = effect;
   const adjustedClose = adjustClose(effect, before);
+  if (buysEarly(effect, before)) {
+    const carried = bar === bar ? bar : carryClose(effect, before);
+    const isUnknown = bar === bar && spunOff !== spunOff;
+    const price = isUnknown || (bar !== bar && !(effect.detached > 0)) ? adjustedClose : carried;
+    const received = bar === bar && !isUnknown ? spunOff : 0;
+    return { factor: (addKeptCash(effect, before, price) + income + received) / adjustedClose, carried };
+  }
   const paid = computeKeptCash(effect, before) + income;
   if (bar !== bar) {
     const carried = carryClose(effect, before);
@@ -198,7 +212,36 @@ export function computeGrowthStep(
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
 }
 
-/** Returns the cash of an effect that is part of the return of the paying security, which reinvests it at the close. */
+/**
+ * Returns true if the cash of an effect buys more of the security at the adjusted previous close. Cash that is not
+ * smaller than that price is reinvested at the close.
+ */
+function buysEarly(effect: SessionEffect, before: number): boolean {
+  return effect.buysAt !== undefined && computeKeptCash(effect, before) < adjustClose(effect, before);
+}
+
+/**
+ * Returns the value at a price of one share and of the shares that the cash of its security bought: `price + cash`, or
+ * `price * close / (close - cash)` with the adjusted previous close.
+ */
+export function addKeptCash(effect: SessionEffect, before: number, price: number): number {
+  const cash = computeKeptCash(effect, before);
+  if (!buysEarly(effect, before)) return price + cash;
+  const close = adjustClose(effect, before);
+  return price * (close / (close - cash));
+}
+
+/** Returns the part of the value of a holding at the close that the cash of its security bought. */
+export function computeBoughtValue(
+  effect: SessionEffect,
+  { before, price, value }: { readonly before: number; readonly price: number; readonly value: number },
+): number {
+  return buysEarly(effect, before)
+    ? value * (computeKeptCash(effect, before) / adjustClose(effect, before))
+    : (value * effect.cash) / (price + effect.cash);
+}
+
+/** Returns the cash of an effect that is part of the return of the paying security, which reinvests it. */
 export function computeKeptCash(effect: SessionEffect, before: number): number {
   return effect.cash + (effect.special - computeReduction(effect, before));
 }
@@ -473,6 +516,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
     income: income[position]!,
     spunOff: spunOff[position]!,
     detached: detached[position]!,
+    ...(table.terms.reinvestedAt === undefined ? {} : { buysAt: table.terms.reinvestedAt }),
   };
 }
 
@@ -512,7 +556,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     if (hasOpening(effect, getTerms(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const getEffects = (member: keyof SessionEffect): Float64Array =>
+  const getEffects = (member: keyof SessionAmounts): Float64Array =>
     Float64Array.from(listedEffects, ({ effect }) => effect[member]);
   const ordinaryDividends = Float64Array.from(listedEffects, (listedEffect) => listedEffect.ordinary);
   return {

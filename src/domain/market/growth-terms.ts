@@ -118,6 +118,7 @@ export interface GrowthTreatment {
   readonly dividends: ReturnVariant;
   readonly withholding_tax: WithholdingTax;
   readonly reinvestment: 'index' | 'constituent';
+  readonly reinvestment_at?: 'close' | 'previous_close' | undefined;
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
   readonly splits: 'apply' | 'ignore';
@@ -130,6 +131,8 @@ export interface GrowthTerms {
   readonly withholdingTax: WithholdingTax;
   /** Security in which ordinary dividends are reinvested: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
+  /** Present if dividends are reinvested at the previous close, and not at the close of their ex-date. */
+  readonly reinvestedAt?: 'previous_close';
   readonly specialDividends: GrowthTreatment['special_dividends'];
   readonly rights: NonNullable<GrowthTreatment['rights']>;
   readonly splits: GrowthTreatment['splits'];
@@ -202,6 +205,7 @@ export function createGrowthTerms(
     variant,
     withholdingTax: variant === 'net' || treatment.reinvestment === 'index' ? treatment.withholding_tax : 0,
     reinvestment: treatment.reinvestment,
+    ...(treatment.reinvestment_at === 'previous_close' ? { reinvestedAt: treatment.reinvestment_at } : {}),
     specialDividends: treatment.special_dividends,
     rights: treatment.rights ?? 'price_only',
     splits: treatment.splits,
@@ -277,6 +281,7 @@ export function createKey(terms: GrowthTerms): string {
     splitShares,
     currency,
     ...(terms.valuesSpinOffs === true ? ['spin-offs'] : []),
+    ...(terms.reinvestedAt === undefined ? [] : [terms.reinvestedAt]),
     ...(terms.amended ?? []),
   ]);
 }

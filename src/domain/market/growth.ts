@@ -407,6 +407,19 @@ export function computeReinvestedIncome(income: number, dividendReturn: number):
 }
 
 /**
+ * Returns the factor on the growth by reinvested dividends if they are reinvested at the previous close:
+ * `1 / (1 - DP[t] / PR[t-1])`. The total return then is `TR[t] = TR[t-1] PR[t] / (PR[t-1] - DP[t])`. Dividends that are
+ * not smaller than the previous level are reinvested at the close.
+ * @param dividendReturn dividends as a fraction of the market value at the close
+ * @param drift price return of the session, `PR[t] / PR[t-1]`
+ * @source FTSE Russell, Guide to Calculation: total return index
+ */
+export function computeEarlyIncome(dividendReturn: number, drift: number): number {
+  const paid = dividendReturn * drift;
+  return paid < 1 ? 1 / (1 - paid) : 1 + dividendReturn;
+}
+
+/**
  * Converts ordinary dividends of a session from a fraction of the market value at its close to points of the price
  * return.
  */

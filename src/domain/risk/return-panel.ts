@@ -13,6 +13,7 @@ import {
   computeGrowthStep,
   countSharesOfPayments,
   NO_EFFECT,
+  type SessionAmounts,
   type SessionEffect,
   spreadPayments,
 } from '../market/action-effects.js';
@@ -30,7 +31,8 @@ interface EffectsByDay {
   /** Columns of the securities, [E]. */
   readonly columns: Int32Array;
   /** Members of the effects, [E] each. */
-  readonly terms: Readonly<Record<keyof SessionEffect, Float64Array>>;
+  readonly terms: Readonly<Record<keyof SessionAmounts, Float64Array>>;
+  readonly buysAt: SessionEffect['buysAt'];
 }
 
 /**
@@ -53,7 +55,7 @@ function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDa
   return effects;
 }
 
-function readEffect({ terms }: EffectsByDay, position: number): SessionEffect {
+function readEffect({ terms, buysAt }: EffectsByDay, position: number): SessionEffect {
   return {
     ratio: terms.ratio[position]!,
     cash: terms.cash[position]!,
@@ -63,6 +65,7 @@ function readEffect({ terms }: EffectsByDay, position: number): SessionEffect {
     income: terms.income[position]!,
     spunOff: terms.spunOff[position]!,
     detached: terms.detached[position]!,
+    ...(buysAt === undefined ? {} : { buysAt }),
   };
 }
 
@@ -85,11 +88,12 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   datedEffects.sort((a, b) => a.day - b.day);
-  const getTerms = (term: keyof SessionEffect): Float64Array =>
+  const getTerms = (term: keyof SessionAmounts): Float64Array =>
     Float64Array.from(datedEffects, ({ effect }) => effect[term]);
   return {
     days: Int32Array.from(datedEffects, ({ day }) => day),
     columns: Int32Array.from(datedEffects, ({ column }) => column),
+    buysAt: terms.reinvestedAt,
     terms: {
       ratio: getTerms('ratio'),
       cash: getTerms('cash'),

@@ -1,3 +1,4 @@
+import { isKnownAtDecisions } from '#domain/datapoints/functions.js';
 import type { z } from 'zod';
 import type { DatapointEvaluation, DatapointRequest, Methodology } from '#contract/indices/definitions.js';
 import type { LevelSketch } from '#contract/indices/previews.js';
@@ -213,9 +214,7 @@ function findMissingData(
 
 /** Returns a finding if an expression calls a function that works only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, definitions: Definitions): Finding[] {
-  const decisionCalls = listCalls(tree, definitions).filter(({ name }) =>
-    ['is_constituent', 'member_of', 'weight_in'].includes(name),
-  );
+  const decisionCalls = listCalls(tree, definitions).filter(isKnownAtDecisions);
   if (decisionCalls.length === 0) return [];
   const message = `Values are not shown: ${decisionCalls[0]!.name} is available only in the decisions of an index.`;
   return [{ severity: 'info', code: 'NO_EFFECT', path: 'expression', message }];

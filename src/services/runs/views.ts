@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { isKnownAtDecisions } from '#domain/datapoints/functions.js';
 import type { ActionsView, LimitsRequest, RunFigures, RunSummaryCollection } from '#contract/analytics/run-views.js';
 import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolling.js';
 import { compareText, describeUnknownField, type Finding } from '#domain/base/findings.js';
@@ -433,9 +434,7 @@ function readField(text: string, market: MarketData, path: string): RecordField 
 
 /** Returns findings about functions in an expression that have values only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
-  const call = listCalls(tree, new Map()).find(({ name }) =>
-    ['is_constituent', 'member_of', 'weight_in'].includes(name),
-  );
+  const call = listCalls(tree, new Map()).find(isKnownAtDecisions);
   if (call === undefined) return [];
   const message = `${call.name} is available only in the decisions of an index.`;
   return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];

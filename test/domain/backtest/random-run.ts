@@ -50,7 +50,7 @@ export const randomDocument = fc
     }),
     rounded: fc.constantFrom({}, {}, { rounding: { divisor: 4 } }),
   })
-  .map(({ rebalance, reviews, rounded, ...pipeline }) =>
+  .map(({ rebalance, reviews, rounded, treatment, weighting }) =>
     IndexDocument.parse({
       id: 'X',
       name: 'X',
@@ -58,7 +58,10 @@ export const randomDocument = fc
       base_date: '2023-12-27',
       rebalance,
       ...(reviews === undefined ? {} : { reviews }),
-      pipeline,
+      pipeline: {
+        treatment: treatment.max_stale_sessions === 1 ? { ...treatment, reinvestment_at: 'previous_close' } : treatment,
+        weighting,
+      },
       ...rounded,
     }),
   );

@@ -56,6 +56,19 @@ test('a special dividend is bought back into the security, and the divisor keeps
   expect(weight).toBe(0.2);
 });
 
+test('a net dividend that buys the security at the previous close minus the dividend buys more shares than at the close', () => {
+  const before = createPositionBefore('net');
+  const early = { ...before, growth: { ...before.growth, reinvestedAt: 'previous_close' as const } };
+  const dividend = createAction('DIVIDEND', 5);
+  // 75 % of 20 buys shares at 45 after the payment, or at 50 - 3.75 before it.
+  expect(4 * computeProForma(dividend, before, returnUnknown).shares!).toBeCloseTo(4 + 15 / 45, 12);
+  const { weight, shares, divisor } = computeProForma(dividend, early, returnUnknown);
+  expect(4 * shares!).toBeCloseTo(4 * (50 / 46.25), 12);
+  expect(weight).toBeCloseTo((4 * shares! * 45) / computeValue(4 * shares!, 45), 12);
+  // Without the bought shares, the market value is 4 x 45 + 800 = 980.
+  expect(divisor! * computeValue(4 * shares!, 45)).toBeCloseTo(980, 10);
+});
+
 /**
  * Returns the state of an index before an action. The index adjusts previous closes and reinvests dividends in the
  * whole index.

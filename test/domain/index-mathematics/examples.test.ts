@@ -63,6 +63,103 @@ describe('ordinary dividends', () => {
   });
 });
 
+describe('dividends that are reinvested at the previous close', () => {
+  const EARLY = { dividends: 'total', reinvestment_at: 'previous_close' };
+  const sketch = {
+    close: { A: [100, 92, 184], B: [100, 100, 100] },
+    actions: [{ name: 'A', type: 'DIVIDEND' as const, value: 10, ex: DAYS[1]! }],
+  };
+
+  test('buy the index at its previous level minus the dividend points: 100 x 96 / (100 - 5)', () => {
+    const run = runIndexCase({ ...sketch, treatment: EARLY });
+    expect(readLevels(run, 'price').map((level) => Math.round(level * 1e9) / 1e9)).toEqual([100, 96, 142]);
+    expectNear(run.index.book.reinvested!.points[1]!, 5);
+    expectNear(readLevels(run, 'total')[1]!, (100 * 96) / 95);
+    expectNear(readLevels(run, 'total')[2]!, (100 * 96 * 142) / (95 * 96));
+    expectNear(readLevels(runIndexCase({ ...sketch, treatment: { dividends: 'total' } }), 'total')[1]!, 101);
+  });
+
+  test('buy the security that pays them at 100 - 10, so that half of the index has 100 / 90 shares per share', () => {
+    const treatment = { ...EARLY, reinvestment: 'constituent' };
+    const run = runIndexCase({ ...sketch, treatment });
+    expectNear(run.index.book.value[1]!, 50 * (92 / 90) + 50);
+    expectNear(run.index.book.value[2]!, 50 * (184 / 90) + 50);
+    const net = runIndexCase({ ...sketch, treatment: { ...treatment, dividends: 'net', withholding_tax: 0.3 } });
+    expectNear(net.index.book.value[2]!, 50 * (184 / 93) + 50);
+  });
+
+  test('include special dividends of which the security keeps the cash, in every variant', () => {
+    const special = { ...sketch.actions[0]!, type: 'SPECIAL_DIVIDEND' as const };
+    for (const reinvestment of ['index', 'constituent']) {
+      const treatment = { reinvestment, reinvestment_at: 'previous_close', special_dividends: 'constituent' };
+      const run = runIndexCase({ ...sketch, actions: [special], treatment });
+      expectNear(readLevels(run, 'price')[1]!, 50 * (92 / 90) + 50);
+      expectNear(readLevels(run, 'price')[2]!, 50 * (184 / 90) + 50);
+    }
+  });
+
+  test('are reinvested at the close if they are not smaller than the previous close', () => {
+    const actions = [{ ...sketch.actions[0]!, value: 120 }];
+    const run = runIndexCase({ ...sketch, actions, treatment: { ...EARLY, reinvestment: 'constituent' } });
+    expectNear(run.index.book.value[1]!, 50 * (212 / 100) + 50);
+  });
+
+  test('follow the formulas of both families on every session, with splits, taxes and another currency', () => {
+    const days = listWeekdays(90);
+    const path = (seed: number): number[] => {
+      const prices = [40 + 10 * seed];
+      for (let t = 1; t < days.length; t++) prices.push(prices[t - 1]! * (1 + 0.02 * Math.sin(7 * seed + 1.7 * t * t)));
+      return prices;
+    };
+    const close = { A: path(1), B: path(2).map((price, t) => (t < 30 ? price : price / 2)), C: path(3) };
+    const rate = path(4).map((price) => price / 80);
+    const dividends = [5, 17, 30, 31, 50, 66, 88].flatMap((t, k) => [
+      { name: 'ABC'[k % 3]!, type: 'DIVIDEND' as const, value: 0.5 + 0.3 * k, ex: days[t]!, t },
+      { name: 'ABC'[(k + 1) % 3]!, type: 'DIVIDEND' as const, value: 0.9, ex: days[t]!, t },
+    ]);
+    const sketched = {
+      close: { ...close, EURUSD: rate },
+      reference: { A: { CURRENCY: 'EUR' } },
+      actions: [...dividends, { name: 'B', type: 'SPLIT' as const, value: 2, ex: days[30]! }],
+    };
+    const names = ['A', 'B', 'C'] as const;
+    const split = (name: string, t: number): number => (name === 'B' && t === 30 ? 2 : 1);
+    const money = (name: string, t: number): number => (name === 'A' ? rate[t]! : 1);
+    for (const [variant, kept] of [
+      ['total', 1],
+      ['net', 0.75],
+    ] as const) {
+      const paid = (name: string, t: number): number =>
+        kept * dividends.filter((one) => one.name === name && one.t === t).reduce((sum, { value }) => sum + value, 0);
+      const treatment = { ...EARLY, dividends: variant, withholding_tax: 0.25 };
+      const [index, constituent] = ['index', 'constituent'].map((reinvestment) =>
+        readLevels(runIndexCase({ ...sketched, treatment: { ...treatment, reinvestment } }), variant),
+      ) as [number[], number[]];
+      const shares = names.map((name) => 100 / 3 / (close[name][0]! * money(name, 0)));
+      const worth = names.map(() => 100 / 3);
+      let [price, level] = [100, 100];
+      for (let t = 1; t < days.length; t++) {
+        let [next, points] = [0, 0];
+        names.forEach((name, i) => {
+          shares[i]! *= split(name, t);
+          next += shares[i]! * close[name][t]! * money(name, t);
+          points += shares[i]! * paid(name, t) * money(name, t);
+          const before = close[name][t - 1]! / split(name, t) - paid(name, t);
+          worth[i]! *= (close[name][t]! * money(name, t)) / (before * money(name, t - 1));
+        });
+        level *= next / (price - points);
+        price = next;
+        expectNear(index[t]!, level, 1e-11);
+        expectNear(
+          constituent[t]!,
+          worth.reduce((sum, value) => sum + value, 0),
+          1e-11,
+        );
+      }
+    }
+  });
+});
+
 test('a short position pays ordinary dividends whole, whatever is withheld from long ones', () => {
   const run = runIndexCase({
     close: { A: [100, 100], B: [100, 90] },

@@ -11,6 +11,7 @@ import {
   selectByRule,
   createDeciderOf,
 } from './rule-market.js';
+import { slowMarket } from './slow-market.js';
 
 /** Ten securities of equal size in two sectors, with scores that rise from A to J. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
@@ -58,6 +59,87 @@ describe('bands of coverage', () => {
     expect(readReason('F')).toMatchObject({ rank: 5, thresholds: [{ type: 'fill_up' }], distance: 1 });
     expect(readReason('J')).toMatchObject({ rank: 1, distance: 0 });
   });
+});
+
+describe('the security that crosses the coverage', () => {
+  // Ten equal sizes: 0.44 lies between 4 and 5 securities, 0.46 too, and 0.45 in the middle.
+  const params = { field: 'SIZE', rank_field: 'SCORE', coverage: 0.44 };
+
+  test.each([
+    ['include', 0.44, 'FGHIJ'],
+    ['exclude', 0.44, 'GHIJ'],
+    ['nearest', 0.44, 'GHIJ'],
+    ['nearest', 0.46, 'FGHIJ'],
+    ['nearest', 0.45, 'FGHIJ'],
+    ['include', 0.4, 'GHIJ'],
+    ['exclude', 0.4, 'GHIJ'],
+    ['nearest', 0.4, 'GHIJ'],
+    ['exclude', 0.04, ''],
+  ])('with %s and %s: %s', (crossing, coverage, expected) => {
+    expect(selectIds('CumulativeCoverage', { ...params, crossing, coverage })).toBe(expected);
+  });
+
+  test('is decided in the same way for constituents within the buffer, and for those who fill up', () => {
+    const incumbents = [...'ABCDEF'];
+    expect(selectIds('CumulativeCoverage', { ...params, buffer: 0.22 }, incumbents)).toBe('DEFGHIJ');
+    expect(selectIds('CumulativeCoverage', { ...params, buffer: 0.22, crossing: 'exclude' }, incumbents)).toBe(
+      'EFGHIJ',
+    );
+    const bands = { ...params, coverage: 0.48, lower: 0.25, upper: 0.7 };
+    expect(selectIds('CumulativeCoverage', bands, ['D'])).toBe('DGHIJ');
+    expect(selectIds('CumulativeCoverage', { ...bands, crossing: 'exclude' }, ['D'])).toBe('DHIJ');
+  });
+
+  test('is described with the total in the methodology', () => {
+    const document = createRuleDocument({
+      selection: [
+        { id: 'x', type: 'CumulativeCoverage', params: { ...params, crossing: 'nearest', over: 'universe' } },
+      ],
+      weighting: { type: 'EqualWeight' },
+    });
+    expect(createMethodology(document).join(' ')).toContain(
+      'keep securities until they cover 44% of the total of the universe of SIZE, including the crossing security if the coverage is then at least as close to the target',
+    );
+  });
+});
+
+test('a coverage of the universe counts excluded securities in its total, by group, on every session', () => {
+  const generated = alignDays(createGeneratedMarket({ names: 60, sessions: 200, seed: 9 }));
+  const slow = slowMarket(generated.market);
+  for (let t = 100; t < 200; t += 5) {
+    const universe = slow.identifiers.filter((name) => slow.isPriceable(name, t));
+    const read = (field: string, name: string): number | null => slow.latest(field, name, t);
+    const sectors = new Set(universe.map((name) => slow.reference(name, 'SECTOR')));
+    for (const crossing of ['include', 'exclude', 'nearest']) {
+      const expected: string[] = [];
+      for (const sector of sectors) {
+        const members = universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
+        const size = (name: string): number => read('FREE_FLOAT_MARKET_CAP', name) ?? 0;
+        const target = 0.5 * members.reduce((sum, name) => sum + size(name), 0);
+        const ranked = members
+          .filter((name) => (read('SCORE', name) ?? -Infinity) >= -0.5)
+          .toSorted((a, b) => read('SCORE', b)! - read('SCORE', a)! || (a < b ? -1 : 1));
+        const sums = ranked.map((_, i) => ranked.slice(0, i + 1).reduce((sum, name) => sum + size(name), 0));
+        const crossed = sums.findIndex((sum) => sum >= target);
+        const isNearer = sums[crossed]! - target <= target - (sums[crossed - 1] ?? 0);
+        const isKept = crossing === 'include' || (crossing === 'nearest' && isNearer);
+        expected.push(...ranked.slice(0, crossed < 0 ? ranked.length : isKept ? crossed + 1 : crossed));
+      }
+      const decision = createDeciderOf(generated, {
+        selection: [
+          { id: 'excluded', type: 'RangeFilter', params: { field: 'SCORE', minimum: -0.5 } },
+          {
+            id: 'covered',
+            type: 'CumulativeCoverage',
+            params: { coverage: 0.5, rank_field: 'SCORE', group_by: 'SECTOR', crossing, over: 'universe' },
+          },
+        ],
+        weighting: { type: 'EqualWeight' },
+      }).decide(t, null);
+      const names = decision.kind === 'decided' ? Array.from(decision.columns, (i) => generated.identifiers[i]!) : [];
+      expect(names.toSorted()).toEqual(expected.toSorted());
+    }
+  }
 });
 
 test('a buffer in groups counts ranks and constituents in each group', () => {

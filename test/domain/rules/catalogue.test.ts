@@ -22,7 +22,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   BufferedTopN: 'field="MARKET_CAP" count! enter_rank=null exit_rank=null ascending=false group_by=null',
   TopFraction: 'field! fraction! ascending=false group_by=null',
   CumulativeCoverage:
-    'field="FREE_FLOAT_MARKET_CAP" coverage! buffer=0 group_by=null rank_field=null ascending=false lower=null upper=null',
+    'field="FREE_FLOAT_MARKET_CAP" coverage! buffer=0 group_by=null rank_field=null ascending=false lower=null upper=null crossing="include" over="selection"',
   RangeFilter: 'field! minimum=null maximum=null inclusive=true',
   MarketCapFilter: 'minimum=null maximum=null free_float=true incumbent_minimum=null',
   LiquidityFilter: 'minimum! window=60 statistic="median" incumbent_minimum=null',

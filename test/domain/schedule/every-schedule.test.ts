@@ -11,7 +11,16 @@ import { IS_SOAK } from '../../soak.js';
 const specs = fc
   .record({
     frequency: fc.constantFrom('daily', 'weekly', 'monthly', 'quarterly', 'semi_annual', 'annual', 'custom', 'none'),
-    anchor: fc.constantFrom('first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'),
+    anchor: fc.constantFrom(
+      'first_session',
+      'last_session',
+      'third_friday',
+      'nth_weekday',
+      'day_of_month',
+      'nth_session',
+    ),
+    session: fc.integer({ min: -25, max: 25 }).map((number) => number || 1),
+    offset: fc.constantFrom(undefined, 0, 1, 5, 20, -1, -7),
     months: fc.option(fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 12 }), { nil: null }),
     weekday: fc.integer({ min: 0, max: 4 }),
     nth: fc.integer({ min: 1, max: 5 }),
@@ -77,6 +86,8 @@ describe('every schedule', () => {
           ...scheduleCase.rebalance,
           frequency,
           weekday,
+          // A closure between an anchor and its date would move the date by one session.
+          offset: (scheduleCase.rebalance.offset ?? 0) > 5 ? 5 : scheduleCase.rebalance.offset,
           roll: 'following',
           dates: [],
         });
@@ -141,19 +152,27 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const result = [base];
   let effectiveDay = base;
   const { to } = calendar.coverage;
+  const { offset = 0 } = spec;
   const { year, month } = toCivilDate(base);
-  for (let count = year * 12 + month - 1; ; count++) {
+  for (let count = year * 12 + month - 1 - (offset > 0 ? 3 : 0); ; count++) {
     const period = { year: Math.floor(count / 12), month: (count % 12) + 1 };
     const days = Array.from({ length: countDaysInMonth(period.year, period.month) }, (_, i) =>
       parseValidDay(`${period.year}-${String(period.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
     );
     if (days.at(-1)! > to) return result;
+    if (days.at(-1)! < base && days[0]! < calendar.coverage.from) continue;
     if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(period.month)) continue;
-    const anchor = findAnchor(spec, days, calendar);
-    if (anchor === undefined || anchor <= base) continue;
+    let anchor = findAnchor(spec, days, calendar);
+    if (anchor === undefined) continue;
     let session = anchor;
     const step = spec.roll === 'following' ? 1 : -1;
     while (!calendar.isSession(session) && session <= to) session += step;
+    for (let left = Math.abs(offset); left > 0 && session <= to;) {
+      session += Math.sign(offset);
+      if (calendar.isSession(session)) left--;
+      anchor = session;
+    }
+    if (anchor <= base) continue;
     if (session > to || session <= effectiveDay) continue;
     effectiveDay = session;
     result.push(spec.roll === 'unadjusted' ? anchor : session);
@@ -173,5 +192,11 @@ function findAnchor(spec: RebalanceSpec, days: readonly Day[], { isSession }: Ca
       return spec.nth === 5 ? listWeekdays(spec.weekday!).at(-1) : listWeekdays(spec.weekday!)[spec.nth! - 1];
     case 'day_of_month':
       return days[Math.min(spec.day!, days.length) - 1];
+    case 'nth_session': {
+      const sessions = days.filter(isSession);
+      return spec.session! > 0
+        ? (sessions[spec.session! - 1] ?? sessions.at(-1))
+        : (sessions.at(spec.session!) ?? sessions[0]);
+    }
   }
 }

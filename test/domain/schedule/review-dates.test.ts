@@ -103,6 +103,78 @@ describe('dates of a review on the sessions of New York', () => {
     ]);
   });
 
+  test('a numbered session of each month, from its start and from its end', () => {
+    const listEffective = (spec: Spec) =>
+      listRows({ frequency: 'monthly', anchor: 'nth_session', ...spec }, '2024-01-02', '2024-06-03').map((row) =>
+        row.slice(0, 10),
+      );
+    // Closed in New York: 15 January, 19 February, 29 March and 27 May 2024.
+    expect(listEffective({ session: 5 })).toEqual([
+      '2024-01-08',
+      '2024-02-07',
+      '2024-03-07',
+      '2024-04-05',
+      '2024-05-07',
+    ]);
+    expect(listEffective({ session: -2 })).toEqual([
+      '2024-01-30',
+      '2024-02-28',
+      '2024-03-27',
+      '2024-04-29',
+      '2024-05-30',
+    ]);
+    // February and March have 20 sessions, May and April 22, and January 21.
+    expect(listEffective({ session: 22 })).toEqual([
+      '2024-01-31',
+      '2024-02-29',
+      '2024-03-28',
+      '2024-04-30',
+      '2024-05-31',
+    ]);
+    expect(listEffective({ session: -21 })).toEqual([
+      '2024-02-01',
+      '2024-03-01',
+      '2024-04-02',
+      '2024-05-02',
+      '2024-06-03',
+    ]);
+  });
+
+  test('a number of sessions after an anchor or before it, counted after the anchor has moved to a session', () => {
+    const listEffective = (spec: Spec) =>
+      listRows({ anchor: 'third_friday', ...spec }, '2024-01-02', '2024-12-31').map((row) => row.slice(0, 10));
+    expect(listEffective({ offset: 2 })).toEqual(['2024-03-19', '2024-06-25', '2024-09-24', '2024-12-24']);
+    // Juneteenth 2024 is Wednesday 19 June.
+    expect(listEffective({ offset: -3 })).toEqual(['2024-03-12', '2024-06-17', '2024-09-17', '2024-12-17']);
+    // Good Friday 2024 is 29 March: the anchor is Monday 1 April or Thursday 28 March.
+    const march: Spec = { anchor: 'nth_weekday', nth: 5, weekday: 4, months: [3], frequency: 'annual' };
+    expect(listEffective({ ...march, offset: 1 })).toEqual(['2024-04-02']);
+    expect(listEffective({ ...march, offset: 1, roll: 'preceding' })).toEqual(['2024-04-01']);
+    // The anchor is before the base date, and the effective date is after it.
+    expect(listEffective({ anchor: 'last_session', months: [12], frequency: 'annual', offset: 10 })).toEqual([
+      '2024-01-16',
+    ]);
+  });
+
+  test('a roll over sessions 5 to 9 with its reference, announcement and pricing dates by numbered sessions', () => {
+    const spec: Spec = {
+      frequency: 'monthly',
+      anchor: 'nth_session',
+      session: 5,
+      reference: { rule: 'nth_session', session: -1, months_before: 1 },
+      announcement: { rule: 'nth_session', session: 1, offset: 1 },
+      pricing_date: { rule: 'nth_session', session: 4, offset: -1 },
+      phase: { sessions: 5 },
+    };
+    expect(listRows(spec, '2023-12-29', '2024-04-01')).toEqual([
+      '2024-01-08 2023-12-29 2024-01-03 2024-01-04',
+      '2024-02-07 2024-01-31 2024-02-02 2024-02-05',
+      '2024-03-07 2024-02-29 2024-03-04 2024-03-05',
+    ]);
+    expect(checkDateOrder(createCadence(spec, '2023-12-29'))).toEqual([]);
+    expect(checkPhase(createCadence(spec, '2023-12-29'))).toEqual([]);
+  });
+
   test('the base rebalance reads no data after its session, whatever its rules', () => {
     const spec: Spec = {
       anchor: 'third_friday',

@@ -19,6 +19,15 @@ describe('the check of a cadence', () => {
     ]);
     expect(listPaths({ anchor: 'nth_weekday', nth: 1 })).toEqual(['MISSING_PARAMETER rebalance.weekday']);
     expect(listPaths({ frequency: 'annual', anchor: 'day_of_month' })).toEqual(['MISSING_PARAMETER rebalance.day']);
+    expect(listPaths({ frequency: 'monthly', anchor: 'nth_session' })).toEqual(['MISSING_PARAMETER rebalance.session']);
+    expect(listPaths({ frequency: 'weekly', offset: 2, weekday: 1 })).toEqual(['NO_EFFECT rebalance.offset']);
+    expect(listPaths({ anchor: 'third_friday', session: 2 })).toEqual(['NO_EFFECT rebalance.session']);
+    expect(listPaths({ reference: { rule: 'nth_session' } })).toEqual([
+      'MISSING_PARAMETER rebalance.reference.session',
+    ]);
+    expect(listPaths({ reference: { rule: 'sessions_before', sessions: 2, offset: 1 } })).toEqual([
+      'NO_EFFECT rebalance.reference.offset',
+    ]);
   });
 
   test('requires nothing of an anchor that the frequency does not read, and reports it', () => {

@@ -38,6 +38,7 @@ type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'bre
       | 'suspension'
       | 'withholding_tax'
       | 'reinvestment'
+      | 'reinvestment_at'
       | 'rights'
       | 'spin_offs'
     >
@@ -131,7 +132,7 @@ type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
 /** Returns the stored form of a treatment. */
 function toStoredTreatment(treatment: TreatmentSpec, { rule, rights, splitShares }: TreatmentTerms): StoredTreatment {
   const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } = treatment;
-  const { reinvestment, spin_offs, suspension, entry_stale_sessions } = treatment;
+  const { reinvestment, reinvestment_at, spin_offs, suspension, entry_stale_sessions } = treatment;
   return {
     special_dividends,
     splits,
@@ -145,6 +146,7 @@ function toStoredTreatment(treatment: TreatmentSpec, { rule, rights, splitShares
     ...(suspension === 'zero' ? { suspension } : {}),
     ...(withholding_tax === getDefaultTreatment().withholding_tax ? {} : { withholding_tax }),
     ...(reinvestment === OLDER_SETTINGS.reinvestment ? {} : { reinvestment }),
+    ...(reinvestment_at === 'previous_close' ? { reinvestment_at } : {}),
     ...(rights === OLDER_SETTINGS.rights ? {} : { rights }),
     ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),
     ...(splitShares === 'keep' ? { split_shares: splitShares } : {}),

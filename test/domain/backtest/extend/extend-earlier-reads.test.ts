@@ -96,6 +96,15 @@ describe('an extension reads what an index contained long before', () => {
   const shortPhase = { field: createTree('0.05 + weight_in("Q")'), steps: 3 };
   const phased = { type: 'EqualWeight', phase_in: shortPhase };
 
+  test.each([
+    '0.05 + coalesce(last_review(last_review(weight_in("Q"))), 0.2)',
+    '0.05 + reviews_since(member_of("Q") == 1, 7)',
+    '1 + coalesce(last_review(percentile(mean(CLOSE, window=40), over="universe")), 0)',
+  ])('if weights remember earlier reviews: %s', (text) => {
+    const weighting = { type: 'FieldWeight', params: { field: createTree(text) } };
+    expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
+  });
+
   test('if weights are phased in over reviews on listed dates', () => {
     const dates = Array.from({ length: 18 }, (_, k) => formatSession(400 + 21 * k));
     const phaseIn = { field: createTree('1 + mean(RETURN, window=5)'), steps: 3 };

@@ -189,6 +189,19 @@ export const RANKS: Case[] = [
     },
   },
   {
+    type: 'CumulativeCoverage',
+    params: { coverage: 0.6, crossing: 'exclude', group_by: 'SECTOR' },
+    keeps(slow, universe, t) {
+      const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) => {
+        const order = rankNames(createPart(caps, names));
+        const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
+        let reachedShare = 0;
+        return order.filter((name) => (reachedShare += caps.get(name)!) <= 0.6 * total);
+      });
+    },
+  },
+  {
     type: 'BufferedTopN',
     params: { field: 'SCORE', count: 3, group_by: 'SECTOR' },
     keeps(slow, universe, t) {

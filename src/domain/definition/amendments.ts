@@ -314,7 +314,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
 /** Requires that changes between reviews have the same trigger in all versions: breaches or events. */
 function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
+  const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one) !== null;
   const hasMemberChanges = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
   const isMixed =
     (hasBreachRule(before) && hasMemberChanges(after)) || (hasBreachRule(after) && hasMemberChanges(before));

@@ -285,6 +285,24 @@ describe('a rule that is watched', () => {
     const breach_rule = 'RIC_25_5_50';
     expect(validateTreatment({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
     expect(validateTreatment({ breach_rule })).toEqual([['error', 'REQUIRED', 'pipeline.treatment.on_breach', null]]);
+    const breach_limits = { single: { above: 0.2 } };
+    const limitsPath = 'pipeline.treatment.breach_limits';
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits })).toEqual([]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits, breach_rule })).toEqual([
+      ['error', 'UNKNOWN_FIELD', field, breach_rule],
+    ]);
+    expect(validateTreatment({ on_breach: 'none', breach_limits })).toEqual([
+      ['warning', 'NO_EFFECT', limitsPath, breach_limits],
+    ]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits: { single: { over: 0.2 } } })).toContainEqual([
+      'error',
+      'UNKNOWN_FIELD',
+      `${limitsPath}.single.over`,
+      null,
+    ]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits, breach_review: 'capping' })).toEqual([
+      ['error', 'NOT_IN_CHOICES', 'pipeline.treatment.breach_review', 'capping'],
+    ]);
     expect(validateTreatment({ on_breach: 'none', breach_rule })).toEqual([
       ['warning', 'NO_EFFECT', field, breach_rule],
     ]);

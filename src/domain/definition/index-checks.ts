@@ -6,8 +6,14 @@ import { findLastAtMost, formatNumber } from '../base/numbers.js';
 import { checkShape } from '../base/schema.js';
 import { formatDay, parseDay, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { isShaped, readsConstituents } from '../datapoints/expression-checks.js';
-import { type ExpressionNode, toNode, toRequest } from '../datapoints/expression-tree.js';
+import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
+import {
+  findOverTimeFault,
+  isShaped,
+  listExpressionReads,
+  readsConstituents,
+} from '../datapoints/expression-checks.js';
+import { createFunctionCall, type ExpressionNode, toNode, toRequest } from '../datapoints/expression-tree.js';
 import { hasSharesField } from '../datapoints/fields.js';
 import type { MarketData } from '../market/market-data.js';
 import { checkParams } from './catalogue.js';
@@ -38,6 +44,7 @@ import {
   isRuleDocument,
   isSetKind,
   isTooDeep,
+  readDefinitions,
   REVIEWS_MAX,
   ReviewSpec,
   RULES_MAX,
@@ -51,6 +58,7 @@ import { checkReference } from './references.js';
 import {
   bindPipeline,
   findCountedShares,
+  findFloatExpression,
   findIndexShares,
   findSelectionClass,
   findWeightingClass,
@@ -254,6 +262,34 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const ruleText = rule.name === CUSTOM_RULE ? 'the limits of the index' : rule.name;
   const message = `${why} beyond ${ruleText} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach${remedyText}.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
+}
+
+/**
+ * Reports free floats by expression that compare securities, depend on decisions or read several sessions. Share counts
+ * between reviews need a value of each security on each session.
+ */
+export function checkFloatFields(document: IndexDocument): Finding[] {
+  if (!isRuleDocument(document)) return [];
+  const definitions = readDefinitions(document);
+  const weightings = [
+    { weighting: document.pipeline.weighting, path: 'pipeline.weighting' },
+    ...(document.reviews ?? []).flatMap(({ weighting }, i) =>
+      weighting === undefined ? [] : [{ weighting, path: `reviews[${i}].weighting` }],
+    ),
+  ];
+  return weightings.flatMap(({ weighting, path }): Finding[] => {
+    const expression = findFloatExpression(weighting);
+    if (expression === null) return [];
+    const overTime = createFunctionCall('mean', [toNode(toRequest(expression))], { window: 2 });
+    const called = findOverTimeFault(overTime, definitions)?.called;
+    const reads = listExpressionReads(expression, definitions).map(({ field }) => field);
+    const statistic = reads.find(({ name, aggregate }) => GROWTH_DATAPOINTS.has(name) || aggregate !== 'last');
+    const cause = called ?? statistic?.name;
+    if (cause === undefined) return [];
+    const field = `${path}.params.float_field`;
+    const message = `${field} reads ${cause}. A free float must follow from columns of one session, because share counts change between reviews.`;
+    return [createError('BAD_EXPRESSION', field, message)];
+  });
 }
 
 function findRowWithoutGuarantee(rule: BreachRule, weighting: WeightingSpec): RowWithoutGuarantee | null {

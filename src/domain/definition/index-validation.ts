@@ -33,6 +33,7 @@ import {
   checkRounding,
   checkRuleRows,
   checkUniverse,
+  checkFloatFields,
   checkUnkeptRule,
   listExcess,
 } from './index-checks.js';
@@ -522,6 +523,7 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     findings.push(
       ...checkInheritance(document, context),
       ...reportBlendDefaults(sentBody),
+      ...checkFloatFields(document),
       ...checkUnkeptRule(document),
       ...checkIdleEvents(document, context.market),
     );

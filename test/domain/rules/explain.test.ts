@@ -30,6 +30,11 @@ const GIVEN_WEIGHTS: Readonly<Record<string, number>> = Object.fromEntries(
 const CASES: readonly Case[] = [
   { type: 'EqualWeight', params: {}, raw: () => 1 },
   { type: 'MarketCapWeight', params: {}, raw: (_, datapoint) => datapoint('FREE_FLOAT_MARKET_CAP') },
+  {
+    type: 'MarketCapWeight',
+    params: { float_field: parseExpression('ceil(FREE_FLOAT, 0.05)').tree },
+    raw: ({ MARKET_CAP: size, float }) => size! * float!,
+  },
   { type: 'PriceWeight', params: {}, raw: (_, datapoint) => datapoint('CLOSE') },
   { type: 'FieldWeight', params: { field: 'VOLUME', power: 0.5 }, raw: ({ VOLUME, power }) => VOLUME! ** power! },
   { type: 'PluginWeight', params: { plugin: 'VOLUME' }, raw: ({ VOLUME }) => VOLUME! },

@@ -40,7 +40,6 @@ import { readModelCovariance, type StoredModels } from '../risk/stored-models.js
 import type { ShareTerms } from '../market/action-effects.js';
 import type { CatalogueEntry } from './catalogue.js';
 import * as parameters from './rule-parameters.js';
-import { fieldName } from './rule-parameters.js';
 import { nameUsedField, readGroups, readValues } from './selection.js';
 
 /** Input of a weighting: the selected securities. */
@@ -777,9 +776,11 @@ export const pluginWeight = defineWeightingClass({
 });
 
 export const PriceWeightParams = defineObject(() => ({
-  factor_field: fieldName.nullable().default(null).meta({
+  factor_field: parameters.field.nullable().default(null).meta({
     label: 'Factor',
-    help: 'Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
+    help: 'Column or expression with the number of shares or contracts of each constituent, such as a par-value factor, or a production weight times a roll weight. A constituent with a factor of 0 is not held. Default: one share each.',
+    ref: 'Datapoint',
+    format: 'expression',
   }),
   splits: z.enum(['divisor', 'keep_weight']).default('divisor').meta({
     label: 'Splits',
@@ -798,7 +799,7 @@ export const priceWeight = defineWeightingClass({
     const value = useNumber('CLOSE', '', true);
     const factor = factorField === null ? null : useNumber(factorField, 'factor_field');
     const sharesPhrase =
-      factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
+      factor === null ? 'one share of each constituent' : `${nameUsedField(factor)} shares of each constituent`;
     const splitPhrase =
       splits === 'divisor'
         ? 'A split keeps the number of shares and changes the divisor'
@@ -806,7 +807,7 @@ export const priceWeight = defineWeightingClass({
     return {
       reads: factor === null ? [value] : [value, factor],
       sentence: `The index holds ${sharesPhrase}: weights are in proportion to its price in index currency. ${splitPhrase}.`,
-      formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
+      formula: factor === null ? 'CLOSE' : `CLOSE x ${nameUsedField(factor)}`,
       weigh(scope) {
         const prices = readValues(scope, value);
         if (factor === null) return { ...createWeights(prices), shares: prices.map(() => 1) };

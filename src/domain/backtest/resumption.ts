@@ -66,7 +66,7 @@ import { findLastPriced } from './run-backtest.js';
 import {
   appendShares,
   isStoredOverlay,
-  joinGross,
+  joinGrowth,
   selectOrdersBefore,
   type StoredLayer,
   type StoredOverlay,
@@ -682,7 +682,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   );
   const extendedLayers = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
-    gross: joinGross(layer, books[k]!),
+    ...joinGrowth(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);

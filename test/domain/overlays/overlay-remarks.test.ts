@@ -70,6 +70,25 @@ const IDLE_TERMS: readonly (readonly [Spec, readonly string[], Spec, object])[] 
     inPounds,
   ],
   [{ ...risk, half_lives: [3, 8, 3] }, ['overlay.half_lives[2]'], risk, {}],
+  [{ ...risk, deviation: 'sample' }, ['overlay.deviation'], risk, {}],
+  [
+    { type: 'risk_control', target: 0.1, windows: [3, 8, 8], deviation: 'sample' },
+    ['overlay.windows[2]'],
+    { type: 'risk_control', target: 0.1, windows: [8, 3], deviation: 'sample' },
+    {},
+  ],
+  [
+    { type: 'collateral', rate: 'DOMESTIC', quotation: 'yield', term_days: 28 },
+    ['overlay.term_days'],
+    { type: 'collateral', rate: 'DOMESTIC', quotation: 'yield' },
+    {},
+  ],
+  [
+    { type: 'held_income', basis: 365, rebalance: { frequency: 'weekly', effective_lag: 2 } },
+    ['overlay.basis', 'overlay.rebalance.effective_lag'],
+    { type: 'held_income', rebalance: { frequency: 'weekly' } },
+    {},
+  ],
   [
     { ...risk, max_leverage: 1, spread_bps: 40, basis: 365 },
     ['overlay.basis', 'overlay.spread_bps'],

@@ -115,7 +115,11 @@ describe('a change of share counts', () => {
 
   test('of a free float that compares securities or reads several sessions is refused at its field', () => {
     const body = {
-      ...{ id: 'X', name: 'X', calendar: 'MAIN', base_date: DAYS[0], events: CAP_WEIGHTED_RULES.events },
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: DAYS[0],
+      events: CAP_WEIGHTED_RULES.events,
       datapoints: { RANKED: 'rank(FREE_FLOAT)' },
     };
     const listFindings = (float_field: string, free_float = true) =>

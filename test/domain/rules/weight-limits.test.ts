@@ -371,7 +371,7 @@ describe('large weights of which the smallest are reduced first', () => {
     expect(weights).toEqual(closeTo([0.045, 0.23, 0.23, ...Array<number>(25).fill(0.495 / 25)]));
   });
 
-  test('by hand: what the small weights cannot take goes to the others above the line, up to the first cap', () => {
+  test('by hand: the excess that exceeds the room of the small weights goes to the others above the line, up to the first cap', () => {
     // 6 % falls by 1.5 %. Eleven weights of 49/11 % take 0.5 % up to 4.5 %, and 22 % takes the other 1 % up to 23 %.
     const few = [23, 22, 6, ...Array<number>(11).fill(49 / 11)];
     const weights = [...computeWeights({ sizes: few }, { ladder_caps: SELECT_SECTOR }).values()];

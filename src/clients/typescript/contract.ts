@@ -1712,6 +1712,26 @@ export interface BoundPath {
   readonly from?: string | undefined;
 }
 
+export interface BreachLimits {
+  /** Limit of each weight. */
+  readonly single?: {
+    /** Maximum of each weight. */
+    readonly above: number;
+  } | undefined;
+  /** Limit of the weight of each rank. */
+  readonly ranked?: {
+    /** Limits by rank, largest weight first. The last limit applies to all further ranks. */
+    readonly above: readonly number[];
+  } | undefined;
+  /** Limit of the total of large weights. */
+  readonly group?: {
+    /** Weights above this value are added up. */
+    readonly each_above: number;
+    /** Maximum of the total of these weights. */
+    readonly together_above: number;
+  } | undefined;
+}
+
 export interface BucketTarget {
   readonly type: 'bucket';
   /** Name of the target, unique among the targets of the client. */
@@ -2181,6 +2201,36 @@ export interface ClosuresBody {
   readonly changes: readonly SessionChange[];
   /** True lists the changes without storing them. */
   readonly dry_run?: boolean | undefined;
+}
+
+/** An excess return index of futures plus the interest of its collateral, such as Treasury bills: the total return of futures. */
+export interface CollateralOverlay {
+  readonly type: 'collateral';
+  /** Series of the data with the rate of the collateral, such as a Treasury bill, percent per year. */
+  readonly rate: string;
+  /** Quotation of the rate: discount of a bill from its face value, or simple money-market yield. */
+  readonly quotation: 'discount' | 'yield';
+  /** Term of the bill in days. */
+  readonly term_days: number;
+  /** Interest of the days without a session: it is added to the return of the session with that of the other days (added), or the level after the return and the interest of one day earns it (compounded). */
+  readonly idle_days: 'added' | 'compounded';
+  /** Number of days per year. */
+  readonly basis: 360 | 365;
+}
+
+/** An excess return index of futures plus the interest of its collateral, such as Treasury bills: the total return of futures. */
+export interface CollateralOverlayInput {
+  readonly type: 'collateral';
+  /** Series of the data with the rate of the collateral, such as a Treasury bill, percent per year. */
+  readonly rate: string;
+  /** Quotation of the rate: discount of a bill from its face value, or simple money-market yield. */
+  readonly quotation?: 'discount' | 'yield' | undefined;
+  /** Term of the bill in days. */
+  readonly term_days?: number | undefined;
+  /** Interest of the days without a session: it is added to the return of the session with that of the other days (added), or the level after the return and the interest of one day earns it (compounded). */
+  readonly idle_days?: 'added' | 'compounded' | undefined;
+  /** Number of days per year. */
+  readonly basis?: 360 | 365 | undefined;
 }
 
 /** Combinatorial purged cross-validation. Every combination of test groups is a split, and the tests are joined to several complete paths. */
@@ -3821,7 +3871,7 @@ export interface EqualRiskWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -3842,7 +3892,7 @@ export interface EqualWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -4506,7 +4556,7 @@ export interface FieldWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -4570,7 +4620,7 @@ export interface FixedWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5138,8 +5188,12 @@ export interface GroupLadder {
   readonly each_above: number;
   /** The caps apply if the total of these weights exceeds this value. */
   readonly together_above: number;
-  /** Total of these weights if the caps apply. */
+  /** Total of these weights if the caps apply; with the smallest first, the maximum of the total. */
   readonly to: number;
+  /** Weights that are reduced: all in proportion to their weights (all), the smallest one to `each_to`, one after the other, until the total is at most `to` (smallest), or the same, but the last one only as far as the total requires (smallest_until_kept). Default: all. */
+  readonly reduce?: 'all' | 'smallest' | 'smallest_until_kept' | undefined;
+  /** Weight to which the smallest is reduced, and maximum weight of the securities that take the excess. Only with a `reduce` of the smallest. Default: each_above. */
+  readonly each_to?: number | undefined;
 }
 
 /** Keeps a maximum number of securities of each group, which are the best by a field. */
@@ -5188,7 +5242,7 @@ export interface GroupWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5304,6 +5358,28 @@ export interface HealthCheck {
   readonly message: string | null;
 }
 
+/** Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once. */
+export interface HeldIncomeOverlay {
+  readonly type: 'held_income';
+  /** Reviews, at whose close the cash is invested in the index. Default: the last session of each month. */
+  readonly rebalance: RebalanceSpec;
+  /** Series of the rate that the cash earns. Default: it earns nothing. */
+  readonly cash: string | null;
+  /** Number of days per year. */
+  readonly basis: 360 | 365;
+}
+
+/** Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once. */
+export interface HeldIncomeOverlayInput {
+  readonly type: 'held_income';
+  /** Reviews, at whose close the cash is invested in the index. Default: the last session of each month. */
+  readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Series of the rate that the cash earns. Default: it earns nothing. */
+  readonly cash?: string | null | undefined;
+  /** Number of days per year. */
+  readonly basis?: 360 | 365 | undefined;
+}
+
 export interface HeldIndex {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -5341,7 +5417,7 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -5772,8 +5848,8 @@ export interface IndexEvent {
   readonly effective: string | null;
   /** Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
-  /** The rule whose breach triggers the rebalance; null for other events. */
-  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
+  /** The rule whose breach triggers the rebalance, CUSTOM for limits of the index itself; null for other events. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | 'CUSTOM' | null;
   /** Description of the event. */
   readonly summary: string;
 }
@@ -5971,7 +6047,7 @@ export interface InverseVolatilityWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -6162,6 +6238,8 @@ export interface Judgements {
 export interface LadderCaps {
   /** First stage. */
   readonly single?: SingleLadder | undefined;
+  /** First stage with a cap for each rank, such as 35% for the largest weight and 20% for all others. */
+  readonly ranked?: RankedLadder | undefined;
   /** Second stage. */
   readonly group?: GroupLadder | undefined;
 }
@@ -7150,6 +7228,8 @@ export interface MarketCapFilterRule {
 export interface MarketCapWeightParams {
   /** True uses only the shares in free float. */
   readonly free_float?: boolean | undefined;
+  /** Datapoint or expression of columns that replaces FREE_FLOAT, such as ceil(FREE_FLOAT, 0.05). Default: FREE_FLOAT. */
+  readonly float_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
 }
 
 export interface MarketCapWeightWeighting {
@@ -7164,7 +7244,7 @@ export interface MarketCapWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -7455,7 +7535,7 @@ export interface MinimumVarianceWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -7845,9 +7925,9 @@ export interface OverlayPart {
   readonly contribution: number;
 }
 
-export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | QuantoOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
+export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | QuantoOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | CollateralOverlay | HeldIncomeOverlay | BlendOverlay | FeeOverlay;
 
-export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | QuantoOverlay | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
+export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | QuantoOverlay | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | CollateralOverlayInput | HeldIncomeOverlayInput | BlendOverlayInput | FeeOverlayInput;
 
 export interface OverlayTypeSpec {
   /** Class name. */
@@ -8304,7 +8384,7 @@ export interface PluginWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -8403,8 +8483,8 @@ export interface PreviewDocumentRequest {
 }
 
 export interface PreviewLimits {
-  /** Published rule of concentration. */
-  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10';
+  /** Published rule of concentration; CUSTOM for limits of the index itself. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | 'CUSTOM';
   /** Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance. */
   readonly headroom: number;
 }
@@ -8595,8 +8675,8 @@ export interface PriceOverrides {
 
 /** Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
 export interface PriceWeightParams {
-  /** Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
-  readonly factor_field?: string | null | undefined;
+  /** Column or expression with the number of shares or contracts of each constituent, such as a par-value factor, or a production weight times a roll weight. A constituent with a factor of 0 is not held. Default: one share each. */
+  readonly factor_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Effect of a split: the number of shares does not change and the divisor does, or the shares are multiplied so that the weight does not change. */
   readonly splits?: 'divisor' | 'keep_weight' | undefined;
 }
@@ -8613,7 +8693,7 @@ export interface PriceWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -8958,10 +9038,17 @@ export interface RankWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
+}
+
+export interface RankedLadder {
+  /** Limits by rank, largest weight first. The last limit applies to all further ranks. The caps apply if any weight is above the limit of its rank. */
+  readonly above: readonly number[];
+  /** Maximum weights by rank if the caps apply. The last one applies to all further ranks. */
+  readonly to: readonly number[];
 }
 
 /** All checks pass and the service is not stopping. */
@@ -10137,6 +10224,10 @@ export interface RiskControlOverlay {
   readonly half_lives: readonly number[] | null;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions: number | null;
+  /** Several numbers of sessions instead of `sessions`. The largest volatility is used. */
+  readonly windows?: readonly number[] | null | undefined;
+  /** Volatility over `sessions` or `windows`: root of the mean of squared returns (zero_mean), or standard deviation of the returns about their mean, with the number of returns less 1 (sample) or the number of returns (population) as divisor. Default: zero_mean. */
+  readonly deviation?: 'zero_mean' | 'sample' | 'population' | undefined;
   /** Largest fraction in the index: 1.5 is 150%. */
   readonly max_leverage: number;
   /** Number of sessions between the last return in the volatility and the exposure. */
@@ -10168,6 +10259,10 @@ export interface RiskControlOverlayInput {
   readonly half_lives?: readonly number[] | null | undefined;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions?: number | null | undefined;
+  /** Several numbers of sessions instead of `sessions`. The largest volatility is used. */
+  readonly windows?: readonly number[] | null | undefined;
+  /** Volatility over `sessions` or `windows`: root of the mean of squared returns (zero_mean), or standard deviation of the returns about their mean, with the number of returns less 1 (sample) or the number of returns (population) as divisor. Default: zero_mean. */
+  readonly deviation?: 'zero_mean' | 'sample' | 'population' | undefined;
   /** Largest fraction in the index: 1.5 is 150%. */
   readonly max_leverage?: number | undefined;
   /** Number of sessions between the last return in the volatility and the exposure. */
@@ -12563,7 +12658,7 @@ export interface TiltWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
@@ -12779,6 +12874,10 @@ export interface TreatmentSpec {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   /** Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
+  /** Limits of the index, instead of a published rule. Their breach triggers a rebalance. Weights are added up as in the caps, by `cap_by`. */
+  readonly breach_limits?: BreachLimits | undefined;
+  /** Review of `reviews` that a breach triggers, such as one that sets the weights of the current constituents again. Default: the rebalance of the document. */
+  readonly breach_review?: string | undefined;
 }
 
 export interface TreatmentSpecInput {
@@ -12812,6 +12911,10 @@ export interface TreatmentSpecInput {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   /** Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
+  /** Limits of the index, instead of a published rule. Their breach triggers a rebalance. Weights are added up as in the caps, by `cap_by`. */
+  readonly breach_limits?: BreachLimits | undefined;
+  /** Review of `reviews` that a breach triggers, such as one that sets the weights of the current constituents again. Default: the rebalance of the document. */
+  readonly breach_review?: string | undefined;
 }
 
 export interface TrsPriceRequest {
@@ -13366,7 +13469,7 @@ export interface WeightingSpec {
   readonly group_caps: readonly GroupCap[];
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseIn | undefined;
@@ -13385,7 +13488,7 @@ export interface WeightingSpecInput {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
   /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;

@@ -1943,6 +1943,32 @@ class BoundPath(_BoundPath, _BoundPathOptional):
     pass
 
 
+class BreachLimitsSingle(t.TypedDict):
+    #: Maximum of each weight.
+    above: float
+
+
+class BreachLimitsRanked(t.TypedDict):
+    #: Limits by rank, largest weight first. The last limit applies to all further ranks.
+    above: t.Sequence[float]
+
+
+class BreachLimitsGroup(t.TypedDict):
+    #: Weights above this value are added up.
+    each_above: float
+    #: Maximum of the total of these weights.
+    together_above: float
+
+
+class BreachLimits(t.TypedDict, total=False):
+    #: Limit of each weight.
+    single: BreachLimitsSingle
+    #: Limit of the weight of each rank.
+    ranked: BreachLimitsRanked
+    #: Limit of the total of large weights.
+    group: BreachLimitsGroup
+
+
 class BucketTarget(t.TypedDict):
     type: t.Literal["bucket"]
     #: Name of the target, unique among the targets of the client.
@@ -2470,6 +2496,41 @@ class _ClosuresBody(t.TypedDict):
 class ClosuresBody(_ClosuresBody, total=False):
     #: True lists the changes without storing them.
     dry_run: bool
+
+
+class CollateralOverlay(t.TypedDict):
+    """An excess return index of futures plus the interest of its collateral, such as Treasury bills: the total return of futures."""
+
+    type: t.Literal["collateral"]
+    #: Series of the data with the rate of the collateral, such as a Treasury bill, percent per year.
+    rate: str
+    #: Quotation of the rate: discount of a bill from its face value, or simple money-market yield.
+    quotation: t.Literal["discount", "yield"]
+    #: Term of the bill in days.
+    term_days: int
+    #: Interest of the days without a session: it is added to the return of the session with that of the other days (added), or the level after the return and the interest of one day earns it (compounded).
+    idle_days: t.Literal["added", "compounded"]
+    #: Number of days per year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _CollateralOverlayInput(t.TypedDict):
+    type: t.Literal["collateral"]
+    #: Series of the data with the rate of the collateral, such as a Treasury bill, percent per year.
+    rate: str
+
+
+class CollateralOverlayInput(_CollateralOverlayInput, total=False):
+    """An excess return index of futures plus the interest of its collateral, such as Treasury bills: the total return of futures."""
+
+    #: Quotation of the rate: discount of a bill from its face value, or simple money-market yield.
+    quotation: t.Literal["discount", "yield"]
+    #: Term of the bill in days.
+    term_days: int
+    #: Interest of the days without a session: it is added to the return of the session with that of the other days (added), or the level after the return and the interest of one day earns it (compounded).
+    idle_days: t.Literal["added", "compounded"]
+    #: Number of days per year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class _CombinatorialFolds(t.TypedDict):
@@ -4311,7 +4372,7 @@ class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -4335,7 +4396,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5081,7 +5142,7 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5158,7 +5219,7 @@ class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -5801,13 +5862,20 @@ class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     params: GroupCardinalityParams
 
 
-class GroupLadder(t.TypedDict):
+class _GroupLadder(t.TypedDict):
     #: Weights above this value are added up. All other weights are capped at it.
     each_above: float
     #: The caps apply if the total of these weights exceeds this value.
     together_above: float
-    #: Total of these weights if the caps apply.
+    #: Total of these weights if the caps apply; with the smallest first, the maximum of the total.
     to: float
+
+
+class GroupLadder(_GroupLadder, total=False):
+    #: Weights that are reduced: all in proportion to their weights (all), the smallest one to `each_to`, one after the other, until the total is at most `to` (smallest), or the same, but the last one only as far as the total requires (smallest_until_kept). Default: all.
+    reduce: t.Literal["all", "smallest", "smallest_until_kept"]
+    #: Weight to which the smallest is reduced, and maximum weight of the securities that take the excess. Only with a `reduce` of the smallest. Default: each_above.
+    each_to: float
 
 
 class _GroupLimitParams(t.TypedDict):
@@ -5870,7 +5938,7 @@ class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6004,6 +6072,33 @@ class HealthCheck(t.TypedDict):
     message: t.Optional[str]
 
 
+class HeldIncomeOverlay(t.TypedDict):
+    """Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once."""
+
+    type: t.Literal["held_income"]
+    #: Reviews, at whose close the cash is invested in the index. Default: the last session of each month.
+    rebalance: RebalanceSpec
+    #: Series of the rate that the cash earns. Default: it earns nothing.
+    cash: t.Optional[str]
+    #: Number of days per year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _HeldIncomeOverlayInput(t.TypedDict):
+    type: t.Literal["held_income"]
+
+
+class HeldIncomeOverlayInput(_HeldIncomeOverlayInput, total=False):
+    """Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once."""
+
+    #: Reviews, at whose close the cash is invested in the index. Default: the last session of each month.
+    rebalance: RebalanceSpecInput
+    #: Series of the rate that the cash earns. Default: it earns nothing.
+    cash: t.Optional[str]
+    #: Number of days per year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
 class HeldIndex(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
@@ -6045,7 +6140,7 @@ class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighti
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6538,8 +6633,8 @@ class IndexEvent(t.TypedDict):
     effective: t.Optional[str]
     #: Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
-    #: The rule whose breach triggers the rebalance; null for other events.
-    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: The rule whose breach triggers the rebalance, CUSTOM for limits of the index itself; null for other events.
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10", "CUSTOM"]]
     #: Description of the event.
     summary: str
 
@@ -6752,7 +6847,7 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -6950,6 +7045,8 @@ class Judgements(t.TypedDict):
 class LadderCaps(t.TypedDict, total=False):
     #: First stage.
     single: SingleLadder
+    #: First stage with a cap for each rank, such as 35% for the largest weight and 20% for all others.
+    ranked: RankedLadder
     #: Second stage.
     group: GroupLadder
 
@@ -8011,6 +8108,8 @@ class MarketCapWeightParams(t.TypedDict, total=False):
 
     #: True uses only the shares in free float.
     free_float: bool
+    #: Datapoint or expression of columns that replaces FREE_FLOAT, such as ceil(FREE_FLOAT, 0.05). Default: FREE_FLOAT.
+    float_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
 
 
 class _MarketCapWeightWeighting(t.TypedDict):
@@ -8028,7 +8127,7 @@ class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -8367,7 +8466,7 @@ class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=Fals
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -8792,9 +8891,9 @@ class OverlayPart(t.TypedDict):
     contribution: float
 
 
-OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "QuantoOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
+OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "QuantoOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "CollateralOverlay", "HeldIncomeOverlay", "BlendOverlay", "FeeOverlay"]
 
-OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "QuantoOverlay", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
+OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "QuantoOverlay", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "CollateralOverlayInput", "HeldIncomeOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
 
 class OverlayTypeSpec(t.TypedDict):
     #: Class name.
@@ -9308,7 +9407,7 @@ class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -9414,8 +9513,8 @@ class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
 
 
 class PreviewLimits(t.TypedDict):
-    #: Published rule of concentration.
-    rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
+    #: Published rule of concentration; CUSTOM for limits of the index itself.
+    rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10", "CUSTOM"]
     #: Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance.
     headroom: float
 
@@ -9620,8 +9719,8 @@ class PriceOverrides(t.TypedDict):
 class PriceWeightParams(t.TypedDict, total=False):
     """Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
 
-    #: Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
-    factor_field: t.Optional[str]
+    #: Column or expression with the number of shares or contracts of each constituent, such as a par-value factor, or a production weight times a roll weight. A constituent with a factor of 0 is not held. Default: one share each.
+    factor_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
     #: Effect of a split: the number of shares does not change and the divisor does, or the shares are multiplied so that the weight does not change.
     splits: t.Literal["divisor", "keep_weight"]
 
@@ -9641,7 +9740,7 @@ class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -10027,10 +10126,17 @@ class RankWeightWeighting(_RankWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
+
+
+class RankedLadder(t.TypedDict):
+    #: Limits by rank, largest weight first. The last limit applies to all further ranks. The caps apply if any weight is above the limit of its rank.
+    above: t.Sequence[float]
+    #: Maximum weights by rank if the caps apply. The last one applies to all further ranks.
+    to: t.Sequence[float]
 
 
 class Readiness(t.TypedDict):
@@ -11295,6 +11401,10 @@ class _RiskControlOverlay(t.TypedDict):
 class RiskControlOverlay(_RiskControlOverlay, total=False):
     """The index with a target volatility. The rest is invested in cash."""
 
+    #: Several numbers of sessions instead of `sessions`. The largest volatility is used.
+    windows: t.Optional[t.Sequence[int]]
+    #: Volatility over `sessions` or `windows`: root of the mean of squared returns (zero_mean), or standard deviation of the returns about their mean, with the number of returns less 1 (sample) or the number of returns (population) as divisor. Default: zero_mean.
+    deviation: t.Literal["zero_mean", "sample", "population"]
     #: The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
     #: Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.
@@ -11322,6 +11432,10 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     half_lives: t.Optional[t.Sequence[float]]
     #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
+    #: Several numbers of sessions instead of `sessions`. The largest volatility is used.
+    windows: t.Optional[t.Sequence[int]]
+    #: Volatility over `sessions` or `windows`: root of the mean of squared returns (zero_mean), or standard deviation of the returns about their mean, with the number of returns less 1 (sample) or the number of returns (population) as divisor. Default: zero_mean.
+    deviation: t.Literal["zero_mean", "sample", "population"]
     #: Largest fraction in the index: 1.5 is 150%.
     max_leverage: float
     #: Number of sessions between the last return in the volatility and the exposure.
@@ -13851,7 +13965,7 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
@@ -14102,6 +14216,10 @@ class TreatmentSpec(_TreatmentSpec, total=False):
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
+    #: Limits of the index, instead of a published rule. Their breach triggers a rebalance. Weights are added up as in the caps, by `cap_by`.
+    breach_limits: BreachLimits
+    #: Review of `reviews` that a breach triggers, such as one that sets the weights of the current constituents again. Default: the rebalance of the document.
+    breach_review: str
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
@@ -14135,6 +14253,10 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     on_breach: t.Literal["none", "rebalance"]
     #: Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
+    #: Limits of the index, instead of a published rule. Their breach triggers a rebalance. Weights are added up as in the caps, by `cap_by`.
+    breach_limits: BreachLimits
+    #: Review of `reviews` that a breach triggers, such as one that sets the weights of the current constituents again. Default: the rebalance of the document.
+    breach_review: str
 
 
 class _TrsPriceRequest(t.TypedDict):
@@ -14748,7 +14870,7 @@ class _WeightingSpec(t.TypedDict):
 class WeightingSpec(_WeightingSpec, total=False):
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseIn
@@ -14770,7 +14892,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
     group_caps: t.Sequence[GroupCapInput]
     #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput

@@ -99,6 +99,16 @@ const LIMITS = [
       },
     },
   },
+  {
+    limits: 'caps in stages that reduce the smallest first',
+    weighting: {
+      ladder_caps: {
+        single: { above: 0.12, to: 0.1 },
+        group: { each_above: 0.06, together_above: 0.3, to: 0.3, each_to: 0.055, reduce: 'smallest' },
+      },
+    },
+  },
+  { limits: 'caps by rank', weighting: { ladder_caps: { ranked: { above: [0.1, 0.08], to: [0.09, 0.07] } } } },
 ];
 
 /** Explains every security on the last day. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { ClosuresDocument, SessionChange } from '#domain/calendars/calendar.js';
-import { LIMIT_RULE_NAMES } from '#domain/definition/compliance.js';
+import { BREACH_RULE_NAMES } from '#domain/definition/compliance.js';
 import { EVENT_KINDS, type EventKind, REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { purgeQuery, skippedFields } from './payloads.js';
 import { CALENDAR_MEDIA, defineRoutes } from './route.js';
@@ -292,8 +292,9 @@ export const EventsView = defineObject(() => ({
             description:
               'Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.',
           }),
-          rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
-            description: 'The rule whose breach triggers the rebalance; null for other events.',
+          rule: z.enum(BREACH_RULE_NAMES).nullable().meta({
+            description:
+              'The rule whose breach triggers the rebalance, CUSTOM for limits of the index itself; null for other events.',
           }),
           summary: z.string().meta({ description: 'Description of the event.' }),
         })

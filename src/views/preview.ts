@@ -18,7 +18,7 @@ import {
   type WeightDifference,
 } from '#domain/decide/preview.js';
 import { checkLookAhead } from '#domain/definition/backtest-plan.js';
-import { computeRuleHeadroom, type LimitRuleName } from '#domain/definition/compliance.js';
+import { computeRuleHeadroom, type BreachRule } from '#domain/definition/compliance.js';
 import {
   type IndexDocument,
   isDerivedDocument,
@@ -96,7 +96,7 @@ interface PreviewedIndex {
   readonly indexId: string;
   readonly asOf: string;
   /** Rule that triggers a rebalance when it is breached; null if there is none. */
-  readonly rule: LimitRuleName | null;
+  readonly rule: BreachRule | null;
 }
 
 /** Converts the preview of a rule-driven index to its form in the API. */
@@ -185,14 +185,11 @@ function toOverlayPreview(
 }
 
 /** Returns how far decided weights are from a breach of the rule that triggers a rebalance. */
-function computeDecidedLimits(
-  { sm, session, decision }: ResolvedPreview,
-  rule: LimitRuleName,
-): PreviewResponse['limits'] {
+function computeDecidedLimits({ sm, session, decision }: ResolvedPreview, rule: BreachRule): PreviewResponse['limits'] {
   if (decision.kind !== 'decided') return undefined;
   const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
   const headroom = computeRuleHeadroom({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
-  return { rule, headroom };
+  return { rule: rule.name, headroom };
 }
 
 /** Returns the held securities, sorted by descending weight and then by identifier. */
@@ -494,7 +491,7 @@ export interface ComparedPreview {
   readonly indexId: string;
   readonly preview: RulePreview;
   /** Rule that triggers a rebalance when it is breached; null if there is none. */
-  readonly rule: LimitRuleName | null;
+  readonly rule: BreachRule | null;
   /** Cause of a rebalance that is decided on the day; null if there is none. */
   readonly cause: RebalanceCause | null;
 }

@@ -1,12 +1,13 @@
 import { computeMedian } from './dividend-rules.js';
-import { rebalanceSessions, runIndex } from './index-run.js';
-import { type Rulebook } from './parents.js';
+import { findNthWeekday, rebalanceSessions, runIndex } from './index-run.js';
+import { EVERY_QUARTER, type Rulebook } from './parents.js';
 import {
   capWeights,
   selectCoverage,
   computeMean,
   computeProportional,
   rankSecurities,
+  selectBuffered,
   sum,
   type Weights,
 } from './plain-functions.js';
@@ -130,3 +131,92 @@ export const createPhasedFreeFloat: Rulebook = (market, baseDate) => {
     }),
   };
 };
+
+/** Returns the session of the second Friday of the month of a session, or the last one before it. */
+const findSecondFriday = (dates: readonly string[], t: number): number => {
+  const secondFriday = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+  return dates.findLastIndex((date) => date <= secondFriday);
+};
+
+/**
+ * Reduces the smallest weight above 4.8% to 4.5% until those above it are at most 50% together. The others below 4.5%
+ * take the excess up to 4.5%, and then those above it up to 23%.
+ */
+function reduceSmallest(weights: Weights): Weights {
+  const after = new Map(weights);
+  const done = new Set<number>();
+  const handOut = (amount: number, isTaker: (i: number) => boolean, cap: number): number => {
+    let left = amount;
+    for (;;) {
+      const takers = [...after].filter(([i, weight]) => !done.has(i) && isTaker(i) && weight < cap - 1e-14);
+      if (left < 1e-15 || takers.length === 0) return left;
+      const total = sum(takers.map(([, weight]) => weight));
+      const share = Math.min(left / total, ...takers.map(([, weight]) => cap / weight - 1));
+      for (const [i, weight] of takers) after.set(i, weight * (1 + share));
+      left -= share * total;
+    }
+  };
+  for (;;) {
+    const large = [...after].filter(([, weight]) => weight > 0.048 + 1e-12);
+    if (sum(large.map(([, weight]) => weight)) <= 0.5 + 1e-12) return after;
+    const [smallest, weight] = large.toSorted((a, b) => a[1] - b[1])[0]!;
+    after.set(smallest, 0.045);
+    done.add(smallest);
+    const below = new Set([...after].flatMap(([i, own]) => (own < 0.045 ? [i] : [])));
+    const rest = handOut(weight - 0.045, (i) => below.has(i), 0.045);
+    handOut(rest, (i) => !below.has(i), 0.23);
+  }
+}
+
+export const runSectorCapped: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    reference: findSecondFriday,
+    decide(t) {
+      const sector = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') === 'Technology');
+      const raw = computeProportional(sector, (i) => market.floatCap(i, t));
+      return reduceSmallest(capInStages(raw, { single: { above: 0.24, to: 0.23 } }));
+    },
+  }),
+});
+
+/** Caps the largest weight at 33% and all others at 19% if one exceeds 35% or 20%. */
+export const runCapped3520: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    decide(t) {
+      const computeFloatCap = (i: number) => market.floatCap(i, t);
+      const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
+      const selected = rankSecurities(country, computeFloatCap).slice(0, 10);
+      const raw = computeProportional(selected, computeFloatCap);
+      const ordered = selected.map((i) => raw.get(i)!);
+      if (ordered[0]! <= 0.35 && ordered[1]! <= 0.2) return raw;
+      const caps = ordered.map((_, rank) => (rank === 0 ? 0.33 : 0.19));
+      const atCap = new Set<number>();
+      for (;;) {
+        const free = ordered.map((weight, rank) => (atCap.has(rank) ? 0 : weight));
+        const scale = (1 - sum([...atCap].map((rank) => caps[rank]!))) / sum(free);
+        const beyond = free.findIndex((weight, rank) => weight * scale > caps[rank]! + 1e-13);
+        if (beyond < 0)
+          return new Map(selected.map((i, rank) => [i, atCap.has(rank) ? caps[rank]! : free[rank]! * scale]));
+        atCap.add(beyond);
+      }
+    },
+  }),
+});
+
+export const runBandedFreeFloat: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    decide(t, members) {
+      const computeCap = (i: number) => market.cap(i, t);
+      const order = rankSecurities(market.listed(t), computeCap);
+      const selected = selectBuffered(order, members, { count: 25, enter: 23, exit: 27 });
+      const computeBand = (i: number) => Math.ceil((20 * market.floatCap(i, t)) / computeCap(i) - 1e-9) / 20;
+      return capWeights(
+        computeProportional(selected, (i) => computeCap(i) * computeBand(i)),
+        0.15,
+      );
+    },
+  }),
+});

@@ -27,7 +27,14 @@ import {
   runMaximumDiversification,
 } from './score-rules.js';
 
-import { createDevelopedNet, createPhasedFreeFloat, runTenForty } from './cap-rules.js';
+import {
+  createDevelopedNet,
+  createPhasedFreeFloat,
+  runBandedFreeFloat,
+  runCapped3520,
+  runSectorCapped,
+  runTenForty,
+} from './cap-rules.js';
 import { runRisingDividends } from './dividend-rules.js';
 import { runLargest100, createLeadersOfGroups } from './event-rules.js';
 import { runGrowth100, runLeaders40 } from './review-rules.js';
@@ -74,6 +81,9 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'supersector-leaders-50': createLeadersOfGroups({ coverage: 0.97, exit: 54 }),
   'growth-100': runGrowth100,
   'ten-forty': runTenForty,
+  'sector-capped': runSectorCapped,
+  'capped-35-20': runCapped3520,
+  'banded-free-float': runBandedFreeFloat,
   'developed-net': createDevelopedNet,
   'phased-free-float': createPhasedFreeFloat,
   'paris-aligned': createParisAligned(100, 0.06),

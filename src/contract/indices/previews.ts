@@ -3,7 +3,7 @@ import { AsKnownOn } from '#domain/base/requested-dates.js';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { SWAP_RULES, type SwapRule } from '#domain/books/compositions.js';
 import { CHANGE_EVENTS, type ChangeEvent } from '#domain/books/constituent-changes.js';
-import { LIMIT_RULE_NAMES } from '#domain/definition/compliance.js';
+import { BREACH_RULE_NAMES } from '#domain/definition/compliance.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { EXPOSURE_REASONS } from '#domain/definition/overlay-type.js';
 import { THRESHOLDS, type ThresholdType } from '#domain/definition/selection.js';
@@ -461,7 +461,9 @@ export const PreviewOverlay = defineObject(() => ({
 })).meta({ id: 'PreviewOverlay' });
 
 const PreviewLimits = defineObject(() => ({
-  rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
+  rule: z
+    .enum(BREACH_RULE_NAMES)
+    .meta({ description: 'Published rule of concentration; CUSTOM for limits of the index itself.' }),
   headroom: z.number().meta({
     description:
       'Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance.',

@@ -24,7 +24,7 @@ import { checkRequestedRange, type RequestedRange } from '../books/window.js';
 import { computeLookBack, type LookBack } from '../decide/rule-decider.js';
 import { findReview, isInAnyText, listTexts } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
-import { createBreachWatch, findBreachRule, type LimitRuleName } from '../definition/compliance.js';
+import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
 import { changesMembers, type EventsSpec } from '../definition/events.js';
 import {
   type DerivedDocument,
@@ -66,7 +66,7 @@ import { findLastPriced } from './run-backtest.js';
 import {
   appendShares,
   isStoredOverlay,
-  joinGross,
+  joinGrowth,
   selectOrdersBefore,
   type StoredLayer,
   type StoredOverlay,
@@ -381,7 +381,7 @@ function assertNoBreach(
   for (const [id, { isCalled }] of recent) {
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
     for (const { document } of listTexts(documents[id]!)) {
-      const rule = findBreachRule(document.pipeline?.treatment);
+      const rule = findBreachRule(document);
       if (rule === null) continue;
       const isUnknown = isCalled || index === undefined || publishesPriceReturn(index); // the book that decides is not resumed
       if (isUnknown || isBreached(index, rule)) throw new CannotResumeError('breach');
@@ -390,7 +390,7 @@ function assertNoBreach(
 }
 
 /** Returns true if a breach begins on the new sessions. A breach that a rebalance itself causes does not count. */
-function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
+function isBreached({ book, composed }: IndexContinuation, rule: BreachRule): boolean {
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: new Set() });
@@ -682,7 +682,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   );
   const extendedLayers = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
-    gross: joinGross(layer, books[k]!),
+    ...joinGrowth(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);

@@ -54,6 +54,8 @@ export interface StoredLayer {
   readonly first: number;
   /** Growth over every session of the underlying index, [T]. */
   readonly gross: Float64Array;
+  /** Growth by prices over every session, [T]; absent if it equals `gross`. */
+  readonly drift?: Float64Array;
   readonly of: StoredBook | StoredOverlay;
 }
 
@@ -73,6 +75,7 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
     beneath: overlay.beneath.map((ownBook) => ({
       first: ownBook.from,
       gross: ownBook.gross,
+      ...(ownBook.drift === undefined ? {} : { drift: ownBook.drift }),
       of: toStoredIndex(ownBook),
     })),
     ...createStoredShares(overlay),
@@ -92,7 +95,7 @@ export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book
     ...createStoredOrders(book, book.from - before.first),
     beneath: before.beneath.map((layer, k) => ({
       first: layer.first,
-      gross: joinGross(layer, beneath[k]!),
+      ...joinGrowth(layer, beneath[k]!),
       of: extendStoredIndex(layer.of, beneath[k]!),
     })),
   };
@@ -140,11 +143,23 @@ export function appendShares(
 }
 
 /** Joins the growth of an underlying index on the stored sessions with its growth on the new sessions. */
-export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
-  const joinedGross = new Float64Array(gross.length + book.gross.length - 1);
-  joinedGross.set(gross);
-  joinedGross.set(book.gross.subarray(1), gross.length);
-  return joinedGross;
+export function joinGrowth(
+  { gross, drift }: Pick<StoredLayer, 'gross' | 'drift'>,
+  book: Pick<Book, 'gross' | 'drift'>,
+): Pick<StoredLayer, 'gross' | 'drift'> {
+  const hasDrift = drift !== undefined || book.drift !== undefined;
+  return {
+    gross: joinSessions(gross, book.gross),
+    ...(hasDrift ? { drift: joinSessions(drift ?? gross, book.drift ?? book.gross) } : {}),
+  };
+}
+
+/** Joins values of stored sessions and of new sessions, of which the first is the last stored one. */
+function joinSessions(before: Float64Array, after: Float64Array): Float64Array {
+  const joined = new Float64Array(before.length + after.length - 1);
+  joined.set(before);
+  joined.set(after.subarray(1), before.length);
+  return joined;
 }
 
 /** Complete result of a backtest as typed arrays; T is the number of run dates. */

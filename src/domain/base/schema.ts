@@ -411,19 +411,22 @@ interface Choice {
   /** Subject that requires one of the members, such as `a decrement`. */
   readonly by: string;
   /** Members, or paths of members, of which exactly one is required. */
-  readonly of: readonly [string, string];
+  readonly of: readonly [string, string, ...string[]];
 }
 
-/** Returns a refinement of an object: exactly one of two members is given, and the other is absent or null. */
+/** Returns a refinement of an object: exactly one of several members is given, and the other is absent or null. */
 export const requireExactlyOne =
-  ({ by, of: [one, other] }: Choice) =>
+  ({ by, of: [one, ...others] }: Choice) =>
   (value: PresentMembers, context: z.RefinementCtx): void => {
-    const [first, second] = [readMember(value, one), readMember(value, other)];
-    const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
-    if (isGiven(first) !== isGiven(second)) return;
-    const presencePhrase = isGiven(first)
-      ? `both are present, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
-      : 'neither is present';
+    const given = [one, ...others]
+      .map((path) => readMember(value, path))
+      .filter((member) => member !== null && member !== undefined);
+    if (given.length === 1) return;
+    const presencePhrase =
+      given.length === 0
+        ? 'neither is present'
+        : `${given.length === 2 ? 'both' : 'all'} are present, ${given.map((member) => JSON.stringify(member)).join(' and ')}`;
+    const other = others.join(' or ');
     context.addIssue({
       code: 'custom',
       path: one.split('.'),

@@ -4,6 +4,7 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
 import {
+  findReview,
   findTextInForce,
   type IndexText,
   isInAnyText,
@@ -11,7 +12,7 @@ import {
   listTextSpans,
   readNotice,
 } from '../definition/amendments.js';
-import { createBreachWatch, findBreachRule, type LimitRuleName } from '../definition/compliance.js';
+import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
 import { changesMembers } from '../definition/events.js';
 import {
   type IndexDocument,
@@ -21,6 +22,7 @@ import {
 } from '../definition/index-document.js';
 import type { ExposureStep } from '../definition/overlay-type.js';
 import { CannotResumeError } from '../definition/runs.js';
+import { DEFAULT_REVIEW } from '../definition/schedule.js';
 import { applyStoreDefaults, type DatedTreatment, resolveTreatment } from '../definition/treatment.js';
 import type { MarketData, Membership } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
@@ -131,8 +133,8 @@ function decideWithBreaches(composer: Composer, input: WatchInput): WatchedCompo
     }
     const { sm, text, ends } = findTextOnSession(composer, input, session + 1);
     const to = Math.min(session + SPAN_SESSIONS, followed - 1, last, ends);
-    const rule = findBreachRule(text.document.pipeline?.treatment);
-    if (rule !== state.rule) state.open.clear();
+    const rule = findBreachRule(text.document);
+    if (rule?.key !== state.rule?.key) state.open.clear();
     state.rule = rule;
     const span: Span = { stored: storedBook, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
@@ -158,7 +160,7 @@ function findTextOnSession(
 
 interface WatchState {
   /** Rule that was checked on the previous span. */
-  rule: LimitRuleName | null;
+  rule: BreachRule | null;
   readonly open: Set<string>;
   /** Effective session of the latest breach-triggered rebalance. */
   calledUntil: number;
@@ -182,7 +184,9 @@ interface Span {
 /** Simulates the book of a span, including the rebalances triggered by its breaches. */
 function watchSpan(composer: Composer, input: WatchInput, span: Span, state: WatchState): Book {
   const { at, to, decide, sm, text } = span;
-  const { rebalance } = text.document;
+  const reviewId = text.document.pipeline?.treatment.breach_review;
+  const { rebalance } = findReview(text.document, reviewId).document;
+  const reviewMember = reviewId === undefined || reviewId === DEFAULT_REVIEW ? {} : { review: reviewId };
   const { rule } = state;
   let book = simulateBookUntil(composer, { ...input, ...span });
   if (rule === null) return book;
@@ -194,7 +198,11 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     const session = findEffectiveSession(sm, breach + rebalance.effective_lag, input.last);
     state.calledUntil = session;
     if (session > input.last) {
-      state.called = { session: breach, effective: findDayAfter(sm, input.last, session - input.last) };
+      state.called = {
+        session: breach,
+        effective: findDayAfter(sm, input.last, session - input.last),
+        ...reviewMember,
+      };
       continue;
     }
     const isScheduled = input.due.some((dueRebalance) => dueRebalance.session === session);
@@ -206,6 +214,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
       decision: breach,
       announced: session > breach ? sm.sessions[breach]! : null,
       cause: 'breach',
+      ...reviewMember,
       ...(text.position === 0 ? {} : { amendment: text.position }),
     });
     if (composition === undefined || session > to) continue;
@@ -227,7 +236,7 @@ function findDayAfter({ sessions, calendar }: SessionMarket, session: number, co
 }
 
 interface BreachSearchSpan {
-  readonly rule: LimitRuleName;
+  readonly rule: BreachRule;
   readonly from: number;
   readonly to: number;
   readonly span: Span;
@@ -484,7 +493,7 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
     throw new Refusal('LOOK_AHEAD', message, { index_id: changingDocument.id });
   }
   const documentWithBreachRule = Object.values(documents).find((document) =>
-    isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null),
+    isInAnyText(document, (text) => findBreachRule(text) !== null),
   );
   if (documentWithBreachRule === undefined) return;
   const message = `The index ${documentWithBreachRule.id} is rebalanced on breaches of a rule. Breaches are found in the current data, so its decisions cannot use only the data known at the time.`;

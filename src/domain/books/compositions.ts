@@ -6,7 +6,7 @@ import { type ErrorCode, Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
 import type { IndexWeights } from '../datapoints/evaluation.js';
 import { findTextInForce, isInAnyText } from '../definition/amendments.js';
-import { computeRuleHeadroom, findBreachRule, type LimitRuleName, TOLERANCE } from '../definition/compliance.js';
+import { type BreachRule, computeRuleHeadroom, findBreachRule, TOLERANCE } from '../definition/compliance.js';
 import type { IndexDocument } from '../definition/index-document.js';
 import type { EventCause } from '../definition/index-schedule.js';
 import type { OverlaySpec } from '../definition/overlays.js';
@@ -302,7 +302,7 @@ export interface Compositions {
    * Rebalance that a breach triggered and that takes effect after the last day: session of the breach, and effective
    * day. The day is null if the calendar does not cover it. Absent without such a rebalance.
    */
-  readonly called?: { readonly session: number; readonly effective: Day | null };
+  readonly called?: { readonly session: number; readonly effective: Day | null; readonly review?: string };
 }
 
 /** Overlay with its underlying indices. */
@@ -430,15 +430,15 @@ export function findCompositionInForce<C extends Pick<Composition, 'session'>>(
 }
 
 /** Returns the rule whose breaches trigger rebalances of an index on a day. */
-export function findRuleText(composer: Composer, indexId: string, day: Day): LimitRuleName | null {
+export function findRuleText(composer: Composer, indexId: string, day: Day): BreachRule | null {
   const { calendar } = composer.market(indexId);
   const { document } = findTextInForce(composer.document(indexId), calendar, day);
-  return findBreachRule(document.pipeline?.treatment);
+  return findBreachRule(document);
 }
 
 /** Returns true if breaches trigger rebalances in any version of an index definition. */
 export function isWatched(document: IndexDocument): boolean {
-  return isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null);
+  return isInAnyText(document, (text) => findBreachRule(text) !== null);
 }
 
 /**
@@ -454,7 +454,7 @@ export function warnOfExceededLimit(composer: Composer, indexId: string, composi
   const headroom = computeRuleHeadroom({ rule, market, names }, date, weights);
   if (headroom >= -TOLERANCE) return [];
   const beyond = Number((-headroom * 100).toPrecision(6));
-  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points, so the rebalance does not end the breach.`;
+  const message = `The weights decided for ${formatDay(date)} are beyond ${rule.name} by ${beyond} percentage points, so the rebalance does not end the breach.`;
   const path = 'pipeline.treatment.on_breach';
   return addRebalanceDate([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
 }

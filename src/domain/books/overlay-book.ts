@@ -114,7 +114,7 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
 }
 
 interface UnderlyingIndex {
-  readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
+  readonly beneath: readonly (Pick<Book, 'gross' | 'from'> & Partial<Pick<Book, 'drift'>>)[];
   readonly shares: BookOverlay['shares'];
   readonly to: number;
 }
@@ -132,9 +132,10 @@ function createOverlayContext(
     dateOf: formatDate,
     baseValue: document.base_value,
     periods: estimatePeriodsPerYear(sm.calendar.sessions),
-    sources: beneath.map(({ gross, from }) => ({
+    sources: beneath.map(({ gross, drift, from }) => ({
       growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
       before: gross.slice(1, first - from + 1),
+      priceGrowth: () => (drift ?? gross).slice(first - from, to + 1 - from).fill(1, 0, 1),
     })),
     rate(id) {
       const series = sm.market.series?.get(id);
@@ -268,7 +269,7 @@ export function computeOverlayPath(overlay: OverlayOnMarket, underlying: Underly
     const shares = sliceShares(underlying.shares, segment, first);
     const path = findOverlayType(segment.spec).path(
       segment.spec,
-      createOverlayContext(terms, { beneath: underlying.beneath, shares, to: segment.to }),
+      createOverlayContext(terms, { ...underlying, shares, to: segment.to }),
     );
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;

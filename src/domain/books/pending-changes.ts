@@ -186,7 +186,15 @@ function findNextDueRebalances(
   const [first] = scheduledRebalances;
   if (called === undefined || called.effective === null) return scheduledRebalances;
   if (first !== undefined && first.session <= called.effective) return scheduledRebalances;
-  return [{ date: called.effective, session: called.effective, decision: sm.sessions[called.session]! }];
+  const { session, effective, review } = called;
+  return [
+    {
+      date: effective,
+      session: effective,
+      decision: sm.sessions[session]!,
+      ...(review === undefined ? {} : { review }),
+    },
+  ];
 }
 
 /** Maximum number of pending rebalances of an index: one per session of the longest notice period. */

@@ -8,10 +8,11 @@ import { getValuePanel, SESSIONS_PER_CALL, type ValuePanel } from '#kernels/engi
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { createShareCounts } from '../datapoints/series.js';
+import { createCrossSections } from '../datapoints/cross-section.js';
+import { createCountTerms, createShareCounts } from '../datapoints/series.js';
 import { listTextSpans } from '../definition/amendments.js';
-import type { IndexDocument, TreatmentSpec } from '../definition/index-document.js';
-import { findCountedShares } from '../definition/rule-pipeline.js';
+import { type IndexDocument, readDefinitions, type TreatmentSpec } from '../definition/index-document.js';
+import { findCountedShares, findFloatExpression } from '../definition/rule-pipeline.js';
 import {
   createDatedRounding,
   findRounding,
@@ -501,16 +502,24 @@ function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int
 /** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
 export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
-    ({ after, text }) => ({ after, ...findFollowedCounts(text.document) }),
+    ({ after, text }) => ({ after, document: text.document, ...findFollowedCounts(text.document) }),
   );
-  const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
-  if (counted === null) return undefined;
+  const followed = texts.find((text) => text.counted !== null);
+  if (followed === undefined || followed.counted === null) return undefined;
+  const { counted, document: text } = followed;
   const maxStaleSessions = readPriceSessions(treatment);
-  const counts = createShareCounts(sm, { counted, maxStaleSessions });
+  const expression = findFloatExpression(text.pipeline?.weighting);
+  const definitions = readDefinitions(text);
+  const float =
+    expression === null
+      ? null
+      : createCrossSections(sm, createCountTerms(maxStaleSessions, definitions)).stated(expression);
+  const counts = createShareCounts(sm, { counted, maxStaleSessions, float });
   if (counts === null) return undefined;
+  const floatKey = expression === null ? '' : ` ${JSON.stringify([expression, [...definitions]])}`;
   return {
     counts,
-    key: `${counted} ${maxStaleSessions}`,
+    key: `${counted} ${maxStaleSessions}${floatKey}`,
     thresholdOn: (day) => texts.findLast(({ after }) => after < day)!.threshold,
   }; // the first version applies from the beginning
 }

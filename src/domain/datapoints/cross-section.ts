@@ -24,7 +24,7 @@ import {
   type SharedState,
 } from './evaluation.js';
 import { countReviewsBack, listExpressionReads } from './expression-checks.js';
-import { type DatapointExpression, type ExpressionNode, isField, toFieldRequest } from './expression-tree.js';
+import { type DatapointExpression, type ExpressionNode, isField, toFieldRequest, toNode } from './expression-tree.js';
 import {
   createLatestRequest,
   createRequestKey,
@@ -359,6 +359,8 @@ export interface CrossSections {
    * over a window, because it must be requested session by session.
    */
   latest(name: string): LatestValues | null;
+  /** Returns the values of an expression of columns as stated on each session, without carrying them forward. */
+  stated(expression: DatapointExpression): Series;
 }
 
 /**
@@ -430,6 +432,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     isNumber: (field) => !isText(state, field),
   });
   return {
+    stated: (expression) => seriesOf(toNode(expression)),
     at(session, universe) {
       firstSession ??= session;
       return createCrossSection({ shared: state, named: datapointsByName, seriesOf, isConverted }, session, universe);

@@ -406,6 +406,48 @@ function countEdgesBelow(edges: readonly number[], x: number): number {
   return low;
 }
 
+/** Distance of a number of steps from a whole number that is a rounding error, relative to the number. */
+const STEP_TOLERANCE = 1e-9;
+
+/** Creates a function that rounds to a multiple of a step. @param toWhole rounds a number of steps */
+const defineRounding = (
+  entry: Pick<ElementwiseEntry, 'name' | 'help' | 'example'>,
+  toWhole: (steps: number) => number,
+): ElementwiseFunction => ({
+  ...entry,
+  form: 'elementwise',
+  signature: `${entry.name}(x, step)`,
+  operands: ['number', 'constant'],
+  least: 1,
+  most: 2,
+  options: [],
+  unit: copyUnit,
+  problem: (node) => (readStep(node) > 0 ? undefined : 'needs a positive step'),
+  values(node, evaluator) {
+    const step = readStep(node);
+    const perUnit = Math.round(1 / step);
+    // A step such as 0.05 is the 20th part of a unit: the multiple is then divided by 20, which gives its decimal text.
+    const isPart = Math.abs(step * perUnit - 1) <= STEP_TOLERANCE;
+    return evaluator.numbers(node.operands[0]!).map((x) => {
+      const steps = isPart ? x * perUnit : x / step;
+      const nearest = Math.round(steps);
+      const isWhole = Math.abs(steps - nearest) <= STEP_TOLERANCE * Math.max(1, Math.abs(steps));
+      const whole = isWhole ? nearest : toWhole(steps);
+      return toFinite(isPart ? whole / perUnit : whole * step);
+    });
+  },
+});
+
+/** Rounds halves away from zero. A half counts as such up to a rounding error. */
+const roundAwayFromZero = (steps: number): number =>
+  Math.sign(steps) * Math.floor(Math.abs(steps) * (1 + STEP_TOLERANCE) + 0.5);
+
+function readStep({ operands }: FunctionNode): number {
+  const step = operands[1];
+  if (step === undefined) return 1;
+  return step.node === 'value' && typeof step.value === 'number' ? step.value : NaN;
+}
+
 const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
   defineFold(
     {
@@ -464,6 +506,30 @@ const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
       unit: ([unit]) => raiseUnit(unit!, 0.5),
     },
     Math.sqrt,
+  ),
+  defineRounding(
+    {
+      name: 'ceil',
+      help: 'x, rounded up to a multiple of the step. Default step: 1. A rounding error above a multiple counts as the multiple.',
+      example: 'ceil(FREE_FLOAT, 0.05)',
+    },
+    Math.ceil,
+  ),
+  defineRounding(
+    {
+      name: 'floor',
+      help: 'x, rounded down to a multiple of the step. Default step: 1. A rounding error below a multiple counts as the multiple.',
+      example: 'floor(AGE, 252)',
+    },
+    Math.floor,
+  ),
+  defineRounding(
+    {
+      name: 'round',
+      help: 'x, rounded to the nearest multiple of the step, halves away from zero. Default step: 1.',
+      example: 'round(FREE_FLOAT, 0.01)',
+    },
+    roundAwayFromZero,
   ),
   clipFunction,
   chooseFunction,

@@ -586,15 +586,31 @@ export interface ShareCountTerms {
   readonly counted: 'all' | 'float';
   /** Maximum age of a FREE_FLOAT in sessions. */
   readonly maxStaleSessions: number;
+  /** Free float, if it is not FREE_FLOAT itself. */
+  readonly float?: Series | null;
 }
 
 /**
  * Returns the share counts from which the market values of a market are computed. Returns null without
  * SHARES_OUTSTANDING.
  */
-export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
+export function createShareCounts(
+  sm: SessionMarket,
+  { counted, maxStaleSessions, float = null }: ShareCountTerms,
+): Series | null {
   if (!hasSharesField(sm.market)) return null;
-  const table = createSeriesTable(sm, {
+  const table = createSeriesTable(sm, createCountTerms(maxStaleSessions));
+  if (float !== null) return multiplySeries(table.shares(false), float);
+  const { fields, reference } = sm.market;
+  return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
+}
+
+/** Returns the terms of series that need neither growth nor exchange rates. */
+export function createCountTerms(
+  maxStaleSessions: number,
+  datapoints: SeriesTerms['datapoints'] = new Map(),
+): SeriesTerms {
+  return {
     requireRates: () => {},
     exchange: null,
     growth: refuseGrowth,
@@ -603,10 +619,8 @@ export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions
     valuation: refuseGrowth,
     followed: null,
     maxStaleSessions,
-    datapoints: new Map(),
-  });
-  const { fields, reference } = sm.market;
-  return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
+    datapoints,
+  };
 }
 
 function refuseGrowth(): never {

@@ -1,6 +1,6 @@
 import { formatNumber } from '../base/numbers.js';
 import { sumMovedWeight } from '../books/compositions.js';
-import type { LadderCaps } from '../definition/weighting.js';
+import { findRankedCap, type LadderCaps } from '../definition/weighting.js';
 
 /** Tolerance of a cap. A weight that exceeds the cap by less counts as capped. */
 const CAP_TOLERANCE = 1e-12;
@@ -110,7 +110,7 @@ function solveGrouping(
   if (reachableSum < 1 - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${formatNumber(reachableSum)} of the required weight 1.`,
+      message: `The ${stated === 'group_caps' ? 'group caps' : 'caps'} reach only ${formatNumber(reachableSum)} of the required weight 1.`,
       stated,
     };
   const groupWeights = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
@@ -414,17 +414,16 @@ export interface LadderInput {
 }
 
 /**
- * Computes weights after caps in stages. First, if any weight is above `single.above`, weights are limited to
- * `single.to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are scaled to
- * a total of `group.to`. The remaining weight is distributed over the other securities in proportion, each at most
- * `group.each_above`.
- * @cost O(n log n)
+ * Computes weights after caps in stages. First, if any weight is above its limit in `single` or `ranked`, weights are
+ * limited to `to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are
+ * reduced to a total of `group.to`: all of them in proportion, or the smallest one after the other.
+ * @cost O(n log n); O(n^2) if the smallest weights are reduced first
  */
 export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcome | CapInfeasible {
   const before = groupOf === null ? raw : sumByGroup(raw, groupOf);
-  const first = ladder.single === undefined ? before : createFirstStage(before, ladder.single);
+  const first = createFirstStage(before, ladder);
   if ('kind' in first) return first;
-  const second = ladder.group === undefined ? first : createSecondStage(first, ladder.group);
+  const second = ladder.group === undefined ? first : createSecondStage(first, { before, ladder, group: ladder.group });
   if ('kind' in second) return second;
   const scales = second.map((weight, unit) => weight / before[unit]!);
   const getScale = (position: number): number => scales[groupOf === null ? position : groupOf[position]!]!;
@@ -445,8 +444,8 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcom
 }
 
 /** Returns the maximum weight after all stages. Returns null without a maximum. */
-function getFinalCap({ single }: LadderCaps): number | null {
-  return single === undefined ? null : single.above;
+function getFinalCap({ single, ranked }: LadderCaps): number | null {
+  return single?.above ?? ranked?.above[0] ?? null;
 }
 
 function sumByGroup(raw: Float64Array, groupOf: Int32Array): Float64Array {
@@ -457,18 +456,41 @@ function sumByGroup(raw: Float64Array, groupOf: Int32Array): Float64Array {
 
 type LadderStage = Float64Array | CapInfeasible;
 
-function createFirstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): LadderStage {
-  if (weights.every((weight) => weight <= above + CAP_TOLERANCE)) return weights;
-  return scaleToSum(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
+function createFirstStage(weights: Float64Array, { single, ranked }: LadderCaps): LadderStage {
+  if (ranked !== undefined) return capByRank(weights, ranked);
+  if (single === undefined || weights.every((weight) => weight <= single.above + CAP_TOLERANCE)) return weights;
+  return scaleToSum(weights, { cap: single.to, total: 1, what: `weights of at most ${single.to}` });
 }
 
-function createSecondStage(
-  weights: Float64Array,
-  { each_above: each, together_above: together, to }: NonNullable<LadderCaps['group']>,
-): LadderStage {
+/** Limits weights by their rank. In proportion, weights keep their order, so that the ranks do not change. */
+function capByRank(weights: Float64Array, { above, to }: NonNullable<LadderCaps['ranked']>): LadderStage {
+  const order = Array.from(weights.keys()).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+  if (order.every((position, rank) => weights[position]! <= findRankedCap(above, rank) + CAP_TOLERANCE)) return weights;
+  const caps = new Float64Array(weights.length);
+  order.forEach((position, rank) => (caps[position] = findRankedCap(to, rank)));
+  const groupOf = Int32Array.from(weights.keys());
+  const capped = applyCaps({
+    raw: weights,
+    cap: null,
+    floor: null,
+    groups: [{ groupOf, caps, stated: 'ladder_caps' }],
+  });
+  return capped.kind === 'infeasible' ? capped : capped.weights;
+}
+
+interface SecondStageInput {
+  /** Weights before all stages. They rank weights that the first stage made equal. */
+  readonly before: Float64Array;
+  readonly ladder: LadderCaps;
+  readonly group: NonNullable<LadderCaps['group']>;
+}
+
+function createSecondStage(weights: Float64Array, input: SecondStageInput): LadderStage {
+  const { each_above: each, together_above: together, to, reduce = 'all' } = input.group;
   const isLarge = (weight: number): boolean => weight > each + CAP_TOLERANCE;
   const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
   if (large <= together + CAP_TOLERANCE) return weights;
+  if (reduce !== 'all') return reduceSmallest(weights, input);
   const smallWeights = scaleToSum(
     weights.filter((weight) => !isLarge(weight)),
     {
@@ -480,6 +502,99 @@ function createSecondStage(
   if ('kind' in smallWeights) return smallWeights;
   let next = 0;
   return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : smallWeights[next++]!));
+}
+
+/**
+ * Reduces the smallest of the large weights, one after the other, until their total is at most `to`. The excess of each
+ * is distributed in proportion over the weights below `each_to`, up to it. Only if these are full, the rest is
+ * distributed over the other weights above it, up to the caps of the first stage.
+ */
+function reduceSmallest(before: Float64Array, { before: ranking, ladder, group }: SecondStageInput): LadderStage {
+  const { each_above: each, to, reduce, each_to: line = each } = group;
+  const weights = before.slice();
+  const isReduced = new Uint8Array(weights.length);
+  for (;;) {
+    const large = Array.from(weights.keys()).filter((i) => weights[i]! > each + CAP_TOLERANCE);
+    const excess = large.reduce((sum, i) => sum + weights[i]!, 0) - to;
+    if (excess <= CAP_TOLERANCE) return weights;
+    const smallest = large.reduce((least, i) =>
+      weights[i]! < weights[least]! - CAP_TOLERANCE ||
+      (weights[i]! <= weights[least]! + CAP_TOLERANCE && ranking[i]! <= ranking[least]!)
+        ? i
+        : least,
+    );
+    const belowLine = Array.from(weights.keys()).filter(
+      (i) => weights[i]! < line - CAP_TOLERANCE && isReduced[i] === 0,
+    );
+    const room = belowLine.reduce((sum, i) => sum + line - weights[i]!, 0);
+    const isKept =
+      reduce === 'smallest_until_kept' && weights[smallest]! - excess > each + CAP_TOLERANCE && excess <= room;
+    const target = isKept ? weights[smallest]! - excess : line;
+    const taken = weights[smallest]! - target;
+    weights[smallest] = target;
+    isReduced[smallest] = 1;
+    const toSmall = Math.min(taken, room);
+    const added = addInProportion(weights, belowLine, { amount: toSmall, capOf: () => line });
+    if (added !== null) return added;
+    const aboveLine = Array.from(weights.keys()).filter(
+      (i) => i !== smallest && isReduced[i] === 0 && weights[i]! > line + CAP_TOLERANCE,
+    );
+    const capOf = createCapOf(ladder, weights);
+    const rest = addInProportion(weights, aboveLine, { amount: taken - toSmall, capOf });
+    if (rest !== null) return rest;
+    if (isKept) return weights;
+  }
+}
+
+/** Returns the cap of each weight in the first stage; a weight that is already above it keeps its value. */
+function createCapOf({ single, ranked }: LadderCaps, weights: Float64Array): (position: number) => number {
+  if (ranked === undefined) return (position) => Math.max(single?.to ?? 1, weights[position]!);
+  const order = Array.from(weights.keys()).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+  const caps = new Float64Array(weights.length);
+  order.forEach((position, rank) => (caps[position] = findRankedCap(ranked.to, rank)));
+  return (position) => Math.max(caps[position]!, weights[position]!);
+}
+
+interface AddedWeight {
+  readonly amount: number;
+  readonly capOf: (position: number) => number;
+}
+
+/**
+ * Adds an amount to some weights in proportion to them, each up to its cap. Returns null, or why they cannot take it.
+ */
+function addInProportion(
+  weights: Float64Array,
+  positions: readonly number[],
+  { amount, capOf }: AddedWeight,
+): CapInfeasible | null {
+  if (amount <= CAP_TOLERANCE) return null;
+  const total = positions.reduce((sum, i) => sum + weights[i]!, 0) + amount;
+  const caps = positions.map(capOf);
+  const largestSum = caps.reduce((sum, cap) => sum + cap, 0);
+  if (largestSum < total - CAP_TOLERANCE)
+    return {
+      kind: 'infeasible',
+      message: `${positions.length} weights of at most ${formatNumber(Math.max(0, ...caps))} reach only ${formatNumber(largestSum)} of the required weight ${formatNumber(total)}.`,
+      stated: 'ladder_caps',
+    };
+  let open = positions.map((_, k) => k);
+  let left = total;
+  for (;;) {
+    const sum = open.reduce((all, k) => all + weights[positions[k]!]!, 0);
+    const scale = left / sum;
+    const full = open.filter((k) => weights[positions[k]!]! * scale > caps[k]! + CAP_TOLERANCE / 10);
+    if (full.length === 0) {
+      for (const k of open) weights[positions[k]!]! *= scale;
+      return null;
+    }
+    for (const k of full) {
+      left -= caps[k]!;
+      weights[positions[k]!] = caps[k]!;
+    }
+    open = open.filter((k) => !full.includes(k));
+    if (open.length === 0) return null;
+  }
 }
 
 interface ScaledSum {

@@ -128,6 +128,7 @@ function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections
   const cachedSections = new Map<number, CrossSection>();
   return {
     latest: sections.latest,
+    stated: sections.stated,
     at(session, universe) {
       const crossSection = cachedSections.get(session);
       if (crossSection !== undefined && isEqual(crossSection.universe, universe)) return crossSection;

@@ -24,7 +24,7 @@ import {
   type UniverseSpec,
 } from './index-document.js';
 import { findOverlayType } from './overlays.js';
-import { findCountedShares, findIndexShares } from './rule-pipeline.js';
+import { findCountedShares, findFloatExpression, findIndexShares } from './rule-pipeline.js';
 import {
   countNoticeSessions,
   DEFAULT_REVIEW,
@@ -304,17 +304,19 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
 function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
-    return data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
+    const counted = data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
+    return counted === null ? null : JSON.stringify([counted, findFloatExpression(data?.pipeline?.weighting)]);
   });
   if (before === null || after === null || before === after) return [];
-  const message = 'An amendment cannot change if share counts between reviews include free float.';
+  const message =
+    'An amendment cannot change if share counts between reviews include free float, or the expression of that free float.';
   return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
 /** Requires that changes between reviews have the same trigger in all versions: breaches or events. */
 function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
+  const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one) !== null;
   const hasMemberChanges = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
   const isMixed =
     (hasBreachRule(before) && hasMemberChanges(after)) || (hasBreachRule(after) && hasMemberChanges(before));

@@ -1,4 +1,6 @@
-import { computeDotProduct } from '../base/numbers.js';
+import { z } from 'zod';
+import { computeDotProduct, formatShare } from '../base/numbers.js';
+import { defineObject } from '../base/schema.js';
 import type { Day } from '../base/time.js';
 import type { MarketData } from '../market/market-data.js';
 import { createGroupsByDay, listIssuerSpells } from '../market/reference.js';
@@ -656,6 +658,8 @@ export const LIMIT_RULES = {
 export type LimitRuleName = keyof typeof LIMIT_RULES;
 export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys returns plain strings.
 
+export const isPublishedRule = (name: string): name is LimitRuleName => Object.hasOwn(LIMIT_RULES, name);
+
 /** Default rule. */
 export const DEFAULT_LIMIT_RULE: LimitRuleName = 'UCITS_5_10_40';
 
@@ -666,15 +670,128 @@ function formatPercent(fraction: number): string {
 /** Reference column of issuers. */
 export const ISSUER = 'ISSUER';
 
+const limitSchema = z.number().gt(0).max(1);
+
+/** Maximum number of ranks with a separate limit. */
+const RANKED_LIMITS_MAX = 100;
+
+/** Limits of an index whose breach triggers a rebalance, in the form of the limits of `ladder_caps`. */
+export const BreachLimits = defineObject(() => ({
+  single: defineObject(() => ({
+    above: limitSchema.meta({ description: 'Maximum of each weight.', unit: 'fraction' }),
+  }))
+    .optional()
+    .meta({ label: 'Single weights', description: 'Limit of each weight.' }),
+  ranked: defineObject(() => ({
+    above: z.array(limitSchema).min(1).max(RANKED_LIMITS_MAX).meta({
+      description: 'Limits by rank, largest weight first. The last limit applies to all further ranks.',
+      unit: 'fraction',
+    }),
+  }))
+    .optional()
+    .meta({ label: 'Weights by rank', description: 'Limit of the weight of each rank.' }),
+  group: defineObject(() => ({
+    each_above: limitSchema.meta({ description: 'Weights above this value are added up.', unit: 'fraction' }),
+    together_above: limitSchema.meta({ description: 'Maximum of the total of these weights.', unit: 'fraction' }),
+  }))
+    .optional()
+    .meta({ label: 'Total of large weights', description: 'Limit of the total of large weights.' }),
+}))
+  .refine(({ single, ranked, group }) => single !== undefined || ranked !== undefined || group !== undefined, {
+    path: ['single'],
+    params: { finding: 'REQUIRED' },
+    error: 'or `ranked` or `group` is required',
+  })
+  .meta({ id: 'BreachLimits' });
+export type BreachLimits = z.infer<typeof BreachLimits>;
+
 /** Breach settings of an index definition. */
 export interface BreachTreatment {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   readonly breach_rule?: LimitRuleName | undefined;
+  readonly breach_limits?: BreachLimits | undefined;
+  readonly breach_review?: string | undefined;
 }
 
-/** Returns the rule whose breach triggers a rebalance of an index. Returns null if there is none. */
-export function findBreachRule(treatment: BreachTreatment | undefined): LimitRuleName | null {
-  return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
+/** Name of a rule that the index itself defines. */
+export const CUSTOM_RULE = 'CUSTOM';
+
+/** Names of the rules that trigger rebalances: the published rules, and the limits of the index itself. */
+export const BREACH_RULE_NAMES = [...LIMIT_RULE_NAMES, CUSTOM_RULE] as const;
+export type BreachRuleName = (typeof BREACH_RULE_NAMES)[number];
+
+/** Rule whose breach triggers a rebalance. */
+export interface BreachRule extends Pick<LimitRule, 'label' | 'help' | 'rows'> {
+  readonly name: BreachRuleName;
+  /** Text that is equal for equal rules. */
+  readonly key: string;
+  /** Column by whose groups weights are added up; null if each security counts by itself. */
+  readonly by: string | null;
+}
+
+interface WatchedDefinition {
+  readonly pipeline: {
+    readonly treatment: BreachTreatment;
+    readonly weighting: { readonly cap_by?: string | undefined };
+  } | null;
+}
+
+const rulesByTreatment = new WeakMap<BreachTreatment, BreachRule>();
+
+/**
+ * Returns the rule whose breach triggers a rebalance of an index. Limits of the index itself add up weights as its caps
+ * do: by `cap_by`. Returns null if there is none.
+ */
+export function findBreachRule(document: WatchedDefinition | undefined): BreachRule | null {
+  const { treatment, weighting } = document?.pipeline ?? {};
+  if (treatment?.on_breach !== 'rebalance') return null;
+  const { breach_rule: name = DEFAULT_LIMIT_RULE, breach_limits: limits } = treatment;
+  const by = limits === undefined ? ISSUER : (weighting?.cap_by ?? null);
+  const known = rulesByTreatment.get(treatment);
+  if (known?.by === by) return known;
+  const rule =
+    limits === undefined
+      ? { name, key: name, ...LIMIT_RULES[name], by }
+      : { ...createCustomRule(limits), key: JSON.stringify([limits, by]), by };
+  rulesByTreatment.set(treatment, rule);
+  return rule;
+}
+
+function createCustomRule({ single, ranked, group }: BreachLimits): Omit<BreachRule, 'by' | 'key'> {
+  const limits = ranked?.above ?? [];
+  const texts = [
+    ...(single === undefined ? [] : [`No weight is above ${formatShare(single.above)}.`]),
+    ...limits.map(
+      (limit, rank) =>
+        `The ${rank === limits.length - 1 && rank > 0 ? 'other weights are' : rank === 0 ? 'largest weight is' : `weight number ${rank + 1} is`} at most ${formatShare(limit)}.`,
+    ),
+    ...(group === undefined
+      ? []
+      : [
+          `The weights above ${formatShare(group.each_above)} together are at most ${formatShare(group.together_above)}.`,
+        ]),
+  ];
+  return {
+    name: CUSTOM_RULE,
+    label: 'Limits of the index',
+    help: texts.join(' '),
+    rows: [
+      ...(single === undefined ? [] : [{ ...createLargestIssuerLimit(single.above), row: 'largest weight' }]),
+      ...limits.map((limit, rank) => ({
+        ...createLargestIssuerLimit(limit),
+        row: `weight number ${rank + 1}`,
+        measure: measureNthLargestIssuer(rank + 1),
+      })),
+      ...(group === undefined
+        ? []
+        : [
+            {
+              ...createSumAboveLimit(group.each_above, group.together_above),
+              row: `weights above ${formatShare(group.each_above)} together`,
+            },
+          ]),
+    ],
+  };
 }
 
 /** Watch over the rows of a published rule. */
@@ -687,7 +804,7 @@ export interface BreachWatch {
 }
 
 export interface WatchedSecurities {
-  readonly rule: LimitRuleName;
+  readonly rule: BreachRule;
   readonly market: MarketData;
   /** [H] */
   readonly names: readonly string[];
@@ -697,7 +814,7 @@ export interface WatchedSecurities {
 
 /** Creates a function that detects breaches of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
-  const readHoldings = createIssuerHoldings(market, names);
+  const readHoldings = createIssuerHoldings(market, names, rule.by);
   return {
     begins(day, weights) {
       const holdings = readHoldings(day, weights);
@@ -718,26 +835,31 @@ export function computeRuleHeadroom(
   day: Day,
   weights: Float64Array,
 ): number {
-  const holdings = createIssuerHoldings(market, names)(day, weights);
-  return Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
+  const holdings = createIssuerHoldings(market, names, rule.by)(day, weights);
+  return Math.min(...rule.rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
 }
 
 /**
  * Returns a function that sums weights by issuer as known on a day. A security without an issuer counts as a separate
  * issuer.
+ * @param by column of the issuers; null if each security is one
  */
 function createIssuerHoldings(
   market: MarketData,
   names: readonly string[],
+  by: string | null,
 ): (day: Day, weights: Float64Array) => Holdings {
-  const hasIssuers = market.reference.columns.includes(ISSUER);
-  const readIssuers = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
+  const hasIssuers = by !== null && market.reference.columns.includes(by);
+  const readIssuers = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, by)) : null;
   const sumHoldings = sumByIssuer(names.length);
   return (day, weights) => sumHoldings(weights, readIssuers?.(day) ?? null);
 }
 
-function* listRuleRows(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {
-  for (const row of LIMIT_RULES[rule].rows)
+function* listRuleRows(
+  rule: Pick<BreachRule, 'rows'>,
+  holdings: Holdings,
+): Iterable<{ readonly row: string; isBeyond: boolean }> {
+  for (const row of rule.rows)
     yield { row: row.row, isBeyond: computeHeadroom(row, row.measure.valueOf(holdings)) < -TOLERANCE };
 }
 
@@ -748,6 +870,8 @@ export interface RowWithoutGuarantee {
   readonly value: number;
 }
 
+type LimitRows = Pick<LimitRule, 'rows'>;
+
 /** Lowest cap that is tried. It is below all bounds of the rules, so smaller caps satisfy every rule as well. */
 const CAP_MIN = 0.001;
 
@@ -755,7 +879,7 @@ const CAP_MIN = 0.001;
  * Returns the first row of a rule that weights may violate although no weight exceeds a cap. Returns null if the cap
  * guarantees the rule.
  */
-export function findRowViolatedUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
+export function findRowViolatedUnderCap(rule: LimitRows, most: number): RowWithoutGuarantee | null {
   const cap = Math.max(most, CAP_MIN);
   const count = Math.floor(1 / cap + TOLERANCE);
   const remainder = Math.max(1 - count * cap, 0);
@@ -765,6 +889,7 @@ export function findRowViolatedUnderCap(rule: LimitRuleName, most: number): RowW
 /** Staged caps: a cap on each weight, and a cap on the total of large weights. */
 export interface StagedCaps {
   readonly single?: { readonly above: number } | undefined;
+  readonly ranked?: { readonly above: readonly number[] } | undefined;
   readonly group?: { readonly each_above: number; readonly together_above: number } | undefined;
 }
 
@@ -773,10 +898,11 @@ export interface StagedCaps {
  * reach their joint total and all others their single cap.
  */
 export function findRowViolatedUnderStages(
-  rule: LimitRuleName,
-  { single, group }: StagedCaps,
+  rule: LimitRows,
+  { single, ranked, group }: StagedCaps,
 ): RowWithoutGuarantee | null {
-  const largestWeight = single?.above ?? 1;
+  if (ranked !== undefined && group === undefined) return findRowViolatedUnderRanks(rule, ranked.above);
+  const largestWeight = single?.above ?? ranked?.above[0] ?? 1;
   if (group === undefined || group.each_above >= largestWeight) return findRowViolatedUnderCap(rule, largestWeight);
   const { each_above: largeTrigger, together_above: together } = group;
   const large = Array<number>(Math.floor(together / largestWeight + TOLERANCE)).fill(largestWeight);
@@ -789,13 +915,24 @@ export function findRowViolatedUnderStages(
   return findUnkeptByWeights(rule, [...large, ...cappedWeights, ...(left > TOLERANCE ? [left] : [])]);
 }
 
+/** Returns the first row of a rule that weights under caps by rank may violate, or null. */
+function findRowViolatedUnderRanks(rule: LimitRows, caps: readonly number[]): RowWithoutGuarantee | null {
+  const weights: number[] = [];
+  for (let remainder = 1; remainder > TOLERANCE;) {
+    const weight = Math.min(remainder, Math.max(caps[weights.length] ?? caps.at(-1)!, CAP_MIN));
+    weights.push(weight);
+    remainder -= weight;
+  }
+  return findUnkeptByWeights(rule, weights);
+}
+
 /** Returns the first row of a rule that equal weights violate. Returns null if there is none. */
-export function findRowViolatedByEqualWeights(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
+export function findRowViolatedByEqualWeights(rule: LimitRows, count: number): RowWithoutGuarantee | null {
   return findUnkeptByWeights(rule, Array<number>(count).fill(1 / count));
 }
 
-function findUnkeptByWeights(rule: LimitRuleName, weights: readonly number[]): RowWithoutGuarantee | null {
-  for (const row of LIMIT_RULES[rule].rows) {
+function findUnkeptByWeights(rule: LimitRows, weights: readonly number[]): RowWithoutGuarantee | null {
+  for (const row of rule.rows) {
     const value = row.measure.valueOf(sumByIssuer(weights.length)(Float64Array.from(weights), null));
     if (computeHeadroom(row, value) < -TOLERANCE) return { row, value };
   }
@@ -805,9 +942,7 @@ function findUnkeptByWeights(rule: LimitRuleName, weights: readonly number[]): R
 /** Caps to try: bounds of published rules. */
 const ROUND_CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
-/** Returns the largest cap in `ROUND_CAPS` that guarantees a rule. */
-export function findLargestCap(rule: LimitRuleName): number {
-  const keeps = ROUND_CAPS.find((cap) => findRowViolatedUnderCap(rule, cap) === null);
-  if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
-  return keeps;
+/** Returns the largest cap in `ROUND_CAPS` that guarantees a rule. Returns null if there is none. */
+export function findLargestCap(rule: LimitRows): number | null {
+  return ROUND_CAPS.find((cap) => findRowViolatedUnderCap(rule, cap) === null) ?? null;
 }

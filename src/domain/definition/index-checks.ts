@@ -6,13 +6,22 @@ import { findLastAtMost, formatNumber } from '../base/numbers.js';
 import { checkShape } from '../base/schema.js';
 import { formatDay, parseDay, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { isShaped, readsConstituents } from '../datapoints/expression-checks.js';
-import { type ExpressionNode, toNode, toRequest } from '../datapoints/expression-tree.js';
+import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
+import {
+  findOverTimeFault,
+  isShaped,
+  listExpressionReads,
+  readsConstituents,
+} from '../datapoints/expression-checks.js';
+import { createFunctionCall, type ExpressionNode, toNode, toRequest } from '../datapoints/expression-tree.js';
 import { hasSharesField } from '../datapoints/fields.js';
 import type { MarketData } from '../market/market-data.js';
 import { checkParams } from './catalogue.js';
 import { CONSTRAINT_ROWS_MAX } from './constraint-class.js';
 import {
+  BreachLimits,
+  type BreachRule,
+  CUSTOM_RULE,
   DEFAULT_LIMIT_RULE,
   findBreachRule,
   findLargestCap,
@@ -20,9 +29,9 @@ import {
   findRowViolatedUnderCap,
   findRowViolatedUnderStages,
   LIMIT_RULE_NAMES,
-  type LimitRuleName,
   type RowWithoutGuarantee,
 } from './compliance.js';
+import { listReviews } from './amendments.js';
 import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from './events.js';
 import {
   ALL_PARTS_MAX,
@@ -35,6 +44,7 @@ import {
   isRuleDocument,
   isSetKind,
   isTooDeep,
+  readDefinitions,
   REVIEWS_MAX,
   ReviewSpec,
   RULES_MAX,
@@ -48,6 +58,7 @@ import { checkReference } from './references.js';
 import {
   bindPipeline,
   findCountedShares,
+  findFloatExpression,
   findIndexShares,
   findSelectionClass,
   findWeightingClass,
@@ -160,12 +171,59 @@ function measureExpressions(value: unknown): number {
 /** Members with text for people, and the text of a parsed expression. */
 const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'note', 'text', 'source']);
 
-/** Reports a breach rule that applies by default, and a rule without effect. */
-export function checkBreachRule(treatment: unknown): Finding[] {
+/** Reports a breach rule that applies by default, settings without effect, and an unknown review after a breach. */
+export function checkBreachRule(treatment: unknown, reviews: unknown): Finding[] {
   if (!isObject(treatment)) return [];
-  const { on_breach: response } = treatment;
-  const rule = treatment['breach_rule'] ?? undefined;
+  const { on_breach: response, breach_limits: limits } = treatment;
+  const ids = Array.isArray(reviews)
+    ? reviews.filter((review) => isObject(review) && review['scope'] !== 'shares').map(({ id }) => id as unknown)
+    : [];
   const path = 'pipeline.treatment.breach_rule';
+  return [
+    ...reportBreachRule(treatment, limits === undefined ? path : 'pipeline.treatment.breach_limits'),
+    ...reportBreachReview(treatment, ids),
+    ...(isObject(limits)
+      ? Object.entries(BreachLimits.shape).flatMap(([member, schema]) =>
+          findUnknownMembers(
+            limits[member],
+            Object.keys(schema.unwrap().shape),
+            `pipeline.treatment.breach_limits.${member}`,
+          ),
+        )
+      : []),
+    ...(isObject(limits)
+      ? findUnknownMembers(limits, Object.keys(BreachLimits.shape), 'pipeline.treatment.breach_limits')
+      : []),
+    ...(limits !== undefined && isGiven(treatment['breach_rule']) && response === 'rebalance'
+      ? [
+          createError(
+            'UNKNOWN_FIELD',
+            path,
+            `${path} is ${String(treatment['breach_rule'])}, but pipeline.treatment.breach_limits states other limits. Only one of them can apply.`,
+            keepSmallValue(treatment['breach_rule']),
+          ),
+        ]
+      : []),
+  ];
+}
+
+function reportBreachReview({ on_breach: response, breach_review: review }: UncheckedBody, ids: readonly unknown[]) {
+  if (typeof review !== 'string') return [];
+  const path = 'pipeline.treatment.breach_review';
+  if (response !== 'rebalance') {
+    const message = `${path} is ${review} and has no effect, because pipeline.treatment.on_breach is not rebalance.`;
+    return [{ severity: 'warning' as const, code: 'NO_EFFECT' as const, path, message, value: review }];
+  }
+  if (ids.includes(review) || review === DEFAULT_REVIEW) return [];
+  const accepted = [DEFAULT_REVIEW, ...ids.filter((id) => typeof id === 'string')];
+  const message = `${path} is ${review}, but the document has no such review; its reviews are ${accepted.join(', ')}.`;
+  return [createError('NOT_IN_CHOICES', path, message, { accepted, value: review })];
+}
+
+function reportBreachRule(treatment: UncheckedBody, path: string): Finding[] {
+  const { on_breach: response } = treatment;
+  const rule = treatment['breach_limits'] ?? treatment['breach_rule'] ?? undefined;
+  const ruleText = typeof rule === 'string' ? rule : 'stated';
   if (response === 'rebalance' && rule === undefined) {
     const message = `A breach of ${DEFAULT_LIMIT_RULE} triggers a rebalance. Use ${path} to select another rule.`;
     return [
@@ -175,20 +233,21 @@ export function checkBreachRule(treatment: unknown): Finding[] {
   if (rule === undefined || response === 'rebalance') return [];
   const field = 'pipeline.treatment.on_breach';
   if (response === 'none') {
-    const message = `${path} is ${String(rule)} and has no effect because ${field} is none.`;
+    const message = `${path} is ${ruleText} and has no effect because ${field} is none.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...keepSmallValue(rule) }];
   }
   if (response !== undefined) return [];
-  const message = `${field} (rebalance or none) is required together with ${path}. Without ${field}, a breach of ${String(rule)} has no effect.`;
+  const message = `${field} (rebalance or none) is required together with ${path}. Without ${field}, a breach of ${typeof rule === 'string' ? rule : 'these limits'} has no effect.`;
   return [createError('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
 /** Warns if the weights of a definition may violate the rule whose breach triggers a rebalance. */
 export function checkUnkeptRule(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
-  const rule = findBreachRule(document.pipeline.treatment);
+  const rule = findBreachRule(document);
   if (rule === null) return [];
-  const { weighting } = document.pipeline;
+  const { breach_review: reviewId } = document.pipeline.treatment;
+  const { weighting } = listReviews(document).find(({ id }) => id === reviewId)?.document.pipeline ?? document.pipeline;
   const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
@@ -197,12 +256,43 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : describeReason(weighting);
-  const maximumText = formatPercent(findLargestCap(rule));
-  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach; ${remedy} ${maximumText} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  const largestCap = findLargestCap(rule);
+  const remedyText =
+    largestCap === null ? '' : `; ${remedy} ${formatPercent(largestCap)} ${isEqual ? 'keep' : 'keeps'} the rule`;
+  const ruleText = rule.name === CUSTOM_RULE ? 'the limits of the index' : rule.name;
+  const message = `${why} beyond ${ruleText} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach${remedyText}.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
 }
 
-function findRowWithoutGuarantee(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
+/**
+ * Reports free floats by expression that compare securities, depend on decisions or read several sessions. Share counts
+ * between reviews need a value of each security on each session.
+ */
+export function checkFloatFields(document: IndexDocument): Finding[] {
+  if (!isRuleDocument(document)) return [];
+  const definitions = readDefinitions(document);
+  const weightings = [
+    { weighting: document.pipeline.weighting, path: 'pipeline.weighting' },
+    ...(document.reviews ?? []).flatMap(({ weighting }, i) =>
+      weighting === undefined ? [] : [{ weighting, path: `reviews[${i}].weighting` }],
+    ),
+  ];
+  return weightings.flatMap(({ weighting, path }): Finding[] => {
+    const expression = findFloatExpression(weighting);
+    if (expression === null) return [];
+    const overTime = createFunctionCall('mean', [toNode(toRequest(expression))], { window: 2 });
+    const called = findOverTimeFault(overTime, definitions)?.called;
+    const reads = listExpressionReads(expression, definitions).map(({ field }) => field);
+    const statistic = reads.find(({ name, aggregate }) => GROWTH_DATAPOINTS.has(name) || aggregate !== 'last');
+    const cause = called ?? statistic?.name;
+    if (cause === undefined) return [];
+    const field = `${path}.params.float_field`;
+    const message = `${field} reads ${cause}. A free float must follow from columns of one session, because share counts change between reviews.`;
+    return [createError('BAD_EXPRESSION', field, message)];
+  });
+}
+
+function findRowWithoutGuarantee(rule: BreachRule, weighting: WeightingSpec): RowWithoutGuarantee | null {
   const { ladder_caps: ladder } = weighting;
   return ladder === undefined
     ? findRowViolatedUnderCap(rule, findCapBound(weighting) ?? 1)
@@ -336,13 +426,13 @@ interface DatedReview extends ReviewOnCalendar {
  * Reports reviews that never run, that override each other on a date, or that take effect during the phase-in of
  * another review.
  */
-function checkReviewCollisions(reviews: readonly ReviewOnCalendar[]): Finding[] {
+function checkReviewCollisions(reviews: readonly ReviewOnCalendar[], afterBreach: unknown): Finding[] {
   const datedReviews = reviews.map((review): DatedReview => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),
   }));
   return [
-    ...datedReviews.slice(1).flatMap(reportNeverRun),
+    ...datedReviews.slice(1).flatMap((review) => (review.id === afterBreach ? [] : reportNeverRun(review))),
     ...datedReviews.flatMap((datedReview) =>
       datedReviews.flatMap((otherDatedReview) =>
         datedReview === otherDatedReview ? [] : reportWithinPhase(datedReview, otherDatedReview),
@@ -440,7 +530,7 @@ function reportLadder(
 ): Finding[] {
   if (!isObject(ladder)) return [];
   const path = `${weightingPath}.ladder_caps`;
-  const { single, group } = LadderCaps.shape;
+  const { single, ranked, group } = LadderCaps.shape;
   const otherLimits = [
     ...(isGiven(cap) ? ['cap'] : []),
     ...(isGiven(floor) ? ['floor'] : []),
@@ -449,6 +539,7 @@ function reportLadder(
   return [
     ...findUnknownMembers(ladder, Object.keys(LadderCaps.shape), path),
     ...findUnknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
+    ...findUnknownMembers(ladder['ranked'], Object.keys(ranked.unwrap().shape), `${path}.ranked`),
     ...findUnknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
     ...otherLimits.map((other) =>
       createError(
@@ -630,7 +721,9 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   );
   const first =
     mainCadence.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...mainCadence.placed }];
-  return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars])];
+  const { treatment } = body['pipeline'];
+  const afterBreach = isObject(treatment) ? treatment['breach_review'] : undefined;
+  return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars], afterBreach)];
 }
 
 interface CadenceLocation {

@@ -8,7 +8,7 @@ import { type Definitions, NumberExpression } from '../datapoints/expression-che
 import { type ExpressionNode, toNode, toRequest } from '../datapoints/expression-tree.js';
 import type { MarketData } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
-import { LIMIT_RULE_NAMES } from './compliance.js';
+import { BreachLimits, LIMIT_RULE_NAMES } from './compliance.js';
 import { CONSTRAINT_ROWS_MAX, ConstraintRow, RelaxEntries } from './constraint-class.js';
 import { EventsSpec } from './events.js';
 import { optimisationFields } from './optimisation.js';
@@ -338,6 +338,17 @@ export const TreatmentSpec = defineObject(() => ({
       help: 'Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.',
       when: [{ on_breach: ['rebalance'] }],
     }),
+  breach_limits: BreachLimits.optional().meta({
+    label: 'Own limits',
+    help: 'Limits of the index, instead of a published rule. Their breach triggers a rebalance. Weights are added up as in the caps, by `cap_by`.',
+    ref: 'BreachLimits',
+    when: [{ on_breach: ['rebalance'] }],
+  }),
+  breach_review: Id.optional().meta({
+    label: 'Review after a breach',
+    help: 'Review of `reviews` that a breach triggers, such as one that sets the weights of the current constituents again. Default: the rebalance of the document.',
+    when: [{ on_breach: ['rebalance'] }],
+  }),
 })).meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 

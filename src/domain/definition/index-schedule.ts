@@ -2,7 +2,7 @@ import { LIMITS } from '../base/limits.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { type Day, toCivilDate, toDay, toWeekday } from '../base/time.js';
 import type { Calendar, EarlyClose } from '../calendars/calendar.js';
-import type { LimitRuleName } from './compliance.js';
+import type { BreachRuleName } from './compliance.js';
 import { countPhaseCloses, listRebalanceDates, type RebalanceSpec } from './schedule.js';
 
 /** Triggers of a rebalance: the schedule, a breach, or a change of constituents between reviews. */
@@ -22,7 +22,7 @@ export interface TriggeredRebalance {
   /** Session at whose close it takes effect. Beyond the data of the run, it is a session of the calendar. */
   readonly effective: Day;
   /** Rule that was breached, if known. */
-  readonly rule?: LimitRuleName;
+  readonly rule?: BreachRuleName;
 }
 
 /**
@@ -67,7 +67,7 @@ interface IndexDate {
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
   /** Rule that was breached; null for other rebalances. */
-  readonly rule: LimitRuleName | null;
+  readonly rule: BreachRuleName | null;
   /** Market identifier code (MIC) of the calendar. */
   readonly calendar: string;
 }
@@ -147,7 +147,7 @@ export interface RebalanceEvent {
   readonly effective: Day;
   readonly cause: RebalanceCause;
   /** Rule that was breached; null for other rebalances. */
-  readonly rule: LimitRuleName | null;
+  readonly rule: BreachRuleName | null;
   /** Market identifier code (MIC) of the calendar. */
   readonly calendar: string;
 }

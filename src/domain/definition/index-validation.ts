@@ -33,6 +33,7 @@ import {
   checkRounding,
   checkRuleRows,
   checkUniverse,
+  checkFloatFields,
   checkUnkeptRule,
   listExcess,
 } from './index-checks.js';
@@ -501,7 +502,7 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     ...tooLarge,
     ...shapeResult.findings.filter(({ path }) => !tooLargePaths.has(path)),
     ...checkDocumentFindings(body, context),
-    ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
+    ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline'], body['reviews']) : []),
     ...(isObject(body['derivation'])
       ? checkDerivation(body['derivation'], body, context)
       : reportDroppedSource(body, context)),
@@ -522,6 +523,7 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     findings.push(
       ...checkInheritance(document, context),
       ...reportBlendDefaults(sentBody),
+      ...checkFloatFields(document),
       ...checkUnkeptRule(document),
       ...checkIdleEvents(document, context.market),
     );
@@ -656,8 +658,8 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
 }
 
 /** Checks every row by its class, and reports duplicate ids and contradictory limits. */
-function checkPipeline(pipeline: UncheckedBody): Finding[] {
-  return [...checkRuleRows(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
+function checkPipeline(pipeline: UncheckedBody, reviews: unknown): Finding[] {
+  return [...checkRuleRows(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'], reviews)];
 }
 
 type Documents = Readonly<Record<string, IndexDocument>>;

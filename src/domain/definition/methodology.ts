@@ -5,7 +5,7 @@ import { isExpressionNode, toRequest } from '../datapoints/expression-tree.js';
 import type { Adjustment } from '../market/market-data.js';
 import type { RiskEstimator, RiskModelChoice } from '../risk/risk-models.js';
 import { listTexts } from './amendments.js';
-import { findBreachRule, LIMIT_RULES, type LimitRuleName } from './compliance.js';
+import { type BreachRule, CUSTOM_RULE, findBreachRule } from './compliance.js';
 import { type BoundPath, isBoundPath, type RelaxEntry } from './constraint-class.js';
 import type { EventsSpec } from './events.js';
 import {
@@ -357,20 +357,49 @@ function describeCap({ cap, cap_by: by }: WeightingSpec): string[] {
   ];
 }
 
-function describeLadder({ single, group }: LadderCaps, by: string | undefined): string[] {
+function describeLadder({ single, ranked, group }: LadderCaps, by: string | undefined): string[] {
   const [weight, weights] = by === undefined ? ['weight', 'weights'] : [`weight of a ${by}`, `weights of a ${by}`];
+  const spread = 'the excess is distributed over the others in proportion to their weights';
   return [
     ...(single === undefined
       ? []
       : [
-          `If any ${weight} is above ${formatShare(single.above)}, no ${weight} is above ${formatShare(single.to)}; the excess is distributed over the others in proportion to their weights.`,
+          `If any ${weight} is above ${formatShare(single.above)}, no ${weight} is above ${formatShare(single.to)}; ${spread}.`,
         ]),
-    ...(group === undefined
+    ...(ranked === undefined
       ? []
       : [
-          `If the ${weights} above ${formatShare(group.each_above)} exceed ${formatShare(group.together_above)} in total, they are scaled to a total of ${formatShare(group.to)}; the others take the excess in proportion to their weights, each at most ${formatShare(group.each_above)}.`,
+          `If the largest ${weights} are above ${formatRanks(ranked.above)}, they are capped at ${formatRanks(ranked.to)}; ${spread}.`,
         ]),
+    ...(group === undefined ? [] : [describeGroupStage(group, { weight, weights })]),
   ];
+}
+
+/** Formats limits by rank, for example `35% for the largest and 20% for all others`. */
+function formatRanks(limits: readonly number[]): string {
+  const last = formatShare(limits.at(-1)!);
+  if (limits.length === 1) return `${last} each`;
+  return `${limits
+    .slice(0, -1)
+    .map((limit, rank) => `${formatShare(limit)} for ${rank === 0 ? 'the largest' : `number ${rank + 1}`}`)
+    .join(', ')} and ${last} for all others`;
+}
+
+function describeGroupStage(
+  {
+    each_above: each,
+    together_above: together,
+    to,
+    reduce = 'all',
+    each_to: line = each,
+  }: NonNullable<LadderCaps['group']>,
+  { weight, weights }: Readonly<Record<'weight' | 'weights', string>>,
+): string {
+  const condition = `If the ${weights} above ${formatShare(each)} exceed ${formatShare(together)} in total`;
+  if (reduce === 'all')
+    return `${condition}, they are scaled to a total of ${formatShare(to)}; the others take the excess in proportion to their weights, each at most ${formatShare(each)}.`;
+  const last = reduce === 'smallest' ? '' : ', the last one only as far as the total requires';
+  return `${condition}, the smallest such ${weight} is reduced to ${formatShare(line)}, and then the next, until their total is at most ${formatShare(to)}${last}; the ${weights} below ${formatShare(line)} take the excess in proportion, each at most ${formatShare(line)}, and the ${weights} above it the rest.`;
 }
 
 /** Returns true if prices are already adjusted for splits. */
@@ -390,10 +419,17 @@ function describeInherited(adjustment: Adjustment | null, source: string): strin
   ];
 }
 
-function describeBreach(rule: LimitRuleName | null): string[] {
+function describeBreach(rule: BreachRule | null, review: string | undefined): string[] {
   if (rule === null) return [];
+  const label = rule.name === CUSTOM_RULE ? 'a limit of the index' : rule.label;
+  const countText =
+    rule.by === null
+      ? ''
+      : `, by ${rule.by}; a security without ${rule.by === 'ISSUER' ? 'an issuer' : 'a value'} counts as its own`;
+  const decisionText =
+    review === undefined ? 'a composition is decided at that close' : `the review ${review} decides at that close`;
   return [
-    `Between those rebalances ${LIMIT_RULES[rule].label} is checked at every close, by ISSUER; a security without an issuer counts as its own. ${LIMIT_RULES[rule].help} If a price or a corporate action moves the index beyond it, a composition is decided at that close and takes effect after the same lag as any other.`,
+    `Between those rebalances ${label} is checked at every close${countText}. ${rule.help} If a price or a corporate action moves the index beyond it, ${decisionText} and takes effect after the same lag as any other.`,
   ];
 }
 
@@ -470,7 +506,7 @@ function describeTreatment(document: RuleDocument, adjustment: Adjustment | null
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${delistingSentence}`,
     `${describeMissingPrices(treatment)} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...eventSentences,
-    ...describeBreach(findBreachRule(treatment)),
+    ...describeBreach(findBreachRule(document), treatment.breach_review),
   ];
 }
 

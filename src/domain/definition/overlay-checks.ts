@@ -88,7 +88,11 @@ function listRemarks(
   { overlay, base_value: baseValue }: OverlayDocument,
   source: IndexDocument | undefined,
 ): Finding[] {
-  const remarks = findOverlayType(overlay).remarks(overlay, { currency: source?.currency, baseValue });
+  const remarks = findOverlayType(overlay).remarks(overlay, {
+    currency: source?.currency,
+    baseValue,
+    isOverlay: source !== undefined && isOverlayDocument(source),
+  });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 

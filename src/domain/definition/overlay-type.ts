@@ -43,6 +43,8 @@ export interface UnderlyingTerms {
   /** Currency of the first underlying index; undefined if that index is not stored. */
   readonly currency: string | undefined;
   readonly baseValue: number;
+  /** True if the first underlying index is an overlay. */
+  readonly isOverlay?: boolean;
 }
 
 /** Returns a warning about a member without effect in combination with other members. */
@@ -74,6 +76,8 @@ export interface OverlaySource {
   readonly growth: Float64Array;
   /** Growth over each session of the index before the first session of the overlay, ascending, [P]. */
   readonly before: Float64Array;
+  /** Returns the growth over each session without reinvested income, 1 on the first, [T]. */
+  priceGrowth(): Float64Array;
 }
 
 /** Data available to an overlay over T sessions. Values of a session do not depend on later sessions. */

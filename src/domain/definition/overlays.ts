@@ -17,10 +17,8 @@ import {
   defineOverlayType,
   defineRateSeries,
   describeCosts,
-  type ExposureStep,
   type OverlayContext,
   type OverlayPath,
-  type OverlaySource,
   type OverlayType,
   percent,
   type Remark,
@@ -30,6 +28,14 @@ import {
   type UnderlyingTerms,
 } from './overlay-type.js';
 import { RebalanceSpec } from './schedule.js';
+import {
+  computeTargetExposures,
+  DEVIATIONS,
+  explainExposure,
+  reviewExposures,
+  type RiskControlTerms,
+  type VolatilitySpan,
+} from './exposures.js';
 
 const schema = defineObject(() => ({
   type: z.literal('blend'),
@@ -106,12 +112,13 @@ const blend = defineOverlayType({
 });
 
 /** Reports settings of decision dates. They have no effect, because the weights of a blend are known in advance. */
-const reportDecisionDates = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
-  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED_REASON)]),
+const reportDecisionDates = (
+  { effective_lag: lag, ...rebalance }: RebalanceSpec,
+  why: string = FIXED_REASON,
+): Remark[] => [
+  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, why)]),
   ...DATED_MEMBERS.flatMap((member) =>
-    rebalance[member] === undefined
-      ? []
-      : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], FIXED_REASON)],
+    rebalance[member] === undefined ? [] : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], why)],
   ),
 ];
 
@@ -487,6 +494,127 @@ const excessReturn = defineOverlayType({
   },
 });
 
+const heldIncomeSchema = defineObject(() => ({
+  type: z.literal('held_income'),
+  rebalance: RebalanceSpec.prefault({ frequency: 'monthly', anchor: 'last_session' }).meta({
+    description: 'Reviews, at whose close the cash is invested in the index. Default: the last session of each month.',
+  }),
+  cash: defineRateSeries('rate of cash')
+    .nullable()
+    .default(null)
+    .meta({ description: 'Series of the rate that the cash earns. Default: it earns nothing.' }),
+  basis: defineBasis(360),
+}));
+
+const heldIncome = defineOverlayType({
+  type: 'held_income',
+  label: 'Income held as cash',
+  help: 'Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once.',
+  formula:
+    'P[t] = P[t-1] p[t]; C[t] = C[t-1] (1 + c[t-1] days / basis) + P[t-1] (g[t] - p[t]), p: growth of the underlying index without income; L[t] = L[t-1] (P[t] + C[t]) / (P[t-1] + C[t-1]); at the close of a review P becomes P + C and C becomes 0',
+  reference:
+    'Bloomberg Fixed Income Index Methodology and ICE Bond Index Methodologies: cash flows are held until the next rebalancing; S&P Dow Jones Indices, iBoxx: total return with cash payments',
+  schema: heldIncomeSchema,
+  example: { type: 'held_income', rebalance: { frequency: 'monthly', anchor: 'last_session' } },
+  series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
+  sentences: ({ rebalance, cash, basis: days }) => [
+    `Dividends and coupons of the underlying index are held in cash and invested in the index at the next review. Reviews are ${rebalance.frequency === 'custom' ? `on ${rebalance.dates.join(', ')}` : `${rebalance.frequency === 'monthly' ? 'monthly' : rebalance.frequency}, by the anchor ${rebalance.anchor}`}.`,
+    `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
+  ],
+  remarks(spec, { isOverlay }) {
+    return [
+      ...(isOverlay === true ? [refuseOverlaidIncome] : []),
+      ...reportDecisionDates(spec.rebalance, 'the whole cash is invested'),
+      ...(spec.cash === null
+        ? reportIdleMembers(heldIncomeSchema, spec, { members: ['basis'], why: 'the cash earns no interest' })
+        : []),
+    ];
+  },
+  path({ rebalance, cash, basis: days }, context) {
+    const source = context.sources[0]!;
+    const price = source.priceGrowth();
+    const resets = context.resets(rebalance);
+    const interest = computeAccruals(context, cash, days);
+    const exposure = new Float64Array(price.length).fill(1);
+    const growth = new Float64Array(price.length).fill(1);
+    const earned = new Float64Array(price.length);
+    for (let t = 1; t < price.length; t++) {
+      const held = exposure[t - 1]!;
+      earned[t] = (1 - held) * interest[t]!;
+      growth[t] = assertPositive(1 + held * (source.growth[t]! - 1) + earned[t]!, context, t);
+      if (resets[t] === 0) exposure[t] = (held * price[t]!) / growth[t]!;
+    }
+    const parts = [{ part: 'cash' as const, contributions: earned }];
+    return { growth, exposures: [exposure], exchange: null, parts, resets: null };
+  },
+});
+
+const refuseOverlaidIncome: Remark = {
+  severity: 'error',
+  code: 'NOT_IN_CHOICES',
+  path: 'type',
+  message:
+    'overlay.type is held_income, but the underlying index is an overlay, which pays no dividends itself. Use an index of securities, and define the other overlay on this one.',
+  value: 'held_income',
+};
+
+/** Maximum term of a bill: at any rate up to 100% its discount is then below its face value. */
+const BILL_DAYS_MAX = 182;
+
+const collateralSchema = defineObject(() => ({
+  type: z.literal('collateral'),
+  rate: defineRateSeries('rate of the collateral, such as a Treasury bill'),
+  quotation: z.enum(['discount', 'yield']).default('discount').meta({
+    description: 'Quotation of the rate: discount of a bill from its face value, or simple money-market yield.',
+  }),
+  term_days: z
+    .int()
+    .min(1)
+    .max(BILL_DAYS_MAX)
+    .default(91)
+    .meta({ description: 'Term of the bill in days.', when: [{ quotation: ['discount'] }] }),
+  idle_days: z.enum(['added', 'compounded']).default('added').meta({
+    description:
+      'Interest of the days without a session: it is added to the return of the session with that of the other days (added), or the level after the return and the interest of one day earns it (compounded).',
+  }),
+  basis: defineBasis(360),
+}));
+
+const collateral = defineOverlayType({
+  type: 'collateral',
+  label: 'Collateral',
+  help: 'An excess return index of futures plus the interest of its collateral, such as Treasury bills: the total return of futures.',
+  formula:
+    'discount: i = (1 - r[t-1] term / basis)^(-1 / term) - 1; yield: i = r[t-1] / basis; added: L[t] = L[t-1] * (g[t] + (1 + i)^days - 1), for a yield L[t-1] * (g[t] + i days); compounded: L[t] = L[t-1] * (g[t] + i) * (1 + i)^(days - 1)',
+  reference:
+    'S&P GSCI Methodology: total return (91-day Treasury bill rate, compounded); Bloomberg Commodity Index Methodology: total return (added)',
+  schema: collateralSchema,
+  example: { type: 'collateral', rate: 'TBILL-91', quotation: 'discount', term_days: 91 },
+  series: ({ rate }) => [{ path: 'rate', series: rate, currency: null }],
+  sentences: ({ rate, quotation, term_days, idle_days, basis: days }) => [
+    `Its return is that of the underlying index plus the interest of its collateral at the rate ${rate} of the previous close, ${quotation === 'discount' ? `the discount of a bill of ${term_days} days over ${days}, as its daily compounded yield` : `a yield by calendar days over ${days}`}.`,
+    idle_days === 'added'
+      ? 'The interest of all days since the previous session is added to the return of the session.'
+      : 'The interest of one day is added to the return of the session; the level then compounds it over the other days since the previous session.',
+  ],
+  remarks: (spec) =>
+    spec.quotation === 'yield'
+      ? reportIdleMembers(collateralSchema, spec, { members: ['term_days'], why: 'quotation is yield' })
+      : [],
+  path({ rate: series, quotation, term_days: term, idle_days, basis: year }, context) {
+    const { days } = context;
+    const rates = context.rate(series);
+    const isDiscount = quotation === 'discount';
+    return createWholeHolding(context, 'cash', (growth, t) => {
+      const rate = rates[t - 1]!;
+      const daily = isDiscount ? raiseToPower(1 - (rate * term) / year, -1 / term) - 1 : rate / year;
+      const count = days[t]! - days[t - 1]!;
+      if (idle_days === 'compounded') return (growth + daily) * raiseToPower(1 + daily, count - 1);
+      return growth + (isDiscount ? raiseToPower(1 + daily, count) - 1 : daily * count);
+    });
+  },
+});
+
 const fee = defineOverlayType({
   type: 'fee',
   label: 'Fee',
@@ -650,62 +778,6 @@ const reviewFields = {
 const exposureReviewsSchema = z.strictObject(reviewFields);
 type Review = z.output<typeof exposureReviewsSchema>;
 
-/**
- * Target exposures of an overlay, with the volatility of the underlying index, [T] each. The volatility is NaN before
- * the first return is known.
- */
-interface TargetExposures {
-  readonly exposure: Float64Array;
-  readonly volatility: Float64Array;
-}
-
-/** Exposures after each close, with a reason for each exposure, [T] each. */
-export interface ReviewedExposures {
-  readonly exposure: Float64Array;
-  readonly reasons: readonly ExposureStep['reason'][];
-}
-
-/**
- * Returns exposures that follow their targets. They change on review dates if the difference exceeds the tolerance, and
- * by no more than the maximum.
- */
-function reviewExposures(
-  targets: Float64Array,
-  { tolerance, max_change: most, review }: Review,
-  { monthEnds }: Pick<OverlayContext, 'monthEnds'>,
-): ReviewedExposures {
-  const ends = review === 'monthly' ? monthEnds() : null;
-  const exposure = targets.slice();
-  const reasons = Array.from(targets, (): ExposureStep['reason'] => 'target');
-  for (let t = 1; t < targets.length; t++) {
-    const before = exposure[t - 1]!;
-    const change = targets[t]! - before;
-    const isReview = ends === null || ends[t] !== ends[t - 1];
-    if (!isReview || (tolerance !== undefined && Math.abs(change) <= tolerance)) {
-      exposure[t] = before;
-      reasons[t] = isReview ? 'within_tolerance' : 'no_review';
-    } else if (most !== undefined && Math.abs(change) > most) {
-      exposure[t] = before + Math.sign(change) * most;
-      reasons[t] = 'max_change';
-    }
-  }
-  return { exposure, reasons };
-}
-
-/** Explains the exposure of an overlay after a close. */
-function explainExposure(
-  { exposure: targets, volatility }: TargetExposures,
-  { exposure, reasons }: ReviewedExposures,
-): NonNullable<OverlayPath['explain']> {
-  return (t) => ({
-    exposure: exposure[t]!,
-    target: targets[t]!,
-    before: t === 0 ? null : exposure[t - 1]!,
-    volatility: Number.isNaN(volatility[t]) ? null : volatility[t]!,
-    reason: reasons[t]!,
-  });
-}
-
 function describeReview({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
   const isPlain = tolerance === undefined && most === undefined && review === 'daily';
   if (isPlain) return [];
@@ -742,6 +814,12 @@ function listReviewRemarks({ max_leverage: largest, ...spec }: Review & { readon
 const describeUnchanged = (tolerance: number, largest: number): string =>
   `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target differs by more, and the exposure stays that of the first session.`;
 
+const DEVIATION_PHRASES: Readonly<Record<(typeof DEVIATIONS)[number], string>> = {
+  zero_mean: 'the mean of squared logarithmic returns',
+  sample: 'the variance of logarithmic returns about their mean (divisor: their number less 1)',
+  population: 'the variance of logarithmic returns about their mean (divisor: their number)',
+};
+
 const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
 const riskControlSchema = defineObject(() => ({
@@ -762,6 +840,15 @@ const riskControlSchema = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ description: 'Number of sessions of the mean of squared returns. Replaces the half-lives.' }),
+  windows: z.array(z.int().min(2).max(2520)).min(1).max(4).nullable().optional().meta({
+    label: 'Windows',
+    description: 'Several numbers of sessions instead of `sessions`. The largest volatility is used.',
+  }),
+  deviation: z.enum(DEVIATIONS).optional().meta({
+    label: 'Deviation',
+    description:
+      'Volatility over `sessions` or `windows`: root of the mean of squared returns (zero_mean), or standard deviation of the returns about their mean, with the number of returns less 1 (sample) or the number of returns (population) as divisor. Default: zero_mean.',
+  }),
   max_leverage: z
     .number()
     .gt(0)
@@ -792,15 +879,19 @@ export const riskControl = defineOverlayType({
   label: 'Risk control',
   help: 'The index with a target volatility. The rest is invested in cash.',
   formula:
-    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
+    'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns (or their variance about the mean), the largest of the half-lives or windows; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
-  schema: riskControlSchema.superRefine(requireExactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
+  schema: riskControlSchema.superRefine(
+    requireExactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions', 'windows'] }),
+  ),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
   sentences: ({
     target,
     half_lives,
     sessions,
+    windows,
+    deviation = 'zero_mean',
     max_leverage,
     lag,
     cash,
@@ -811,7 +902,7 @@ export const riskControl = defineOverlayType({
     ...review
   }) => [
     `After each close it holds the underlying index at a leverage of ${formatShare(target)} divided by its volatility, at most ${formatShare(max_leverage)} of its value, and the rest in cash.`,
-    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${formatShare(Math.min(1, max_leverage))}.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times ${DEVIATION_PHRASES[deviation]} up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${describeSpans({ half_lives, sessions, windows })}. Returns of the index beneath before the base date count; before the first return is known it holds ${formatShare(Math.min(1, max_leverage))}.`,
     ...describeReview(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
@@ -822,14 +913,18 @@ export const riskControl = defineOverlayType({
     ...describeCosts(cost_bps),
   ],
   remarks(spec) {
-    const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
+    const { half_lives, windows, deviation, cash, max_leverage, spread_bps = 0 } = spec;
     const canBorrow = max_leverage > 1;
     const why = {
       spread: `max_leverage is ${max_leverage}, so nothing is borrowed`,
       basis: 'no interest is counted',
     };
     return [
-      ...reportRepeated(half_lives ?? []),
+      ...reportRepeated('half_lives', half_lives ?? []),
+      ...reportRepeated('windows', windows ?? []),
+      ...(half_lives === null || deviation === undefined
+        ? []
+        : [reportWithoutEffect('deviation', deviation, 'half_lives weigh squared returns')]),
       ...reportCap(spec),
       ...listReviewRemarks(spec),
       ...(canBorrow ? [] : reportIdleMembers(riskControlSchema, spec, { members: ['spread_bps'], why: why.spread })),
@@ -862,10 +957,18 @@ export const riskControl = defineOverlayType({
   },
 });
 
-const reportRepeated = (halfLives: readonly number[]): Remark[] =>
-  halfLives.flatMap((halfLife, k) => {
-    const first = halfLives.indexOf(halfLife);
-    return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
+/** Describes the returns that count in the volatility of a risk control. */
+function describeSpans({ half_lives, sessions, windows }: Pick<RiskControlTerms, VolatilitySpan>): string {
+  const largestText = (spans: readonly number[]): string => (spans.length > 1 ? '; the largest counts' : '');
+  if (sessions !== null) return `over ${sessions} sessions`;
+  if (windows) return `over ${windows.join(' and over ')} sessions${largestText(windows)}`;
+  return `with weights that halve every ${half_lives!.join(' and every ')} sessions${largestText(half_lives!)}`;
+}
+
+const reportRepeated = (member: 'half_lives' | 'windows', spans: readonly number[]): Remark[] =>
+  spans.flatMap((span, k) => {
+    const first = spans.indexOf(span);
+    return first === k ? [] : [reportWithoutEffect(`${member}[${k}]`, span, `${member}[${first}] is the same`)];
   });
 
 /**
@@ -883,74 +986,6 @@ const reportCap = ({ target, max_leverage }: RiskControlTerms): Remark[] =>
         ),
       ];
 
-interface RiskControlTerms {
-  readonly target: number;
-  readonly half_lives: readonly number[] | null;
-  readonly sessions: number | null;
-  readonly max_leverage: number;
-  readonly lag: number;
-}
-
-interface AnnualTerms extends RiskControlTerms {
-  /** Number of sessions per year. */
-  readonly annualisation: number;
-}
-
-/**
- * Returns the exposures at which the index would have the target volatility, [T]. Before the first return the exposure
- * is 1, or the maximum exposure if that is less.
- */
-function computeTargetExposures(
-  { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
-  { growth, before }: OverlaySource,
-): TargetExposures {
-  const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
-  const volatilities =
-    sessions === null
-      ? half_lives!.map((sessionsOfHalf) =>
-          computeDecayed(squares, { decay: raiseToPower(0.5, 1 / sessionsOfHalf), year }),
-        )
-      : [computeWindowMean(squares, { sessions, year })];
-  const volatility = growth.map((_, t) => {
-    const observationIndex = before.length + t - 1 - lag;
-    return observationIndex < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[observationIndex]!));
-  });
-  const exposure = volatility.map((own) =>
-    Number.isNaN(own) ? Math.min(1, max_leverage) : Math.min(max_leverage, target / own),
-  );
-  return { exposure, volatility };
-}
-
-/** Returns the annual volatility up to each return from squared returns with exponentially decaying weights, [R]. */
-function computeDecayed(
-  squares: Float64Array,
-  { decay, year }: { readonly decay: number; readonly year: number },
-): Float64Array {
-  let sum = 0;
-  let weight = 0;
-  return squares.map((square) => {
-    sum = decay * sum + (1 - decay) * square;
-    weight = decay * weight + (1 - decay);
-    return Math.sqrt((year * sum) / weight);
-  });
-}
-
-/**
- * Returns the annual volatility from the latest squared returns with equal weights, [R]. At the beginning there are
- * fewer returns.
- */
-function computeWindowMean(
-  squares: Float64Array,
-  { sessions, year }: { readonly sessions: number; readonly year: number },
-): Float64Array {
-  return squares.map((_, position) => {
-    const from = Math.max(0, position + 1 - sessions);
-    let sum = 0;
-    for (let k = from; k <= position; k++) sum += squares[k]!;
-    return Math.sqrt((year * sum) / (position + 1 - from));
-  });
-}
-
 /** All overlay types, in the order of forms. */
 const OVERLAY_ENTRIES = [
   currency,
@@ -960,6 +995,8 @@ const OVERLAY_ENTRIES = [
   leverage,
   decrement,
   excessReturn,
+  collateral,
+  heldIncome,
   blend,
   fee,
 ] as const;
@@ -976,6 +1013,8 @@ export const OverlaySpec = z
     leverage.schema.meta({ id: 'LeverageOverlay', description: leverage.help }),
     decrement.schema.meta({ id: 'DecrementOverlay', description: decrement.help }),
     excessReturn.schema.meta({ id: 'ExcessReturnOverlay', description: excessReturn.help }),
+    collateral.schema.meta({ id: 'CollateralOverlay', description: collateral.help }),
+    heldIncome.schema.meta({ id: 'HeldIncomeOverlay', description: heldIncome.help }),
     blend.schema.meta({ id: 'BlendOverlay', description: blend.help }),
     fee.schema.meta({ id: 'FeeOverlay', description: fee.help }),
   ])

@@ -1,6 +1,6 @@
 import { type Definitions, readsConstituents } from '../datapoints/expression-checks.js';
 import { describeExpression } from '../datapoints/expression-text.js';
-import { type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
+import { type DatapointExpression, type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
 import { type FunctionSpec, listFunctionSpecs } from '../datapoints/functions.js';
 import type { ShareTerms } from '../market/action-effects.js';
 import { createTypeSpec, type TypeSpec } from './catalogue.js';
@@ -146,6 +146,12 @@ export function readShareTerms(
 export function findCountedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
   const shares = findIndexShares(weighting);
   return shares?.kind === 'market_value' ? shares.counted : null;
+}
+
+/** Returns the free float of a weighting by market value if it is an expression. Returns null otherwise. */
+export function findFloatExpression(weighting: WeightingSpec | undefined): DatapointExpression | null {
+  const shares = findIndexShares(weighting);
+  return shares?.kind === 'market_value' ? (shares.float ?? null) : null;
 }
 
 /** Returns the catalogue as served by the API. */

@@ -20,7 +20,13 @@ import { AssetIdentifier, defineObject, Id } from '../base/schema.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { createLabel } from '../datapoints/expression-text.js';
-import { type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
+import {
+  type DatapointExpression,
+  type FieldUse,
+  toRequest,
+  useCategory,
+  useNumber,
+} from '../datapoints/expression-tree.js';
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../datapoints/fields.js';
 import {
   computeDeviation,
@@ -34,7 +40,6 @@ import { readModelCovariance, type StoredModels } from '../risk/stored-models.js
 import type { ShareTerms } from '../market/action-effects.js';
 import type { CatalogueEntry } from './catalogue.js';
 import * as parameters from './rule-parameters.js';
-import { fieldName } from './rule-parameters.js';
 import { nameUsedField, readGroups, readValues } from './selection.js';
 
 /** Input of a weighting: the selected securities. */
@@ -86,10 +91,15 @@ export interface Weighting {
 /**
  * Index shares that do not follow only from weights. `market_value`: shares outstanding times a factor. `counted` states
  * of which share counts the weights are the market values, with or without free float; null if the weights are not in
- * proportion to them. `fixed`: a number of shares of each constituent, which a split multiplies or keeps.
+ * proportion to them; `float` is the free float if it is an expression. `fixed`: a number of shares of each constituent, which a split multiplies or keeps.
  */
 export type IndexShares =
-  | { readonly kind: 'market_value'; readonly counted: 'all' | 'float' | null }
+  | {
+      readonly kind: 'market_value';
+      readonly counted: 'all' | 'float' | null;
+      /** Free float by expression; absent if it is FREE_FLOAT. */
+      readonly float?: DatapointExpression;
+    }
   | { readonly kind: 'fixed'; readonly splits: ShareTerms['splitShares'] };
 
 /** Parameters as a document states them, without defaults. */
@@ -659,10 +669,25 @@ export const marketCapWeight = defineWeightingClass({
       .boolean()
       .default(true)
       .meta({ label: 'Free float', help: 'True uses only the shares in free float.' }),
+    float_field: parameters.field
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Free float by expression',
+        help: 'Datapoint or expression of columns that replaces FREE_FLOAT, such as ceil(FREE_FLOAT, 0.05). Default: FREE_FLOAT.',
+        ref: 'Datapoint',
+        format: 'expression',
+        when: [{ free_float: ['true'] }],
+      }),
   })),
   example: { type: 'MarketCapWeight', params: { free_float: true } },
-  indexShares: ({ free_float: isFloat }) => ({ kind: 'market_value', counted: isFloat === false ? 'all' : 'float' }),
-  behaviour({ free_float }) {
+  indexShares: ({ free_float: isFloat, float_field: float = null }) => ({
+    kind: 'market_value',
+    counted: isFloat === false ? 'all' : 'float',
+    ...(isFloat === false || float === null ? {} : { float: toRequest(float as DatapointExpression | string) }), // as the schema requires
+  }),
+  behaviour({ free_float, float_field }) {
+    if (free_float && float_field !== null) return weighByFloat(float_field);
     const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     return {
       reads: [value],
@@ -672,6 +697,27 @@ export const marketCapWeight = defineWeightingClass({
     };
   },
 });
+
+/** Weights by market capitalisation times a free float that is an expression. */
+function weighByFloat(expression: DatapointExpression | string): Weighting {
+  const value = useNumber('MARKET_CAP');
+  const float = useNumber(expression, 'float_field');
+  return {
+    reads: [value, float],
+    sentence: `Constituents are weighted in proportion to their market capitalisation times a free float of ${nameUsedField(float)}; a security without that value is not held.`,
+    formula: 'MARKET_CAP * float',
+    weigh(scope) {
+      const values = readValues(scope, value);
+      const floats = readValues(scope, float);
+      return createWeights(
+        values.map((size, i) => size * floats[i]!),
+        (position) => ({ MARKET_CAP: toNumberOrNull(values[position]!), float: toNumberOrNull(floats[position]!) }),
+      );
+    },
+  };
+}
+
+const toNumberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
 export const minimumVarianceWeight = defineWeightingClass({
   type: 'MinimumVarianceWeight',
@@ -730,9 +776,11 @@ export const pluginWeight = defineWeightingClass({
 });
 
 export const PriceWeightParams = defineObject(() => ({
-  factor_field: fieldName.nullable().default(null).meta({
+  factor_field: parameters.field.nullable().default(null).meta({
     label: 'Factor',
-    help: 'Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
+    help: 'Column or expression with the number of shares or contracts of each constituent, such as a par-value factor, or a production weight times a roll weight. A constituent with a factor of 0 is not held. Default: one share each.',
+    ref: 'Datapoint',
+    format: 'expression',
   }),
   splits: z.enum(['divisor', 'keep_weight']).default('divisor').meta({
     label: 'Splits',
@@ -751,7 +799,7 @@ export const priceWeight = defineWeightingClass({
     const value = useNumber('CLOSE', '', true);
     const factor = factorField === null ? null : useNumber(factorField, 'factor_field');
     const sharesPhrase =
-      factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
+      factor === null ? 'one share of each constituent' : `${nameUsedField(factor)} shares of each constituent`;
     const splitPhrase =
       splits === 'divisor'
         ? 'A split keeps the number of shares and changes the divisor'
@@ -759,7 +807,7 @@ export const priceWeight = defineWeightingClass({
     return {
       reads: factor === null ? [value] : [value, factor],
       sentence: `The index holds ${sharesPhrase}: weights are in proportion to its price in index currency. ${splitPhrase}.`,
-      formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
+      formula: factor === null ? 'CLOSE' : `CLOSE x ${nameUsedField(factor)}`,
       weigh(scope) {
         const prices = readValues(scope, value);
         if (factor === null) return { ...createWeights(prices), shares: prices.map(() => 1) };

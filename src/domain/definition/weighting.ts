@@ -27,6 +27,48 @@ const SingleLadder = defineObject(() => ({
   })
   .meta({ id: 'SingleLadder' });
 
+/** Maximum number of ranks with a separate cap. */
+const RANKED_CAPS_MAX = 100;
+
+const rankedCapsSchema = z
+  .array(fractionSchema)
+  .min(1)
+  .max(RANKED_CAPS_MAX)
+  .refine((caps) => caps.every((cap, rank) => rank === 0 || cap <= caps[rank - 1]!), {
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'increases from one rank to the next',
+  });
+
+const RankedLadder = defineObject(() => ({
+  above: rankedCapsSchema.meta({
+    description:
+      'Limits by rank, largest weight first. The last limit applies to all further ranks. The caps apply if any weight is above the limit of its rank.',
+    unit: 'fraction',
+  }),
+  to: rankedCapsSchema.meta({
+    description: 'Maximum weights by rank if the caps apply. The last one applies to all further ranks.',
+    unit: 'fraction',
+  }),
+}))
+  .refine(
+    ({ above, to }) =>
+      Array.from({ length: Math.max(above.length, to.length) }, (_, rank) => rank).every(
+        (rank) => findRankedCap(to, rank) <= findRankedCap(above, rank),
+      ),
+    {
+      path: ['to'],
+      params: { finding: 'EMPTY_RANGE' },
+      error: 'is above `above` at a rank',
+    },
+  )
+  .meta({ id: 'RankedLadder' });
+
+/** Returns the cap of a rank, from 0. The last cap applies to all further ranks. */
+export const findRankedCap = (caps: readonly number[], rank: number): number => caps[Math.min(rank, caps.length - 1)]!;
+
+/** Ways to reduce the total of large weights. */
+const REDUCTIONS = ['all', 'smallest', 'smallest_until_kept'] as const;
+
 const GroupLadder = defineObject(() => ({
   each_above: fractionSchema.meta({
     description: 'Weights above this value are added up. All other weights are capped at it.',
@@ -36,23 +78,54 @@ const GroupLadder = defineObject(() => ({
     description: 'The caps apply if the total of these weights exceeds this value.',
     unit: 'fraction',
   }),
-  to: fractionSchema.meta({ description: 'Total of these weights if the caps apply.', unit: 'fraction' }),
+  to: fractionSchema.meta({
+    description: 'Total of these weights if the caps apply; with the smallest first, the maximum of the total.',
+    unit: 'fraction',
+  }),
+  reduce: z.enum(REDUCTIONS).optional().meta({
+    description:
+      'Weights that are reduced: all in proportion to their weights (all), the smallest one to `each_to`, one after the other, until the total is at most `to` (smallest), or the same, but the last one only as far as the total requires (smallest_until_kept). Default: all.',
+  }),
+  each_to: fractionSchema.optional().meta({
+    description:
+      'Weight to which the smallest is reduced, and maximum weight of the securities that take the excess. Only with a `reduce` of the smallest. Default: each_above.',
+    unit: 'fraction',
+  }),
 }))
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
     params: { finding: 'EMPTY_RANGE' },
     error: 'is above `together_above`',
   })
+  .refine(({ each_above: above, each_to: to = 0 }) => to <= above, {
+    path: ['each_to'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: 'is above `each_above`',
+  })
+  .refine(({ reduce = 'all', each_to: to }) => to === undefined || reduce !== 'all', {
+    path: ['each_to'],
+    params: { finding: 'NO_EFFECT' },
+    error: 'has no effect if `reduce` is all',
+  })
   .meta({ id: 'GroupLadder' });
 
 export const LadderCaps = defineObject(() => ({
   single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
+  ranked: RankedLadder.optional().meta({
+    label: 'Weights by rank',
+    description: 'First stage with a cap for each rank, such as 35% for the largest weight and 20% for all others.',
+  }),
   group: GroupLadder.optional().meta({ label: 'Total of large weights', description: 'Second stage.' }),
 }))
-  .refine(({ single, group }) => single !== undefined || group !== undefined, {
+  .refine(({ single, ranked, group }) => single !== undefined || ranked !== undefined || group !== undefined, {
     path: ['single'],
     params: { finding: 'REQUIRED' },
-    error: 'or `group` is required',
+    error: 'or `ranked` or `group` is required',
+  })
+  .refine(({ single, ranked }) => single === undefined || ranked === undefined, {
+    path: ['ranked'],
+    params: { finding: 'CAP_INFEASIBLE' },
+    error: 'cannot be combined with `single`, which is a cap of all ranks',
   })
   .meta({ id: 'LadderCaps' });
 export type LadderCaps = z.infer<typeof LadderCaps>;
@@ -108,7 +181,7 @@ export const WeightingSpec = defineObject(() => ({
   }),
   ladder_caps: LadderCaps.optional().meta({
     label: 'Caps in stages',
-    help: 'Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.',
+    help: 'Caps that apply if a limit is exceeded: first caps of single weights or of weights by rank, then a cap of the total of large weights.',
     ref: 'LadderCaps',
   }),
   phase_in: PhaseIn.optional().meta({

@@ -185,7 +185,7 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
    * run, they come from the run of the index that contains it.
    */
   async function readCalledRebalances(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
-    const rule = findBreachRule(document.pipeline?.treatment);
+    const rule = findBreachRule(document)?.name ?? null;
     if (rule === null) return [];
     const run = (await findIndexRun(document.id)) ?? (await findIndexRun(topId));
     return (run?.called ?? []).map(({ decision, effective }) => ({

@@ -79,6 +79,16 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   },
 });
 
+/** Returns for each limit of a rule whether the holdings breach it. */
+type BrokenRules = (weights: readonly number[]) => boolean[];
+
+/** Limits of an index itself: each security at most 20 %, and those above 17 % together at most 36 %. */
+const OWN_LIMITS = { single: { above: 0.2 }, group: { each_above: 0.17, together_above: 0.36 } };
+const listBrokenLimits: BrokenRules = (weights) => {
+  const large = weights.filter((weight) => weight > 0.17).reduce((sum, weight) => sum + weight, 0);
+  return [Math.max(...weights) > 0.2 + 1e-12, large > 0.36 + 1e-12];
+};
+
 /** Returns for each of the two limits of UCITS 20/35 whether the holdings breach it. */
 function listBrokenRules(weights: readonly number[]): boolean[] {
   const sums = [0, 0, 0, 0, 0];
@@ -97,17 +107,18 @@ function applyBruteForce(
   prices: readonly (readonly number[])[],
   lag: number,
   scheduledRows: ReadonlySet<number>,
+  listBroken: BrokenRules = listBrokenRules,
 ): BruteForceRun {
   const levels = [100];
   const calledSessions: number[] = [];
   let shares = computeTiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
-  let before = listBrokenRules(computeTiltWeights(prices[0]!));
+  let before = listBroken(computeTiltWeights(prices[0]!));
   let nextRebalance = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
     const values = shares.map((shareCount, i) => shareCount * prices[t]![i]!);
     const value = values.reduce((sum, one) => sum + one, 0);
     levels.push(value);
-    let now = listBrokenRules(values.map((one) => one / value));
+    let now = listBroken(values.map((one) => one / value));
     const begins = now.some((is, i) => is && !before[i]);
     let decisionSession = scheduledRows.has(t)
       ? Math.max(0, t - lag)
@@ -126,7 +137,7 @@ function applyBruteForce(
       const worth = pendingWeights.map((shareCount, i) => shareCount * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
       shares = pendingWeights.map((shareCount) => (shareCount * value) / sum);
-      now = listBrokenRules(worth.map((one) => one / sum));
+      now = listBroken(worth.map((one) => one / sum));
     }
     before = now;
   }
@@ -140,16 +151,25 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
       randomPrices,
       fc.constantFrom(0, 1, 3),
       fc.constantFrom('none', 'weekly', 'monthly'),
-      (prices, lag, frequency) => {
+      fc.boolean(),
+      (prices, lag, frequency, hasOwnLimits) => {
         const market = createMarket(prices);
-        const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
+        const treatment = {
+          on_breach: 'rebalance',
+          ...(hasOwnLimits ? { breach_limits: OWN_LIMITS } : { breach_rule: 'UCITS_20_35' }),
+        };
         const runOf = (terms: object) =>
           run(market, createIndexOn(lag, frequency, terms), { createDecider: createTiltedDecider });
         const plainRun = runOf({});
         const scheduledRows = new Set(plainRun.rebalances.map(({ session }) => session - plainRun.index.book.from));
         const watchedRun = runOf(treatment);
         const { book } = watchedRun.index;
-        const { levels, called } = applyBruteForce(prices, lag, scheduledRows);
+        const { levels, called } = applyBruteForce(
+          prices,
+          lag,
+          scheduledRows,
+          hasOwnLimits ? listBrokenLimits : listBrokenRules,
+        );
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
         const rows = listRebalances(openExtended(createRunColumns(watchedRun, { contentHash: 's' }))).rebalances;
         const formatDate = (t: number) => formatDay(watchedRun.days[t]!);
@@ -294,4 +314,49 @@ test('the methodology states which limits are watched and when a rebalance takes
   const methodologyText = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
   expect(methodologyText).toContain('UCITS 5/10/40 is checked at every close');
   expect(createMethodology(createIndexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
+});
+
+test('a breach of own limits starts the named review, which caps the current constituents again', () => {
+  // A and B are selected by SIZE on the base date. Later C is larger, but the review of weights keeps A and B.
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
+  const market = buildMarket({
+    dates,
+    close: { A: [100, 100, 160, 160, 320], B: [100, 100, 100, 100, 100], C: [100, 100, 100, 100, 100] },
+    fields: { SIZE: { A: [3, 3, 3, 3, 3], B: [2, 2, 2, 2, 2], C: [1, 9, 9, 9, 9] } },
+  });
+  const capping = { type: 'FieldWeight', params: { field: 'CLOSE' }, ladder_caps: { single: { above: 0.5, to: 0.5 } } };
+  const createDocument = (breach: object) =>
+    IndexDocument.parse({
+      ...createIndexOn(0, 'none', {}),
+      base_date: dates[0],
+      reviews: [{ id: 'capping', schedule: { frequency: 'annual' }, scope: 'weights', weighting: capping }],
+      pipeline: {
+        treatment: { on_breach: 'rebalance', breach_limits: { single: { above: 0.6 } }, ...breach },
+        selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: 'SIZE' } }],
+        weighting: { type: 'EqualWeight' },
+      },
+    });
+  const listWeights = (breach: object) => {
+    const { book } = run(market, createDocument(breach), { createDecider: indexDecider }).index;
+    const names = Array.from(book.columns, (column) => book.sm.identifiers[column]!);
+    return dates.map((_, t) =>
+      Object.fromEntries(
+        names.flatMap((name, k) => {
+          const weight = book.weights[t * names.length + k]!;
+          return weight === 0 ? [] : [[name, Math.round(weight * 1e9) / 1e9]];
+        }),
+      ),
+    );
+  };
+  // 160 / 260 = 61.5 % exceeds 60 %: A and B get 50 % each. From 50 %, A doubles to 2/3, and is capped again.
+  const half = { A: 0.5, B: 0.5 };
+  expect(listWeights({ breach_review: 'capping' })).toEqual([half, half, half, half, half]);
+  // Without the named review, the index selects again: C replaces B on the session of the breach.
+  expect(listWeights({}).slice(2, 4)).toEqual([
+    { A: 0.5, C: 0.5 },
+    { A: 0.5, C: 0.5 },
+  ]);
+  const text = createMethodology(createDocument({ breach_review: 'capping' })).join(' ');
+  expect(text).toContain('a limit of the index is checked at every close. No weight is above 60%.');
+  expect(text).toContain('the review capping decides at that close');
 });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
+import { validateIndex } from '#domain/definition/index-validation.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openExtended } from '../backtest/extend/extended.js';
 import { exportEvents } from '../backtest/exported-events.js';
-import { expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const CAP_WEIGHTED_RULES = {
@@ -84,6 +86,61 @@ describe('a change of share counts', () => {
       weighting: { type: 'MarketCapWeight', params: { free_float: false } },
     });
     expect(full.index.book.divisor[2]).toBe(1);
+  });
+
+  test('of a free float by expression counts in bands, with caps in stages', () => {
+    // A band of 25 % rounded up: 0.5 stays at 0.52 (0.75) or 0.7 (0.75) and becomes 1 at 0.8. A and B have 100 shares in
+    // free float each, then A has 150 and 200. The caps of 60 % bind from the second review on: they keep their factor.
+    const fields = {
+      SHARES_OUTSTANDING: { A: repeatPrice(200, 5), B: repeatPrice(100, 5) },
+      FREE_FLOAT: { A: [0.5, 0.52, 0.7, 0.8, 0.8], B: repeatPrice(1, 5) },
+    };
+    const float_field = parseExpression('ceil(FREE_FLOAT, 0.25)').tree;
+    const run = runShareChanges(repeatPrice(1, 5), {
+      fields,
+      weighting: {
+        type: 'MarketCapWeight',
+        params: { float_field },
+        ladder_caps: { single: { above: 0.6, to: 0.6 } },
+      },
+    });
+    expect(listShareChanges(run).map(({ session, before, after }) => [session, before, after])).toEqual([
+      [1, 100, 150],
+      [3, 150, 200],
+    ]);
+    [0.5, 0.6, 0.6, 2 / 3, 2 / 3].forEach((weight, t) => expectNear(readWeight(run, t), weight));
+    [1, 1.25, 1.25, 1.5, 1.5].forEach((divisor, t) => expectNear(run.index.book.divisor[t]!, divisor));
+    expect([...run.index.book.value]).toEqual(repeatPrice(100, 5));
+  });
+
+  test('of a free float that compares securities or reads several sessions is refused at its field', () => {
+    const body = {
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: DAYS[0],
+      events: CAP_WEIGHTED_RULES.events,
+      datapoints: { RANKED: 'rank(FREE_FLOAT)' },
+    };
+    const listFindings = (float_field: string, free_float = true) =>
+      validateIndex(
+        { ...body, pipeline: { weighting: { type: 'MarketCapWeight', params: { float_field, free_float } } } },
+        { calendars: CALENDARS.list(), indexOf: () => undefined },
+      )
+        .findings.filter(({ path }) => path === 'pipeline.weighting.params.float_field')
+        .map(({ code, severity }) => [severity, code]);
+    expect(listFindings('ladder(FREE_FLOAT, [0.15, 0.5], [0.15, 0.5, 1])')).toEqual([]);
+    expect(listFindings('if(COUNTRY == "FR", ceil(FREE_FLOAT, 0.05), coalesce(FREE_FLOAT, 1))')).toEqual([]);
+    for (const text of [
+      'RANKED',
+      'zscore(FREE_FLOAT)',
+      'mean(FREE_FLOAT, window=20)',
+      'VOLATILITY',
+      'is_constituent()',
+    ])
+      expect(listFindings(text)).toEqual([['error', 'BAD_EXPRESSION']]);
+    expect(listFindings('ceil(FREE_FLOAT, 0.05)', false)).toEqual([['warning', 'NO_EFFECT']]);
+    expect(listFindings('ceil(FREE_FLOAT, 0)')).toEqual([['error', 'OUT_OF_RANGE']]);
   });
 
   test('is none if a split or a subscribed rights issue caused it, whenever the data reports it', () => {

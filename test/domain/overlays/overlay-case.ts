@@ -81,7 +81,10 @@ export const EVERY_OVERLAY = [
   [{ type: 'leverage', factor: -1, financing: 'DOMESTIC' }, { calendar: 'OTHER' }],
   [{ type: 'decrement', percent: 5 }, {}],
   [{ type: 'decrement', points: 4 }, {}],
+  [{ type: 'risk_control', target: 0.13, windows: [3, 6], deviation: 'sample', lag: 1 }, {}],
   [{ type: 'excess_return', cash: 'DOMESTIC' }, {}],
+  [{ type: 'collateral', rate: 'DOMESTIC', term_days: 91 }, { calendar: 'OTHER' }],
+  [{ type: 'held_income', cash: 'DOMESTIC', rebalance: { frequency: 'weekly' } }, {}],
   [{ type: 'fee', percent: 1 }, { calendar: 'OTHER' }],
   [
     {

@@ -139,6 +139,127 @@ test('risk control holds the target over the larger of two volatilities, each wr
   );
 });
 
+/** Returns the annual deviation of `count` log returns up to a session, by a two-pass formula. */
+function computeDeviation(last: number, count: number, kind: 'zero_mean' | 'sample' | 'population'): number {
+  const returns = Array.from({ length: Math.min(count, last) }, (_, k) => Math.log(1 + returnAt(last - k)));
+  const mean = kind === 'zero_mean' ? 0 : returns.reduce((sum, own) => sum + own, 0) / returns.length;
+  const squares = returns.reduce((sum, own) => sum + (own - mean) ** 2, 0);
+  return Math.sqrt((252 * squares) / (kind === 'sample' ? returns.length - 1 : returns.length));
+}
+
+test.each(['zero_mean', 'sample', 'population'] as const)(
+  'risk control holds the target over the largest of the volatilities over several windows: %s',
+  (deviation) => {
+    const largest = new Set<number>();
+    const computeExposure = (t: number): number => {
+      const last = t - 1;
+      if (last < (deviation === 'sample' ? 2 : 1)) return 1;
+      const volatilities = [3, 10, 20].map((count) => computeDeviation(last, count, deviation));
+      largest.add(volatilities.indexOf(Math.max(...volatilities)));
+      return Math.min(1.3, 0.15 / Math.max(...volatilities));
+    };
+    expectClose(
+      computeLevel({ type: 'risk_control', target: 0.15, windows: [3, 10, 20], deviation, lag: 1, max_leverage: 1.3 }),
+      chainLevels((t, before) => before * (1 + computeExposure(t - 1) * returnAt(t))),
+    );
+    expect(largest.size).toBe(3);
+  },
+);
+
+test('by hand: returns of 10 % and -10 % have a sample deviation of 14.2 % a session, and the exposure follows', () => {
+  // log 1.1 = 0.0953102 and log 0.9 = -0.1053605: mean -0.0050252, squares 2 x 0.1003353^2, divisor 1: 0.1418956.
+  const closes = [100, 110, 99, 108.9];
+  const four = buildMarket({ dates: dates.slice(0, 4), close: { A: closes, B: closes } });
+  const spec = { type: 'risk_control', target: 0.1418956, sessions: 2, annualisation: 1, lag: 0, max_leverage: 3 };
+  const runWith = (deviation: string): number => {
+    const overlay = createOverlayIndex({ ...spec, deviation });
+    const { value } = run(four, overlay, { documents: { X: source } }).index.book;
+    return value[3]! / value[2]! - 1;
+  };
+  expect(runWith('sample')).toBeCloseTo(0.1, 6);
+  expect(runWith('population')).toBeCloseTo(0.1 * Math.sqrt(2), 6);
+});
+
+test('income held as cash is the value of the index and of the income since the last review, over that at the review', () => {
+  const paying = { ...market, actions: [3, 20, 21, 40].map((t, k) => createDividend(k % 2 === 0 ? 'A' : 'B', t, 0.9)) };
+  const documents = { X: source };
+  const { variants } = run(paying, source, { documents });
+  const [price, total] = [variants.price!.level, variants.total!.level];
+  const rate = readRates('DOMESTIC');
+  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(parseValidDay);
+  for (const cash of [null, 'DOMESTIC']) {
+    const expected = [100];
+    let [begin, held] = [0, 0];
+    for (let t = 1; t < days.length; t++) {
+      // Income in points of the price return, as the total return of the session less its price return.
+      const points = price[t - 1]! * (total[t]! / total[t - 1]!) - price[t]!;
+      held = held * (1 + (cash === null ? 0 : (rate[t - 1]! * countDays(t)) / 360)) + points;
+      expected.push((expected[begin]! * (price[t]! + held)) / price[begin]!);
+      if (ends.includes(days[t]!)) [begin, held] = [t, 0];
+    }
+    const overlay = createOverlayIndex({ type: 'held_income', cash });
+    const result = run(paying, overlay, { documents });
+    expectClose(result.index.book.value, expected);
+    expectClose(
+      result.variants.price!.level,
+      price.map((level) => (100 * level) / price[0]!),
+    );
+    expect(Math.abs(expected.at(-1)! / total.at(-1)! - 1)).toBeGreaterThan(1e-5);
+  }
+});
+
+test('by hand: a coupon of 5 stays in cash until the month ends, and the total return reinvests it at once', () => {
+  // 100, 95 + 5, then the price rises by 10 % to 104.5. With cash the level is 109.5, reinvested it is 110.
+  const three = {
+    ...buildMarket({ dates: dates.slice(4, 7), close: { A: [100, 95, 104.5] } }),
+    actions: [{ ...createDividend('A', 5, 5) }],
+  };
+  const documents = {
+    X: IndexDocument.parse({ ...source, base_date: dates[4], universe: { kind: 'list', identifiers: ['A'] } }),
+  };
+  const compute = (overlay: object) =>
+    run(three, createOverlayIndex({ ...overlay }, { base_date: dates[4] }), { documents }).index.book.value.at(-1)!;
+  expect(compute({ type: 'held_income' })).toBeCloseTo(109.5, 10);
+  expect(compute({ type: 'fee', percent: 0 })).toBeCloseTo(110, 10);
+  expect(compute({ type: 'held_income', rebalance: { frequency: 'daily' } })).toBeCloseTo(110, 10);
+});
+
+test('collateral adds the interest of a bill by the published formulas for commodity indices', () => {
+  const rate = readRates('DOMESTIC');
+  const bill = (t: number): number => 1 / (1 - (91 / 360) * rate[t - 1]!);
+  expectClose(
+    computeLevel({ type: 'collateral', rate: 'DOMESTIC' }),
+    chainLevels((t, before) => before * (1 + returnAt(t) + bill(t) ** (countDays(t) / 91) - 1)),
+  );
+  expectClose(
+    computeLevel({ type: 'collateral', rate: 'DOMESTIC', idle_days: 'compounded' }),
+    chainLevels((t, before) => {
+      const daily = bill(t) ** (1 / 91) - 1;
+      return before * (1 + returnAt(t) + daily) * (1 + daily) ** (countDays(t) - 1);
+    }),
+  );
+  expectClose(
+    computeLevel({ type: 'collateral', rate: 'DOMESTIC', quotation: 'yield', basis: 365 }),
+    chainLevels((t, before) => before * (1 + returnAt(t) + (rate[t - 1]! * countDays(t)) / 365)),
+  );
+});
+
+test('by hand: a discount of 4 % for 91 days is 4.04 % over 360 days, and 3 days of it are 0.0337 %', () => {
+  // 1 / (1 - 0.04 x 91 / 360) = 1.0102144, its 91st root 1.00011167; cubed 1.00033506.
+  const friday = ['2024-01-05', '2024-01-08'];
+  const flat = buildMarket({ dates: friday, close: { A: [100, 100], B: [100, 100] } });
+  const series = { identifier: 'BILL', name: null, currency: null };
+  const billMarket = {
+    ...flat,
+    series: new Map([
+      ['BILL', { ...series, days: Int32Array.from(friday, parseValidDay), closes: Float64Array.of(4, 4) }],
+    ]),
+  };
+  const documents = { X: IndexDocument.parse({ ...source, base_date: friday[0] }) };
+  const overlay = createOverlayIndex({ type: 'collateral', rate: 'BILL' }, { base_date: friday[0] });
+  expect(run(billMarket, overlay, { documents }).index.book.value[1]).toBeCloseTo(100.033506, 5);
+});
+
 test('risk control annualises by the sessions of a year that the overlay names', () => {
   const computeExposure = (year: number, t: number): number => {
     const squares = Array.from({ length: 5 }, (_, k) => Math.log(levels[t - k]! / levels[t - k - 1]!) ** 2);
@@ -319,10 +440,14 @@ const RISK = { type: 'risk_control', target: 0.1 };
 const HEDGE = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } };
 const euro = { currency: 'EUR', rate: 'FOREIGN' };
 test.each([
-  [RISK, 'overlay.half_lives or sessions is required by a risk control, but not both: neither is present.'],
+  [RISK, 'overlay.half_lives or sessions or windows is required by a risk control, but not both: neither is present.'],
   [
     { ...RISK, half_lives: [11], sessions: 20 },
-    'overlay.half_lives or sessions is required by a risk control, but not both: both are present, [11] and 20.',
+    'overlay.half_lives or sessions or windows is required by a risk control, but not both: both are present, [11] and 20.',
+  ],
+  [
+    { ...RISK, windows: [20, 60], sessions: 20 },
+    'overlay.half_lives or sessions or windows is required by a risk control, but not both: both are present, 20 and [20,60].',
   ],
   [{ type: 'decrement' }, 'overlay.percent or points is required by a decrement, but not both: neither is present.'],
   [

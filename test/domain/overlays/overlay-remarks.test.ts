@@ -70,6 +70,25 @@ const IDLE_TERMS: readonly (readonly [Spec, readonly string[], Spec, object])[] 
     inPounds,
   ],
   [{ ...risk, half_lives: [3, 8, 3] }, ['overlay.half_lives[2]'], risk, {}],
+  [{ ...risk, deviation: 'sample' }, ['overlay.deviation'], risk, {}],
+  [
+    { type: 'risk_control', target: 0.1, windows: [3, 8, 8], deviation: 'sample' },
+    ['overlay.windows[2]'],
+    { type: 'risk_control', target: 0.1, windows: [8, 3], deviation: 'sample' },
+    {},
+  ],
+  [
+    { type: 'collateral', rate: 'DOMESTIC', quotation: 'yield', term_days: 28 },
+    ['overlay.term_days'],
+    { type: 'collateral', rate: 'DOMESTIC', quotation: 'yield' },
+    {},
+  ],
+  [
+    { type: 'held_income', basis: 365, rebalance: { frequency: 'weekly', effective_lag: 2 } },
+    ['overlay.basis', 'overlay.rebalance.effective_lag'],
+    { type: 'held_income', rebalance: { frequency: 'weekly' } },
+    {},
+  ],
   [
     { ...risk, max_leverage: 1, spread_bps: 40, basis: 365 },
     ['overlay.basis', 'overlay.spread_bps'],
@@ -285,6 +304,24 @@ describe('a rule that is watched', () => {
     const breach_rule = 'RIC_25_5_50';
     expect(validateTreatment({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
     expect(validateTreatment({ breach_rule })).toEqual([['error', 'REQUIRED', 'pipeline.treatment.on_breach', null]]);
+    const breach_limits = { single: { above: 0.2 } };
+    const limitsPath = 'pipeline.treatment.breach_limits';
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits })).toEqual([]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits, breach_rule })).toEqual([
+      ['error', 'UNKNOWN_FIELD', field, breach_rule],
+    ]);
+    expect(validateTreatment({ on_breach: 'none', breach_limits })).toEqual([
+      ['warning', 'NO_EFFECT', limitsPath, breach_limits],
+    ]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits: { single: { over: 0.2 } } })).toContainEqual([
+      'error',
+      'UNKNOWN_FIELD',
+      `${limitsPath}.single.over`,
+      null,
+    ]);
+    expect(validateTreatment({ on_breach: 'rebalance', breach_limits, breach_review: 'capping' })).toEqual([
+      ['error', 'NOT_IN_CHOICES', 'pipeline.treatment.breach_review', 'capping'],
+    ]);
     expect(validateTreatment({ on_breach: 'none', breach_rule })).toEqual([
       ['warning', 'NO_EFFECT', field, breach_rule],
     ]);

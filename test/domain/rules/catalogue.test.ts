@@ -40,7 +40,7 @@ const CONTRACT: Readonly<Record<string, string>> = {
   Quota: 'field! quotas! rank_field="MARKET_CAP" ascending=false',
   PluginFilter: 'plugin!',
   EqualWeight: '',
-  MarketCapWeight: 'free_float=true',
+  MarketCapWeight: 'free_float=true float_field=null',
   PriceWeight: 'factor_field=null splits="divisor"',
   FieldWeight: 'field! power=1 negative="zero"',
   FixedWeight: 'weights! renormalise=true',

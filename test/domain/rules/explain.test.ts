@@ -30,6 +30,11 @@ const GIVEN_WEIGHTS: Readonly<Record<string, number>> = Object.fromEntries(
 const CASES: readonly Case[] = [
   { type: 'EqualWeight', params: {}, raw: () => 1 },
   { type: 'MarketCapWeight', params: {}, raw: (_, datapoint) => datapoint('FREE_FLOAT_MARKET_CAP') },
+  {
+    type: 'MarketCapWeight',
+    params: { float_field: parseExpression('ceil(FREE_FLOAT, 0.05)').tree },
+    raw: ({ MARKET_CAP: size, float }) => size! * float!,
+  },
   { type: 'PriceWeight', params: {}, raw: (_, datapoint) => datapoint('CLOSE') },
   { type: 'FieldWeight', params: { field: 'VOLUME', power: 0.5 }, raw: ({ VOLUME, power }) => VOLUME! ** power! },
   { type: 'PluginWeight', params: { plugin: 'VOLUME' }, raw: ({ VOLUME }) => VOLUME! },
@@ -94,6 +99,16 @@ const LIMITS = [
       },
     },
   },
+  {
+    limits: 'caps in stages that reduce the smallest first',
+    weighting: {
+      ladder_caps: {
+        single: { above: 0.12, to: 0.1 },
+        group: { each_above: 0.06, together_above: 0.3, to: 0.3, each_to: 0.055, reduce: 'smallest' },
+      },
+    },
+  },
+  { limits: 'caps by rank', weighting: { ladder_caps: { ranked: { above: [0.1, 0.08], to: [0.09, 0.07] } } } },
 ];
 
 /** Explains every security on the last day. */

@@ -295,6 +295,142 @@ describe('caps in stages', () => {
   });
 });
 
+const SELECT_SECTOR = {
+  single: { above: 0.24, to: 0.23 },
+  group: { each_above: 0.048, together_above: 0.5, to: 0.5, each_to: 0.045, reduce: 'smallest' },
+} as const;
+
+/**
+ * Reduces the smallest weight above the line, one after the other, on a sorted list. The excess is handed out in rounds:
+ * each round gives every open security its share in proportion to its weight, and closes those that reach their cap.
+ */
+function applyPlainReduction(values: readonly number[], isPartial: boolean): number[] | null {
+  const { single, group } = SELECT_SECTOR;
+  const total = sumValues(values);
+  const raw = values.map((value) => value / total);
+  if (Math.max(...raw) > single.above && raw.length * single.to < 1) return null;
+  const first = Math.max(...raw) > single.above ? applyPlainCaps(raw, Array<number>(raw.length).fill(single.to)) : raw;
+  const list = raw.map((size, i) => ({ i, size, weight: first[i]!, isDone: false }));
+  type Security = (typeof list)[number];
+  const handOut = (amount: number, takers: readonly Security[], capOf: (one: Security) => number): number => {
+    let left = amount;
+    let open = takers.filter((one) => one.weight < capOf(one) - 1e-13);
+    while (left > 1e-14 && open.length > 0) {
+      const sum = sumValues(open.map(({ weight }) => weight));
+      const share = Math.min(left / sum, ...open.map((one) => capOf(one) / one.weight - 1));
+      for (const one of open) one.weight *= 1 + share;
+      left -= share * sum;
+      open = open.filter((one) => one.weight < capOf(one) - 1e-13);
+    }
+    return left;
+  };
+  for (;;) {
+    const large = list.filter(({ weight }) => weight > group.each_above + 1e-12);
+    const excess = sumValues(large.map(({ weight }) => weight)) - group.to;
+    if (excess <= 1e-12) return list.map(({ weight }) => weight);
+    const smallest = large.toSorted((a, b) =>
+      Math.abs(a.weight - b.weight) > 1e-12 ? a.weight - b.weight : a.size - b.size || b.i - a.i,
+    )[0]!;
+    const room = sumValues(list.map(({ weight }) => Math.max(0, group.each_to - weight)));
+    const isKept = isPartial && smallest.weight - excess > group.each_above && excess < room;
+    const taken = isKept ? excess : smallest.weight - group.each_to;
+    smallest.weight -= taken;
+    smallest.isDone = true;
+    const others = list.filter(({ isDone }) => !isDone);
+    const rest = handOut(taken, others, ({ weight }) => Math.max(group.each_to, weight));
+    const above = others.filter(({ weight }) => weight > group.each_to + 1e-12);
+    const limits = new Map(above.map((one) => [one, Math.max(single.to, one.weight)]));
+    if (handOut(rest, above, (one) => limits.get(one)!) > 1e-12) return null;
+    if (isKept) return list.map(({ weight }) => weight);
+  }
+}
+
+describe('large weights of which the smallest are reduced first', () => {
+  const tenOf = (weight: number) => Array<number>(10).fill(weight);
+  const sizes = [30, 20, 12, 8, 6, 5, ...tenOf(1.9)];
+
+  test('by hand: the four smallest above 4.8 % are reduced to 4.5 %, and the small ones take the excess', () => {
+    // Stage 1: the largest becomes 23 %, and 7 % over 70 % multiplies the others by 1.1: 22, 13.2, 8.8, 6.6, 5.5 and ten
+    // of 2.09 %. The six large ones are 79.1 %. 5.5, 6.6, 8.8 and 13.2 become 4.5 %, which frees 1 + 2.1 + 4.3 + 8.7 =
+    // 16.1 %. The two largest are 45 %, and the ten have 20.9 + 16.1 = 37 %.
+    const weights = [...computeWeights({ sizes }, { ladder_caps: SELECT_SECTOR }).values()];
+    expect(weights).toEqual(closeTo([0.23, 0.22, 0.045, 0.045, 0.045, 0.045, ...tenOf(0.037)]));
+  });
+
+  test('by hand: until_kept reduces the last one only to 5 %, where the total is 50 %', () => {
+    // Before the last step the total is 58.2 %, so 13.2 % is reduced by 8.2 % to 5 %, which is above 4.8 %.
+    const group = { ...SELECT_SECTOR.group, reduce: 'smallest_until_kept' };
+    const weights = [...computeWeights({ sizes }, { ladder_caps: { ...SELECT_SECTOR, group } }).values()];
+    expect(weights).toEqual(closeTo([0.23, 0.22, 0.05, 0.045, 0.045, 0.045, ...tenOf(0.0365)]));
+  });
+
+  test('by hand: of weights that the first stage made equal, the one with the least market value is reduced', () => {
+    // Three weights become 23 % each, and 25 others have 31 %. The third has the least value before and falls to 4.5 %.
+    const three = [26, 40, 29, ...Array<number>(25).fill(0.2)];
+    const weights = [...computeWeights({ sizes: three }, { ladder_caps: SELECT_SECTOR }).values()];
+    expect(weights).toEqual(closeTo([0.045, 0.23, 0.23, ...Array<number>(25).fill(0.495 / 25)]));
+  });
+
+  test('by hand: the excess that exceeds the room of the small weights goes to the others above the line, up to the first cap', () => {
+    // 6 % falls by 1.5 %. Eleven weights of 49/11 % take 0.5 % up to 4.5 %, and 22 % takes the other 1 % up to 23 %.
+    const few = [23, 22, 6, ...Array<number>(11).fill(49 / 11)];
+    const weights = [...computeWeights({ sizes: few }, { ladder_caps: SELECT_SECTOR }).values()];
+    expect(weights).toEqual(closeTo([0.23, 0.23, 0.045, ...Array<number>(11).fill(0.045)]));
+  });
+
+  test('agrees with a reduction on a sorted list, and keeps both limits or is refused', () => {
+    const skewed = fc.double({ min: 0.05, max: 1, noNaN: true }).map((value) => value ** 4);
+    let reduced = 0;
+    fc.assert(
+      fc.property(fc.array(skewed, { minLength: 5, maxLength: 70 }), fc.boolean(), (values, isPartial) => {
+        const raw = Float64Array.from(values, (value) => value / sumValues(values));
+        const group = { ...SELECT_SECTOR.group, reduce: isPartial ? 'smallest_until_kept' : 'smallest' } as const;
+        const result = applyLadder({ raw, groupOf: null, ladder: { ...SELECT_SECTOR, group } });
+        const plainWeights = applyPlainReduction(values, isPartial);
+        if (result.kind === 'infeasible') {
+          expect(plainWeights).toBeNull();
+          expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);
+          return;
+        }
+        result.weights.forEach((weight, i) => expect(Math.abs(weight - plainWeights![i]!)).toBeLessThan(1e-10));
+        expect(sumValues(result.weights)).toBeCloseTo(1, 11);
+        expect(sumValues(result.weights.filter((weight) => weight > 0.048 + 1e-11))).toBeLessThanOrEqual(0.5 + 1e-10);
+        expect(Math.max(...result.weights)).toBeLessThanOrEqual(0.24 + 1e-11);
+        if (result.redistributed > 0) reduced++;
+      }),
+      { numRuns: 300 },
+    );
+    expect(reduced).toBeGreaterThan(30);
+  });
+});
+
+describe('caps by rank', () => {
+  test('by hand: 35 % for the largest and 20 % for all others', () => {
+    // 50 % becomes 35 %, so the others grow by 65/50: 26 % becomes 20 %, and three of 10 % share 45 %.
+    const ladder_caps = { ranked: { above: [0.35, 0.2], to: [0.35, 0.2] } };
+    const weights = [...computeWeights({ sizes: [10, 50, 20, 10, 10] }, { ladder_caps }).values()];
+    expect(weights).toEqual(closeTo([0.15, 0.35, 0.2, 0.15, 0.15]));
+    const kept = decide({ sizes: [35, 20, 15, 15, 15] }, { ladder_caps });
+    if (kept.kind !== 'decided') throw new Error(kept.finding.message);
+    expect(Array.from(kept.weights)).toEqual(Array.from(kept.uncapped));
+  });
+
+  test('by hand: with a buffer the caps are 33 % and 19 % once a limit is exceeded, by issuer', () => {
+    // Issuer A has 50 %. It becomes 33 %, and the others grow by 67/50: 26.8 % becomes 19 %, three of 10 % share 48 %.
+    const ladder_caps = { ranked: { above: [0.35, 0.2], to: [0.33, 0.19] } };
+    const issuers = ['A', 'A', 'B', 'C', 'D', null];
+    const weights = computeWeights({ sizes: [30, 20, 20, 10, 10, 10], issuers }, { ladder_caps, cap_by: 'ISSUER' });
+    expect([...weights.values()]).toEqual(closeTo([0.33 * 0.6, 0.33 * 0.4, 0.19, 0.16, 0.16, 0.16]));
+  });
+
+  test('too few constituents skip the rebalance', () => {
+    const decision = decide({ sizes: [5, 3, 1] }, { ladder_caps: { ranked: { above: [0.35, 0.2], to: [0.35, 0.2] } } });
+    if (decision.kind === 'decided') throw new Error('weights were decided');
+    expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.ladder_caps' });
+    expect(decision.finding.message).toContain('reach only 0.75 of the required weight 1');
+  });
+});
+
 test('limits that contradict each other or have no effect are reported in the document', () => {
   const createEqualWeighting = (limits: object) => ({ type: 'EqualWeight', ...limits });
   expect(listErrors(createEqualWeighting({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual([
@@ -310,6 +446,19 @@ test('limits that contradict each other or have no effect are reported in the do
   expect(listErrors(createEqualWeighting({ ladder_caps: {} }))).toEqual([
     'REQUIRED pipeline.weighting.ladder_caps.single',
   ]);
+  const ranked = { above: [0.35, 0.2], to: [0.35, 0.2] };
+  const refused = [
+    [{ ...NASDAQ, ranked }, 'CAP_INFEASIBLE', 'ranked'],
+    [{ ranked: { ...ranked, to: [0.35, 0.25] } }, 'EMPTY_RANGE', 'ranked.to'],
+    [{ ranked: { ...ranked, above: [0.2, 0.35] } }, 'EMPTY_RANGE', 'ranked.above'],
+    [{ group: { ...NASDAQ.group, each_to: 0.04 } }, 'NO_EFFECT', 'group.each_to'],
+    [{ group: { ...NASDAQ.group, each_to: 0.05, reduce: 'smallest' } }, 'EMPTY_RANGE', 'group.each_to'],
+    [{ ranked: { ...ranked, by: 'ISSUER' } }, 'UNKNOWN_FIELD', 'ranked.by'],
+  ] as const;
+  for (const [ladder_caps, code, member] of refused)
+    expect(listErrors(createEqualWeighting({ ladder_caps }))).toContain(
+      `${code} pipeline.weighting.ladder_caps.${member}`,
+    );
   expect(listErrors(createEqualWeighting({ cap_by: 'ISSUER' }), 'warning')).toEqual([
     'NO_EFFECT pipeline.weighting.cap_by',
   ]);
@@ -330,5 +479,11 @@ test('the methodology states every limit', () => {
   expect(formatText({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER has a total weight above 9%');
   expect(formatText({ ladder_caps: NASDAQ })).toContain('If any weight is above 24%, no weight is above 20%');
   expect(formatText({ ladder_caps: NASDAQ })).toContain('exceed 48% in total, they are scaled to a total of 40%');
+  expect(formatText({ ladder_caps: SELECT_SECTOR })).toContain(
+    'the smallest such weight is reduced to 4.5%, and then the next, until their total is at most 50%; the weights below 4.5% take the excess in proportion, each at most 4.5%',
+  );
+  expect(formatText({ ladder_caps: { ranked: { above: [0.35, 0.2], to: [0.33, 0.19] } } })).toContain(
+    'above 35% for the largest and 20% for all others, they are capped at 33% for the largest and 19% for all others',
+  );
   expect(formatText({ phase_in: { field: 'FREE_FLOAT', steps: 10 } })).toContain('phased in over 10 reviews');
 });

@@ -40,6 +40,15 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => fill(universe, (name) => slow.latest('MARKET_CAP', name, t)),
   },
   {
+    type: 'MarketCapWeight',
+    params: { float_field: parseExpression('ceil(FREE_FLOAT, 0.05)').tree },
+    raw: (slow, universe, t) =>
+      fill(universe, (name) => {
+        const [size, float] = [slow.latest('MARKET_CAP', name, t), slow.latest('FREE_FLOAT', name, t)];
+        return size === null || float === null ? null : size * (Math.ceil(float * 20 - 1e-9) / 20);
+      }),
+  },
+  {
     type: 'PriceWeight',
     params: {},
     raw: (slow, universe, t) => fill(universe, (name) => slow.latest('CLOSE', name, t)),

@@ -183,6 +183,7 @@ const ALTERNATIVES: readonly Alternative[] = [
     members: {
       half_lives: { text: 'recent sessions count more', first: [11, 23] },
       sessions: { text: 'equal weights', first: 60 },
+      windows: { text: 'the largest of several windows', first: [20, 60] },
     },
   },
   {

@@ -6,7 +6,7 @@ import type { Composition, Compositions } from '../../books/compositions.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import { listClosures, type RecordedClosures } from '../../calendars/calendar.js';
 import { findTextInForce } from '../../definition/amendments.js';
-import { findBreachRule } from '../../definition/compliance.js';
+import { findBreachRule, isPublishedRule } from '../../definition/compliance.js';
 import { type RoundingSpec, TreatmentSpec } from '../../definition/index-document.js';
 import type { EventCause } from '../../definition/index-schedule.js';
 import {
@@ -153,6 +153,12 @@ function toStoredTreatment(treatment: TreatmentSpec, { rule, rights, splitShares
   };
 }
 
+/** Returns the published rule whose breach triggers a rebalance. Returns null for limits of the index itself. */
+function readPublishedRule(document: Parameters<typeof findBreachRule>[0]): TreatmentTerms['rule'] {
+  const name = findBreachRule(document)?.name;
+  return name !== undefined && isPublishedRule(name) ? name : null;
+}
+
 interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm'> {
   /** Last day of the run. */
   readonly last: Day;
@@ -172,7 +178,7 @@ function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | u
     .toSorted((a, b) => a - b)
     .map((after): StoredAmendment => {
       const { document: text } = findTextInForce(document, sm.calendar, after + 1);
-      const rule = findBreachRule(text.pipeline?.treatment);
+      const rule = readPublishedRule(text);
       return {
         after: formatDay(after),
         treatment: toStoredTreatment(findTreatment(treatment, after + 1), { rule, ...findTerms(terms, after + 1) }),
@@ -327,7 +333,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   treatment: {
     whole({ run }) {
       const { compositions } = run.index;
-      const rule = findBreachRule(compositions.document.pipeline?.treatment);
+      const rule = readPublishedRule(compositions.document);
       return toStoredTreatment(compositions.treatment, { rule, ...createIndexTerms(compositions) });
     },
     extended: keepValue,

@@ -29,6 +29,13 @@ function createElementwise(depth: number): Tree {
     call('exp', operand),
     call('log', operand),
     call('sqrt', operand),
+    fc
+      .tuple(fc.constantFrom('ceil', 'floor', 'round'), operand, fc.constantFrom(null, 0.05, 0.5, 3))
+      .map(([name, x, step]): ExpressionNode => ({
+        node: 'function',
+        name,
+        operands: step === null ? [x] : [x, { node: 'value', value: step }],
+      })),
     call('clip', operand, value, operand),
     call('coalesce', operand, operand),
     call('if', createCondition(operand, Math.min(2, depth)), operand, operand),

@@ -169,3 +169,30 @@ describe('definitions that refer to others twice are computed once each', () => 
     expect(compute('B', combine, (name) => `mean(${name}, window=4)`)).toBeNaN();
   });
 });
+
+test('a number is rounded to a multiple of a step, and a rounding error does not change the multiple', () => {
+  const none = Array.from({ length: NAMES }, () => null);
+  const constant = (value: number) =>
+    Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => value));
+  const compute = (text: string): number => {
+    const numbers = { CLOSE: constant(10), A: constant(1), B: constant(NaN), C: constant(1) };
+    const section = createSection({ numbers, texts: { SECTOR: none, COUNTRY: none } }, {});
+    return section.numbers(parseExpression(text).tree, Int32Array.of(0, 1))[0]!;
+  };
+  // 0.55 / 0.05 is 11.000000000000002 and 0.15 / 0.05 is 2.9999999999999996 in floating-point numbers.
+  const cases: readonly (readonly [string, number])[] = [
+    ['ceil(0.55 * A, 0.05)', 0.55],
+    ['ceil(0.551 * A, 0.05)', 0.6],
+    ['ceil(0.15 * A, 0.05)', 0.15],
+    ['floor(0.15 * A, 0.05)', 0.15],
+    ['floor(0.149 * A, 0.05)', 0.1],
+    ['ceil(A * 2.1)', 3],
+    ['floor(-2.1 * A)', -3],
+    ['round(2.5 * A)', 3],
+    ['round(-2.5 * A)', -3],
+    ['round(0.285 * A, 0.01)', 0.29],
+    ['round(7.4 * A, 5)', 5],
+    ['ceil(B, 0.05)', NaN],
+  ];
+  for (const [text, expected] of cases) expect([text, compute(text)]).toEqual([text, expected]);
+});

@@ -99,6 +99,10 @@ function evaluateSimple(
       return interpret(first!) > 0 ? Math.log(interpret(first!)) : NaN;
     case 'sqrt':
       return Math.sqrt(interpret(first!));
+    case 'ceil':
+    case 'floor':
+    case 'round':
+      return roundToStep(call.name, interpret(first!), second === undefined ? 1 : interpret(second));
     case 'clip':
       return Math.min(Math.max(interpret(first!), interpret(second!)), interpret(third!));
     case 'coalesce': {
@@ -118,6 +122,18 @@ function evaluateSimple(
     default:
       throw new Error(call.name);
   }
+}
+
+/** Rounds to a multiple of a step. A distance of 1e-9 steps is a rounding error. */
+function roundToStep(name: string, x: number, step: number): number {
+  const steps = x / step;
+  const below = Math.floor(steps);
+  if (Number.isNaN(steps) || steps - below < 1e-9 * Math.max(1, Math.abs(steps))) return below * step;
+  if (below + 1 - steps < 1e-9 * Math.max(1, Math.abs(steps))) return (below + 1) * step;
+  if (name === 'ceil') return (below + 1) * step;
+  if (name === 'floor') return below * step;
+  const isUp = steps > 0 ? steps - below >= 0.5 - 1e-9 : steps - below > 0.5 + 1e-9;
+  return (isUp ? below + 1 : below) * step;
 }
 
 export function evaluateTruth(

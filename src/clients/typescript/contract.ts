@@ -6364,7 +6364,7 @@ export interface Limits {
   readonly MAX_PLUGIN_STEPS: number;
   /** Memory of a plug-in, including its inputs. */
   readonly MAX_PLUGIN_MEMORY_BYTES: number;
-  /** Body of every route except those that receive data, studies or batches. */
+  /** Body of every route except those that receive data, texts, studies or batches. */
   readonly MAX_BODY_BYTES: number;
   /** Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each. */
   readonly MAX_BODY_VALUES: number;
@@ -6392,6 +6392,10 @@ export interface Limits {
   readonly MAX_KEY_TOOL_CALLS: number;
   /** MCP resource, which is a single message. Read larger resources over HTTP. */
   readonly MAX_RESOURCE_BYTES: number;
+  /** Text whose numbers are verified, in UTF-8. */
+  readonly MAX_TEXT_BYTES: number;
+  /** Numbers of a text that is verified. */
+  readonly MAX_TEXT_NUMBERS: number;
   /** Nesting levels of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
   /** Time without a heartbeat after which a running job is queued again. */
@@ -12528,6 +12532,11 @@ export interface TextBlockInput {
   readonly text: string;
 }
 
+export interface TextToVerify {
+  /** Markdown text, at most 1048576 bytes and 2000 numbers. A footnote after a number cites its source: the address of a result and a JSON pointer. */
+  readonly text: string;
+}
+
 export interface Tilt {
   /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
@@ -13075,6 +13084,38 @@ export interface ValueNode {
   readonly text?: string | undefined;
 }
 
+export interface VerifiedNumber {
+  /** Position of sign and digits in the text, in UTF-16 units. */
+  readonly start: number;
+  /** Position after the last digit. */
+  readonly end: number;
+  /** Sign and digits as written. */
+  readonly text: string;
+  /** The number in the unit of the source: 18.4 % is 0.184. Null if its separators are ambiguous. */
+  readonly stated: number | null;
+  /** `proven`: the value of the source, rounded to the digits shown. `different`: `reason` says in what. `unsourced`: no footnote with an address. `unreadable`: the address has no number. */
+  readonly status: 'proven' | 'different' | 'unsourced' | 'unreadable';
+  /** For `different`: `value`, `sign`, `scale`, `subject` (the sentence names another document) or `period` (a date outside the window of the source). Otherwise a sentence, or null if the number is proven. */
+  readonly reason: string | null;
+  /** Address and pointer. If the text cites an address that is not pinned: the pinned one. */
+  readonly source: string | null;
+  /** Value of the source; null if it cannot be read. */
+  readonly true: number | null;
+  /** `exact`, or the number of decimals shown, such as `3 decimals`. Null unless proven. */
+  readonly rounding: string | null;
+}
+
+/** Numbers of a text, compared with their sources. */
+export interface VerifiedText {
+  /** Numbers in the order of the text. */
+  readonly numbers: readonly VerifiedNumber[];
+  readonly proven: number;
+  readonly different: number;
+  readonly unsourced: number;
+  /** The file could not be read, or is not JSON. */
+  readonly unreadable: number;
+}
+
 export interface VersionDifference {
   /** Number of the first version. */
   readonly from: number;
@@ -13618,7 +13659,7 @@ export interface Operations {
   };
   /** Returns the status of a job. After success, the response includes its result. */
   getJob: {
-    request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
+    request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined; readonly created_at?: string | undefined } | undefined };
     answer: BacktestJobStatus | OptimisationJobStatus | RenderJobStatus | RiskModelJobStatus | SyncJobStatus | JobStatus;
   };
   /** Cancels a job. */
@@ -14126,6 +14167,11 @@ export interface Operations {
   deleteTemplate: {
     request: { readonly params: { readonly template_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
+  };
+  /** Compares each number of a Markdown text with the result that its footnote cites. */
+  verifyText: {
+    request: { readonly body: TextToVerify };
+    answer: VerifiedText;
   };
   /** Computes the fair value, carry and sensitivities of an index future. */
   priceFutures: {
@@ -14907,6 +14953,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getTemplate: 'GET /reports/templates/{template_id}',
   putTemplate: 'PUT /reports/templates/{template_id}',
   deleteTemplate: 'DELETE /reports/templates/{template_id}',
+  verifyText: 'POST /receipts/verify',
   priceFutures: 'POST /derivatives/futures/price',
   priceTrs: 'POST /derivatives/trs/price',
   getRoll: 'GET /derivatives/{index_id}/roll',

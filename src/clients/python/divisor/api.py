@@ -78,7 +78,7 @@ class Operations:
     def call_mcp(self, body: c.McpMessage, *, tools: Optional[Sequence[Literal["jobs", "indices", "analytics", "optimise", "risk-models", "reports", "data", "documentation", "strategies", "derivatives", "stores", "watchlists", "calendars", "schedules", "governance", "clients", "actions", "approvals", "publication", "versions", "service", "all"]]] = None) -> Any:
         """Processes one JSON-RPC message of the Model Context Protocol, for agents.
 
-        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        :param tools: Toolsets, or `all`. Default: the short list of tools.
         """
         return cast("Any", self._transport.json("POST", "/mcp", body=body, query={"tools": tools}))
 
@@ -86,7 +86,7 @@ class Operations:
         """Processes one JSON-RPC message of the Model Context Protocol, for agents.
 
         :param media: What is wanted instead of JSON.
-        :param tools: Toolsets, or `all`. Default: jobs, indices, analytics, reports, data, documentation.
+        :param tools: Toolsets, or `all`. Default: the short list of tools.
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
@@ -125,13 +125,14 @@ class Operations:
         """
         return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/resume"))
 
-    def get_job(self, job_id: str, *, wait: Optional[float] = None) -> Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]:
+    def get_job(self, job_id: str, *, wait: Optional[float] = None, created_at: Optional[str] = None) -> Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]:
         """Returns the status of a job. After success, the response includes its result.
 
         :param job_id: {kind}:{id}, for example backtest:LARGE-100.
         :param wait: Maximum time to wait for a change of the status, in seconds.
+        :param created_at: Time of the submission. If the job was submitted again since, the response is JOB_NOT_FOUND. Default: the latest submission.
         """
-        return cast("Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait}))
+        return cast("Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]", self._transport.json("GET", f"/jobs/{word(job_id)}", query={"wait": wait, "created_at": created_at}))
 
     def cancel_job(self, job_id: str, *, if_match: Optional[str] = None) -> Union[c.BacktestJobStatus, c.OptimisationJobStatus, c.RenderJobStatus, c.RiskModelJobStatus, c.SyncJobStatus, c.JobStatus]:
         """Cancels a job.
@@ -1103,6 +1104,10 @@ class Operations:
         :param note: Reason for the write, stored with the version and in the audit log.
         """
         self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def verify_text(self, body: c.TextToVerify) -> c.VerifiedText:
+        """Compares each number of a Markdown text with the result that its footnote cites."""
+        return cast("c.VerifiedText", self._transport.json("POST", "/receipts/verify", body=body))
 
     def price_futures(self, body: c.FuturesPriceRequest) -> c.FuturesPriceResponse:
         """Computes the fair value, carry and sensitivities of an index future."""

@@ -7171,7 +7171,7 @@ class Limits(t.TypedDict):
     MAX_PLUGIN_STEPS: float
     #: Memory of a plug-in, including its inputs.
     MAX_PLUGIN_MEMORY_BYTES: float
-    #: Body of every route except those that receive data, studies or batches.
+    #: Body of every route except those that receive data, texts, studies or batches.
     MAX_BODY_BYTES: float
     #: Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.
     MAX_BODY_VALUES: float
@@ -7199,6 +7199,10 @@ class Limits(t.TypedDict):
     MAX_KEY_TOOL_CALLS: float
     #: MCP resource, which is a single message. Read larger resources over HTTP.
     MAX_RESOURCE_BYTES: float
+    #: Text whose numbers are verified, in UTF-8.
+    MAX_TEXT_BYTES: float
+    #: Numbers of a text that is verified.
+    MAX_TEXT_NUMBERS: float
     #: Nesting levels of a JSON body.
     MAX_JSON_DEPTH: float
     #: Time without a heartbeat after which a running job is queued again.
@@ -13806,6 +13810,11 @@ class TextBlockInput(_TextBlockInput, total=False):
     width: t.Literal["full", "half"]
 
 
+class TextToVerify(t.TypedDict):
+    #: Markdown text, at most 1048576 bytes and 2000 numbers. A footnote after a number cites its source: the address of a result and a JSON pointer.
+    text: str
+
+
 class _Tilt(t.TypedDict):
     #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
@@ -14418,6 +14427,39 @@ class ValueNode(_ValueNode, total=False):
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
+
+
+class VerifiedNumber(t.TypedDict):
+    #: Position of sign and digits in the text, in UTF-16 units.
+    start: int
+    #: Position after the last digit.
+    end: int
+    #: Sign and digits as written.
+    text: str
+    #: The number in the unit of the source: 18.4 % is 0.184. Null if its separators are ambiguous.
+    stated: t.Optional[float]
+    #: `proven`: the value of the source, rounded to the digits shown. `different`: `reason` says in what. `unsourced`: no footnote with an address. `unreadable`: the address has no number.
+    status: t.Literal["proven", "different", "unsourced", "unreadable"]
+    #: For `different`: `value`, `sign`, `scale`, `subject` (the sentence names another document) or `period` (a date outside the window of the source). Otherwise a sentence, or null if the number is proven.
+    reason: t.Optional[str]
+    #: Address and pointer. If the text cites an address that is not pinned: the pinned one.
+    source: t.Optional[str]
+    #: Value of the source; null if it cannot be read.
+    true: t.Optional[float]
+    #: `exact`, or the number of decimals shown, such as `3 decimals`. Null unless proven.
+    rounding: t.Optional[str]
+
+
+class VerifiedText(t.TypedDict):
+    """Numbers of a text, compared with their sources."""
+
+    #: Numbers in the order of the text.
+    numbers: t.Sequence[VerifiedNumber]
+    proven: int
+    different: int
+    unsourced: int
+    #: The file could not be read, or is not JSON.
+    unreadable: int
 
 
 class VersionDifferenceSentences(t.TypedDict):

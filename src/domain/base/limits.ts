@@ -44,7 +44,10 @@ export const LIMIT_SPECS = {
     help: 'Steps of one call of a plug-in (iterations of loops and calls of functions): about a second.',
   },
   MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in, including its inputs.' },
-  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except those that receive data, texts, studies or batches.' },
+  MAX_BODY_BYTES: {
+    value: 1_048_576,
+    help: 'Body of every route except those that receive data, texts, studies or batches.',
+  },
   MAX_BODY_VALUES: {
     value: 50_000,
     help: 'Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.',

@@ -174,6 +174,15 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'risk-model-part': async () => (await import('./risk/risk-models.js')).readRiskModelPart,
   'hash-files': async () => (await import('./run-files.js')).hashFiles,
   'check-body': async () => checkRequestBody,
+  'read-text': async () => {
+    const { readTextNumbers } = await import('#domain/outputs/receipts.js');
+    return async ({ text, ids }) => readTextNumbers(text, new Set(ids.split('\n')));
+  },
+  'verify-numbers': async () => {
+    const { verifyNumbers } = await import('#domain/outputs/receipts.js');
+    return async ({ results }) => results.flatMap(verifyNumbers);
+  },
+  'describe-tools': async () => describeAllTools,
   'warm-up': async () => warmUp,
   rest: async () => releaseMemory,
   'risk-model-arrow': async () => (await import('./risk/risk-models.js')).createRiskModelArrow,
@@ -201,6 +210,16 @@ const checkRequestBody: Task<'check-body'> = async ({ operation, bytes }) => {
     json: JSON.stringify({ ...members, [lines]: [] }),
     lines: answerBytes(entries!.map((entry) => JSON.stringify(entry)).join('\n')),
   };
+};
+
+/** Describes the tools of the whole contract. Text is received faster than objects. */
+const describeAllTools: Task<'describe-tools'> = async () => {
+  const [{ API }, { createOpenApiDocument }, { describeTools }] = await Promise.all([
+    import('#contract/api.js'),
+    import('#contract/openapi.js'),
+    import('#contract/tools.js'),
+  ]);
+  return { json: JSON.stringify(describeTools(API, createOpenApiDocument(API, ''))) };
 };
 
 /** Runs the task of a message from the pool. */

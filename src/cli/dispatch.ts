@@ -16,6 +16,7 @@ import {
   runs,
   termStructure,
   totalRisk,
+  verifyText,
   view,
   weights,
 } from './commands/analytics.js';
@@ -141,6 +142,7 @@ const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
  * commands.
  */
 const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  'verify-text': verifyText,
   stores,
   activate,
   refresh,

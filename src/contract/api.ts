@@ -13,6 +13,7 @@ import { indexRoutes } from './indices/routes.js';
 import { jobRoutes } from './job-routes.js';
 import { optimiseRoutes } from './optimise.js';
 import { publicationRoutes } from './publication.js';
+import { receiptRoutes } from './receipts.js';
 import { reportRoutes } from './reports.js';
 import { riskModelImportRoutes, riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes, runViewRoutes } from './analytics/run-views.js';
@@ -63,6 +64,7 @@ export const API = {
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,
+  ...receiptRoutes,
   ...derivativeRoutes,
   ...strategyRoutes,
   ...storeRoutes,

@@ -132,6 +132,10 @@ export const jobRoutes = defineRoutes({
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
         .meta({ description: 'Maximum time to wait for a change of the status, in seconds.' }),
+      created_at: z.string().max(40).optional().meta({
+        description:
+          'Time of the submission. If the job was submitted again since, the response is JOB_NOT_FOUND. Default: the latest submission.',
+      }),
     })),
     success: { status: 200, description: 'The status.', schema: AnyJobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -2,34 +2,33 @@ import { z } from 'zod';
 import { defineObject } from '#domain/base/schema.js';
 import { defineRoutes, type Route } from './route.js';
 
-/** Groups of tools that a client can select. Agents choose better among few tools. */
+/** Groups of operations that a client can list as tools. Agents choose better among few tools. */
 export const TOOLSETS = {
-  jobs: { help: 'Jobs: list, wait, cancel, retry.', isDefault: true },
-  indices: { help: 'Index definitions: validate, preview, store, explain.', isDefault: true },
-  analytics: { help: 'Backtests and every view of a stored run.', isDefault: true },
-  optimise: { help: 'Constraint sets and optimisations.', isDefault: false },
-  'risk-models': { help: 'Risk models.', isDefault: false },
-  reports: { help: 'Report templates and renders.', isDefault: true },
-  data: { help: 'Prices, fields, series and coverage of the served store.', isDefault: true },
-  documentation: { help: 'The guide and the contract.', isDefault: true },
-  strategies: { help: 'Strategies on an index.', isDefault: false },
-  derivatives: { help: 'Futures, total return swaps, term structures.', isDefault: false },
-  stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
-  watchlists: { help: 'Watchlists.', isDefault: false },
-  calendars: { help: 'Recorded closures of exchanges and their effects.', isDefault: false },
-  schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
-  governance: { help: 'Benchmark statements, changes of methodologies, procedures.', isDefault: false },
-  clients: { help: 'Clients: entitlements, targets, deliveries.', isDefault: false },
-  actions: { help: 'Corporate actions that await a decision.', isDefault: false },
-  approvals: { help: 'Changes that await the approval of a second person.', isDefault: false },
-  publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
-  versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },
-  service: { help: 'Health, metrics, the key, access to documents.', isDefault: false },
-} as const satisfies Readonly<Record<string, { readonly help: string; readonly isDefault: boolean }>>;
+  jobs: { help: 'Jobs: list, wait, cancel, retry.' },
+  indices: { help: 'Index definitions: validate, preview, store, explain.' },
+  analytics: { help: 'Backtests and every view of a stored run.' },
+  optimise: { help: 'Constraint sets and optimisations.' },
+  'risk-models': { help: 'Risk models.' },
+  reports: { help: 'Report templates and renders.' },
+  data: { help: 'Prices, fields, series and coverage of the served store.' },
+  documentation: { help: 'The guide and the contract.' },
+  strategies: { help: 'Strategies on an index.' },
+  derivatives: { help: 'Futures, total return swaps, term structures.' },
+  stores: { help: 'Data stores: import, refresh, repair, activate.' },
+  watchlists: { help: 'Watchlists.' },
+  calendars: { help: 'Recorded closures of exchanges and their effects.' },
+  schedules: { help: 'Daily plans: status, run, skip, backfill.' },
+  governance: { help: 'Benchmark statements, changes of methodologies, procedures.' },
+  clients: { help: 'Clients: entitlements, targets, deliveries.' },
+  actions: { help: 'Corporate actions that await a decision.' },
+  approvals: { help: 'Changes that await the approval of a second person.' },
+  publication: { help: 'Published closes, signing keys, audit log.' },
+  versions: { help: 'Versions of documents: list, compare, restore.' },
+  service: { help: 'Health, metrics, the key, access to documents.' },
+} as const satisfies Readonly<Record<string, { readonly help: string }>>;
 
 export type Toolset = keyof typeof TOOLSETS;
 const TOOLSET_NAMES = Object.keys(TOOLSETS) as [Toolset, ...Toolset[]];
-export const DEFAULT_TOOLSETS: readonly Toolset[] = TOOLSET_NAMES.filter((name) => TOOLSETS[name].isDefault);
 
 /** Returns the toolset of a route: its tag, or `versions` for routes about versions. */
 export const getToolset = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
@@ -59,13 +58,13 @@ export const mcpRoutes = defineRoutes({
     tag: 'mcp',
     summary: 'Processes one JSON-RPC message of the Model Context Protocol, for agents.',
     description:
-      'Streamable HTTP without stored sessions. Every tool is an operation of this document, and is called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and contain a link to the full data. Requests with a `progressToken` receive progress as server-sent events. `tools` selects toolsets.',
+      'Streamable HTTP without stored sessions. By default, the list has tools that find, describe and call every operation of this document, and tools for whole tasks. All are called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and contain a link to the full data. Requests with a `progressToken` receive progress as server-sent events. `tools` lists the operations of toolsets instead, or all.',
     query: defineObject(() => ({
       tools: z
         .array(z.enum([...TOOLSET_NAMES, 'all']))
         .optional()
         .meta({
-          description: `Toolsets, or \`all\`. Default: ${DEFAULT_TOOLSETS.join(', ')}.`,
+          description: 'Toolsets, or `all`. Default: the short list of tools.',
           example: ['indices', 'analytics'],
         }),
     })),

@@ -320,6 +320,10 @@ const HEADERS = {
     schema: { type: 'string', maxLength: 128 },
   },
   'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
+  'X-Source': {
+    description: 'Address of the result with everything pinned, for a footnote of a text. Absent for documentation.',
+    schema: { type: 'string' },
+  },
   'X-Version': { description: 'Number of the version.', schema: { type: 'string' } },
   ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
   Allow: { description: 'Methods that the path accepts.', schema: { type: 'string' } },
@@ -461,7 +465,11 @@ function describeSuccess(method: Route['method'], success: Success, schemas: Sch
   const content = { ...json, ...binaryMedia };
   return {
     description,
-    headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...(method === 'GET' ? (['ETag'] as const) : [])),
+    headers: describeHeaders(
+      'X-Request-Id',
+      'X-Engine-Version',
+      ...(method === 'GET' ? (['ETag', 'X-Source'] as const) : []),
+    ),
     ...(status === 204 || Object.keys(content).length === 0 ? {} : { content }),
   };
 }

@@ -103,6 +103,32 @@ type ResponseBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array
 export const toResponse = ({ status, headers, body }: ResponseParts): Response =>
   new Response(body, { status, headers: headers.byName() });
 
+/** Returns the media type of a response without its parameters. */
+export const getType = ({ headers }: ResponseParts): string =>
+  (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
+
+/** Reads the body of a response. If it is longer than the limit, closes the response and returns undefined. */
+export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
+  const { body, headers } = answer;
+  if (body === null) return new Uint8Array(0);
+  if ((headers.length ?? 0) > bytesMax) return void cancelBody(answer);
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return body.byteLength > bytesMax ? undefined : body;
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    total += chunk.byteLength;
+    if (total > bytesMax) return undefined; // leaving the loop cancels the stream
+    chunks.push(chunk.slice());
+  }
+  return Buffer.concat(chunks, total);
+}
+
+/** Closes a response that is not read. */
+export function cancelBody({ body }: ResponseParts): void {
+  if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
+}
+
 /** Builds the response of a reply. It has status 304 if the client already has the etag, and no body for HEAD. */
 export function createSuccessAnswer(reply: Reply, context: ReplyContext): ResponseParts {
   const { headers } = context;

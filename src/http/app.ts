@@ -412,6 +412,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
   /** True to refuse requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
+  /** Finds versions of documents, for the addresses of results. Default: none is known. */
+  readonly findVersion?: OperationOptions['findVersion'];
   /** Checks large bodies in a thread. Default: the event loop checks all bodies. */
   readonly checkLargeBody?: OperationOptions['checkLargeBody'];
   /** Called with every response, for the metrics. */
@@ -479,6 +481,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     isSecure = false,
     isReadOnly = false,
     checkLargeBody,
+    findVersion = async () => null,
     deadlines = createDeadlines(),
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
@@ -499,6 +502,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     findReach,
     isReadOnly,
     checkLargeBody,
+    findVersion,
     awaitTurn: createKeyTurns(),
   };
   const findPath = createPaths(api, handlers, terms);

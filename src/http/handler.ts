@@ -109,6 +109,8 @@ export interface Reply {
   /** Media type of `bytes` or `stream`. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Query members that pin the result of a read, for its address in `X-Source`. */
+  readonly pins?: Readonly<Record<string, string>>;
   /** Strong ETag without quotes. A GET whose `If-None-Match` contains it gets status 304 without a body. */
   readonly etag?: string;
   /**

@@ -24,6 +24,7 @@ import { currentReach, outside, refusePrefixes, runForClient, withinReach } from
 import type { Precondition } from '#services/shared/documents.js';
 import type { Authenticate, KeyTurns } from './authentication.js';
 import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
+import { createSourceWriter, type FindVersion } from './sources.js';
 import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
 /** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
@@ -86,7 +87,7 @@ const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
   listStrategies createStrategy validateStrategy
   listPlugins previewPlugin
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
-  listProcedures listBatches getGovernance`.split(/\s+/),
+  listProcedures listBatches getGovernance verifyText`.split(/\s+/),
 );
 
 /** Returns true if clients with prefixes may call an operation. */
@@ -177,6 +178,7 @@ export interface OperationOptions {
   readonly checkLargeBody: ((operation: string, bytes: Uint8Array) => Promise<CheckedBody>) | undefined;
   /** Waits for the turn of a key; undefined if it has come. */
   readonly awaitTurn: KeyTurns;
+  readonly findVersion: FindVersion;
 }
 
 /**
@@ -188,6 +190,7 @@ function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
+  paths: ReadonlySet<string>,
   {
     withinStore,
     dataSettled,
@@ -198,6 +201,7 @@ function createOperation(
     isReadOnly,
     checkLargeBody,
     awaitTurn,
+    findVersion,
   }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
@@ -207,6 +211,7 @@ function createOperation(
   const listFormats = callOnce(() => getFormats(route));
   const checkApart = checkLargeBody && ((bytes: Uint8Array) => checkLargeBody(id, bytes));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const addSource = createSourceWriter(route, paths, findVersion);
 
   /** Returns true if the client may still call the route and access the same documents. */
   const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
@@ -248,7 +253,9 @@ function createOperation(
       if (report !== undefined) return report;
     }
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
-    return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
+    const reply = typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
+    if (addSource === undefined) return reply;
+    return Promise.resolve(reply).then((result) => addSource(exchange.request, exchange.search, result));
   };
 
   /** Runs a request again if it arrived before its data was loaded. The first attempt has changed nothing. */
@@ -543,12 +550,13 @@ function groupByPath<T extends Record<string, Route>>(
   options: OperationOptions,
 ): [string, PathOperations][] {
   const paths = new Map<string, Map<string, Operation>>();
+  const allPaths = new Set(Object.values<Route>(api).map(({ path }) => path));
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     // The types of the table pair each route with its handler. The pipeline passes exactly the values that the schemas
     // of the route have parsed.
-    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, allPaths, options));
     paths.set(route.path, methods);
   }
   return [...paths]

@@ -12,7 +12,7 @@ test('an agent reaches the tools of a service by standard input and output', asy
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport as Parameters<Client['connect']>[0]);
   expect(client.getServerVersion()?.name).toBe('divisor');
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('validateIndex');
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('callOperation');
   const [content] = (await client.callTool({ name: 'listIndices' })).content as readonly { readonly text: string }[];
   expect(JSON.parse(content!.text)).toMatchObject({ indices: [] });
   // After the service has ended, the call returns an error and the command keeps running.

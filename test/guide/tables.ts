@@ -90,8 +90,8 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
   toolsets: () =>
     formatTable(
-      ['toolset', 'tools', 'selected by default'],
-      Object.entries(TOOLSETS).map(([name, { help, isDefault }]) => [`\`${name}\``, help, isDefault ? 'yes' : '']),
+      ['toolset', 'tools'],
+      Object.entries(TOOLSETS).map(([name, { help }]) => [`\`${name}\``, help]),
     ),
   findings: () => `A finding has one of these codes: ${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>

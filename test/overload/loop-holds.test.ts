@@ -25,8 +25,46 @@ let sender: Sender;
 beforeAll(async () => {
   scene = await openScene('anybody');
   sender = openSender(scene.url);
-  await sender.send('POST', '/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'); // creates the list once
 });
+
+test(`no turn of the event loop uses ${HOLD_MS} ms for the first messages of an agent`, async () => {
+  const send = (method: string, path: string, params: object = {}) =>
+    measure({
+      method: 'POST',
+      path,
+      title: method,
+      body: () => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+  const call = (name: string, given: object) => send('tools/call', '/mcp', { name, arguments: given });
+  const held = [
+    await send('initialize', '/mcp', { protocolVersion: '2025-06-18' }),
+    await send('tools/list', '/mcp'),
+    await call('findOperations', { query: 'weights' }),
+    await call('callOperation', { name: 'listIndices', arguments: {} }),
+    await send('tools/list', '/mcp?tools=all'),
+    await send('resources/list', '/mcp'),
+  ];
+  expect(held.map(({ hold, status }) => [status, hold < HOLD_MS ? 'short' : hold])).toEqual(
+    held.map(() => [200, 'short']),
+  );
+});
+
+test(`no turn of the event loop uses ${HOLD_MS} ms for a text of 1 MiB with 2,000 numbers`, async () => {
+  const number = (i: number) => `It rose by ${i}.25 %[^${i}].`;
+  const address = (i: number) => `[^${i}]: divisor:/indices/rule-types?n=${i}#/a`;
+  const numbers = Array.from({ length: 2000 }, (_, i) => `${number(i)}\n${address(i)}`).join('\n');
+  const text = `${numbers}\n\n${'word '.repeat(Math.floor((1_048_576 - numbers.length - 2) / 5))}`;
+  const texts = [text, `${'It is 5 %[^1]. '.repeat(2000)}\n\n[^1]: divisor:/indices#/skipped\n`];
+  for (const each of texts) {
+    const { hold, status } = await measure({
+      method: 'POST',
+      path: '/receipts/verify',
+      title: 'verify',
+      body: () => JSON.stringify({ text: each }),
+    });
+    expect([status, hold < HOLD_MS ? 'short' : hold]).toEqual([200, 'short']);
+  }
+}, 120_000);
 afterAll(async () => {
   await sender?.close();
   await scene?.close();

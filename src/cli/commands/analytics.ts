@@ -9,7 +9,8 @@ import type { Route } from '#contract/route.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
-import { type FlagValues, readJsonFile } from './command-line.js';
+import { type FlagValues, readJsonFile, readTextFile } from './command-line.js';
+import { EXIT } from './connection.js';
 import { BENCHMARK_FLAG, createViewCommand } from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
@@ -90,6 +91,22 @@ export const weights = createViewCommand({
       query: { run_id: flags.text('run-id'), as_of: flags.text('as-of') },
     }),
   records: (view) => view.weights,
+});
+
+export const verifyText = createViewCommand({
+  summary: 'Compare each number of a Markdown text with the result that its footnote cites.',
+  words: [{ name: 'FILE', help: 'Markdown text; - reads it from standard input.' }],
+  flags: {},
+  examples: ['divisor verify-text report.md', 'divisor performance CORE-100 --sources'],
+  notes:
+    'A footnote contains an address that --sources writes, a # and a JSON pointer. The exit status is 1 unless every number is proven.',
+  ask: async (client, [file = '']) => client.call('verifyText', { body: { text: await readTextFile(file) } }),
+  records: (view) => view.numbers,
+  columns: ['start', 'text', 'status', 'reason', 'stated', 'true', 'rounding', 'source'],
+  notices: ({ proven, different, unsourced, unreadable }) => [
+    `${proven} proven, ${different} different, ${unsourced} without a source, ${unreadable} unreadable`,
+  ],
+  exitStatus: ({ numbers, proven }) => (proven === numbers.length ? EXIT.done : EXIT.jobFailed),
 });
 
 export const compare = createViewCommand({

@@ -44,6 +44,7 @@ export interface CommandLine {
     readonly home?: string | undefined;
     readonly dataRoots?: string | undefined;
     readonly store?: string | undefined;
+    readonly sources: boolean;
     readonly out?: string | undefined;
     readonly json: boolean;
     /** Prints records as CSV, in commands that return records. */
@@ -88,6 +89,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       home: findText('home'),
       dataRoots: findText('data-roots'),
       store: findText('store'),
+      sources: values['sources'] === true,
       out: findText('out'),
       json: values['json'] === true,
       csv: values['csv'] === true,
@@ -152,6 +154,15 @@ export async function readJsonFile<T>(path: string): Promise<T> {
       `${path === '-' ? 'Standard input' : path} cannot be read as JSON: ${(cause as Error).message}`,
       { cause },
     );
+  }
+}
+
+/** Reads a text file whose path is on the command line, or standard input for `-`. @throws UsageError */
+export async function readTextFile(path: string): Promise<string> {
+  try {
+    return path === '-' ? await readStandardInput() : await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -173,6 +173,8 @@ export interface ConnectionFlags {
   readonly dataRoots?: string | undefined;
   /** Data store that the command reads. */
   readonly store?: string | undefined;
+  /** True to write the addresses of results on standard error. */
+  readonly sources?: boolean;
 }
 
 export const CONNECTION_OPTIONS = {
@@ -180,6 +182,7 @@ export const CONNECTION_OPTIONS = {
   home: { type: 'string' },
   'data-roots': { type: 'string' },
   store: { type: 'string' },
+  sources: { type: 'boolean', default: false },
 } as const;
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
@@ -190,6 +193,7 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
     'Root folders of data for a home. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
   ],
   ['--store ID', 'Data store that the command reads. Default: the store of the index, or the active store.'],
+  ['--sources', 'Writes the pinned address of each result that the command reads on standard error.'],
 ];
 
 const START_HINT = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
@@ -225,7 +229,8 @@ export async function runWithService(
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
-      return await runOnStore(flags.store, createClient(address), (client) => use(client, address));
+      const ownClient = createClient(address, flags.sources);
+      return await runOnStore(flags.store, ownClient, (client) => use(client, address));
     }
     const connectHere = (client: DivisorClient, address: Address, settings: Settings) => {
       localSettings.settings = settings;
@@ -242,7 +247,16 @@ export async function runWithService(
   }
 }
 
-const createClient = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
+const createClient = (address: Address, areSourcesWritten = false): DivisorClient =>
+  createDivisorClient({ ...address, fetch: areSourcesWritten ? fetchWithSource : fetchPatiently });
+
+/** Writes the address of each result on standard error. */
+const fetchWithSource: typeof fetch = async (address, options) => {
+  const response = await fetchPatiently(address, options);
+  const source = response.headers.get('x-source');
+  if (source !== null) process.stderr.write(`source: ${source}\n`);
+  return response;
+};
 
 /**
  * Returns the address of the service if one is given; otherwise undefined. @throws UsageError if the text is not an
@@ -264,7 +278,7 @@ function resolveInWorkingFolder({ settings, rows }: EffectiveSettings): Settings
 
 /** Opens the home in this process, only for this command and with a temporary key. */
 async function runInProcess(
-  { home, dataRoots }: ConnectionFlags,
+  { home, dataRoots, sources }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, address: Address, settings: Settings) => Promise<number>,
   keepsServed: boolean,
@@ -294,10 +308,9 @@ async function runInProcess(
   try {
     await runningService.service.resumed;
     const address = { url: runningService.server.url, key: `dvs_${id}_${secret}` };
-    const client = createClient(address);
-    for (const { code, message } of await listStartFindings(client))
+    for (const { code, message } of await listStartFindings(createClient(address)))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
-    return await use(client, address, settings);
+    return await use(createClient(address, sources), address, settings);
   } finally {
     await stop({ ...runningService, drainMs: 0 });
   }

@@ -1,6 +1,8 @@
-import { DEFAULT_TOOLSETS, TOOLSETS } from '#contract/mcp.js';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { findBundlePath } from '#bundle';
+import { TOOLSETS } from '#contract/mcp.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { loadSdk, type Sdk } from '#http/mcp/load-sdk.js';
 import { formatTable, onStopRequest } from '../terminal.js';
 import { type Grammar, readCommandLine } from './command-line.js';
 import { type Address, CONNECTION_HELP, EXIT, runWithService } from './connection.js';
@@ -11,7 +13,7 @@ export const MCP_GRAMMAR: Grammar = {
     tools: {
       type: 'string',
       value: 'SETS',
-      help: `Toolsets, separated by commas, or all. Default: ${DEFAULT_TOOLSETS.join(',')}.`,
+      help: 'Lists the operations of toolsets, separated by commas, or all. Default: a short list that finds and calls all.',
     },
   },
 };
@@ -23,6 +25,14 @@ export const MCP_HELP = [
   `Flags\n${formatTable([['--tools SETS', MCP_GRAMMAR.flags['tools']!.help], ...CONNECTION_HELP.map((row) => [...row])])}`,
   `Examples\n${formatTable([['divisor mcp --url http://127.0.0.1:8080'], ['divisor mcp --home ./var --tools all']])}`,
 ].join('\n');
+
+type Sdk = typeof import('#http/mcp/sdk.js');
+
+/** Loads the SDK from its bundle, or from the compiled module if the bundle is out of date. */
+function loadSdk(): Sdk {
+  const address = findBundlePath('mcp-sdk.cjs') ?? new URL('../../http/mcp/sdk.js', import.meta.url).href;
+  return createRequire(import.meta.url)(fileURLToPath(address)) as Sdk;
+}
 
 /** A message of the transports. */
 type Message = Parameters<InstanceType<Sdk['StdioServerTransport']>['send']>[0];

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import { findBundlePath } from '#bundle';
 import { runViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
-import type { OpenApiDocument } from '#contract/openapi.js';
 import { type Health, healthRoutes, metricsRoutes } from '#contract/service.js';
+import type { ToolDescription } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { isUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -14,6 +14,7 @@ import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import { createRemovals, type Handlers, type Removals } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
+import { createReceiptHandlers } from '#http/sources.js';
 import {
   createSessions,
   createSignIn,
@@ -68,7 +69,6 @@ import {
   createHealthHandlers,
   createMetricsHandlers,
   createTextHandlers,
-  type DocumentationSources,
   principalHandlers,
   textRoutes,
 } from '#http/routes/service.js';
@@ -186,6 +186,7 @@ import { relocateDatasets } from '#services/stores/files.js';
 import { createPriceOverriding } from '#services/stores/price-overrides.js';
 import type { Activations } from '#services/stores/serving.js';
 import { formatTimestamp } from '#store/document-identity.js';
+import { findVersionByEtag } from '#store/history/history.js';
 import { type Home, openHome } from '#store/home/home.js';
 import { runUnrestricted } from '#store/reach.js';
 import { chooseKeys, chooseRegion } from '#store/s3/keys.js';
@@ -465,12 +466,6 @@ function checkPeriodically(health: Pick<HealthService, 'look'>, stopSignal: Abor
   stopSignal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
-/** Reads the contract that the build wrote. This is faster than creating it again. */
-function readContract({ built, openApi }: DocumentationSources): OpenApiDocument {
-  const page = built('contract');
-  return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
-}
-
 function ignoreRefusal(failure: unknown): void {
   if (!(failure instanceof Refusal)) throw failure;
 }
@@ -531,10 +526,12 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
         api: API,
         version,
         isReadOnly: core.settings.readOnly,
-        openApi: () => readContract(documentation),
+        describeTools: async () =>
+          JSON.parse((await jobs.query('describe-tools', null)).json) as readonly ToolDescription[],
         pages: documentation.guide,
         answerFor,
       }),
+      ...createReceiptHandlers({ answerFor, jobs, documents: core.documents }),
     },
   };
 }
@@ -901,6 +898,7 @@ function selectAnswerSources({
   deliveries,
   activations,
   jobs,
+  documents,
 }: Core) {
   return {
     async checkLargeBody(operation: string, bytes: Uint8Array) {
@@ -923,6 +921,8 @@ function selectAnswerSources({
     ...(settings.artifacts === undefined ? {} : { follow: async () => void (await activations.follow()) }),
     assertCallback: deliveries.assertAccepted,
     isReadOnly: settings.readOnly,
+    findVersion: (subject: Parameters<typeof findVersionByEtag>[1], etag: string) =>
+      findVersionByEtag(documents, subject, etag),
     observe: metrics.observe,
   };
 }

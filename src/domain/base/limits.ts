@@ -44,7 +44,10 @@ export const LIMIT_SPECS = {
     help: 'Steps of one call of a plug-in (iterations of loops and calls of functions): about a second.',
   },
   MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in, including its inputs.' },
-  MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except those that receive data, studies or batches.' },
+  MAX_BODY_BYTES: {
+    value: 1_048_576,
+    help: 'Body of every route except those that receive data, texts, studies or batches.',
+  },
   MAX_BODY_VALUES: {
     value: 50_000,
     help: 'Texts, numbers, lists and objects of a JSON body, except data, studies and batches: the identifiers of 20,000 securities with a number each.',
@@ -94,6 +97,8 @@ export const LIMIT_SPECS = {
     value: 8_388_608,
     help: 'MCP resource, which is a single message. Read larger resources over HTTP.',
   },
+  MAX_TEXT_BYTES: { value: 1_048_576, help: 'Text whose numbers are verified, in UTF-8.' },
+  MAX_TEXT_NUMBERS: { value: 2000, help: 'Numbers of a text that is verified.' },
   MAX_JSON_DEPTH: { value: 64, help: 'Nesting levels of a JSON body.' },
   HEARTBEAT_TIMEOUT_SECONDS: { value: 60, help: 'Time without a heartbeat after which a running job is queued again.' },
   MAX_JOB_SECONDS: { value: 3600, help: 'Wall time of one attempt of a job.' },

@@ -1,36 +1,31 @@
-import type { Server as SdkServer } from '@modelcontextprotocol/sdk/server/index.js';
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { findCurrentSpan, formatTraceParent } from '#base/tracing/tracing.js';
-import { DEFAULT_TOOLSETS, getToolset, isTool, type mcpRoutes, TOOLSETS } from '#contract/mcp.js';
-import type { OpenApiDocument } from '#contract/openapi.js';
+import { getToolset, isTool, type mcpRoutes, TOOLSETS } from '#contract/mcp.js';
 import { defineQuery, isReading, type Route, startsJobs } from '#contract/route.js';
+import { type ToolDescription, WAIT_TOOL } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { ResponseParts } from '../answers.js';
+import { getType, readWithin, type ResponseParts } from '../answers.js';
 import type { App } from '../app.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
 import { knowsPrefixes } from '../pipeline.js';
-import { loadSdk, type Sdk } from './load-sdk.js';
+import { listShortTools, refuseOperation, type TaskContext } from './tasks.js';
 import {
   type Arguments,
   createError,
   createRunningCalls,
   createToolRequest,
-  createTools,
   createWaitTool,
   formatResourceTemplate,
-  getType,
-  type ListedTool,
   parseResourceUri,
-  readWithin,
   type RunningCalls,
   type Tool,
   type ToolResult,
   toResourceUri,
   toToolResult,
-  WAIT_TOOL,
   waitForJob,
 } from './tools.js';
 
@@ -159,7 +154,7 @@ interface ListedResource {
 }
 
 const MARKDOWN = 'text/markdown';
-const JSON_TYPE = 'application/json';
+const JSON_MEDIA = 'application/json';
 
 /** Lists the resources of every service: the contract and the guide. */
 const listDocumentationResources = (
@@ -169,7 +164,7 @@ const listDocumentationResources = (
     uri: toResourceUri('http://_/openapi.json'),
     name: 'openapi.json',
     title: 'The contract (OpenAPI)',
-    mimeType: JSON_TYPE,
+    mimeType: JSON_MEDIA,
   },
   ...pages.map(({ name, title }) => ({
     uri: toResourceUri(`http://_/docs/guide${name === '' ? '' : `/${name}`}?format=md`),
@@ -182,12 +177,12 @@ const listDocumentationResources = (
 /** Lists the resources of stored indices: definition and methodology text. */
 const listIndexResources = (ids: readonly string[]): ListedResource[] =>
   ids.flatMap((id) => [
-    { uri: toResourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
+    { uri: toResourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_MEDIA },
     {
       uri: toResourceUri(`http://_/indices/${id}/methodology`),
       name: `${id}/methodology`,
       title: `Methodology text of ${id}`,
-      mimeType: JSON_TYPE,
+      mimeType: JSON_MEDIA,
     },
   ]);
 
@@ -208,103 +203,191 @@ const listResourceTemplates = (api: Readonly<Record<string, Route>>) =>
 interface McpCatalogue {
   readonly version: string;
   readonly isReadOnly: boolean;
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly templates: readonly { readonly uriTemplate: string; readonly name: string; readonly description: string }[];
-  readonly pages: readonly { readonly name: string; readonly title: string }[];
+  readonly api: Readonly<Record<string, Route>>;
+  /** Names of the operations that are tools. */
+  readonly names: readonly string[];
+  /** Describes all tools; a thread does it at the first call. */
+  readonly tools: () => Promise<ReadonlyMap<string, Tool>>;
+  readonly templates: () => readonly {
+    readonly uriTemplate: string;
+    readonly name: string;
+    readonly description: string;
+  }[];
+  readonly pages: () => readonly { readonly name: string; readonly title: string }[];
 }
 
 /** One request of a client. */
 interface McpClient {
   readonly principal: Principal;
-  readonly toolsets: ReadonlySet<string>;
+  /** Selected toolsets; undefined for the short list. */
+  readonly toolsets: ReadonlySet<string> | undefined;
   /** Headers that internal requests inherit. */
   readonly headers: Readonly<Record<string, string>>;
   /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal;
   /** Answers a request as if the client had sent it. */
   readonly ask: (request: Request) => Promise<ResponseParts>;
+  /** Sends a notification before the response, if the client listens. */
+  readonly report: (progress: number, message: string) => Promise<void>;
 }
 
 const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
-Tools are the operations of its HTTP API. Rates, returns and weights are fractions (0.05 is 5%); dates are YYYY-MM-DD; null means not measured.
+Every operation of its HTTP API is reachable: findOperations, describeOperation, callOperation. Rates, returns and weights are fractions (0.05 is 5%); dates are YYYY-MM-DD; null means not measured.
 Work on an index: listRuleTypes and getGuidePage (page "define") explain definitions; validateIndex, then previewDocument, then createIndex, startBacktest and ${WAIT_TOOL}; then the views of the run (getOverview, getPerformance, getAttribution, getWeights).
+Every result names its source, such as divisor:/analytics/CORE-40/overview?run_id=8f2a. Cite it after each number of a text by a footnote: "rose by 18.4 %[^1]" and "[^1]: SOURCE#/metrics/total_return" (a JSON pointer). Before you answer, verifyText must prove every number.
 An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
 
-/** Creates a protocol server for one request of one client. */
-function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpClient): SdkServer {
-  const server = new sdk.Server(
-    { name: 'divisor', title: 'Divisor', version: catalogue.version },
-    {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions: INSTRUCTIONS,
-      // The SDK needs the validator only for requests that the server sends. This server sends none.
-      jsonSchemaValidator: { getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }) },
-    },
-  );
-  serveTools(sdk, server, catalogue, client);
-  serveResources(sdk, server, catalogue, client);
-  servePrompts(sdk, server);
-  return server;
+/** Error of the protocol. */
+class ProtocolError extends Error {
+  override readonly name = 'ProtocolError';
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
 }
 
-function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
-  const { tools } = catalogue;
-  const callableTools = [...tools.values()].filter((tool) => canCallTool(tool, catalogue, client));
-  server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
-    const list = callableTools.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const allTools = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
-    const { page, ...next } = findListingPage(sdk, groupByBytes(allTools, LISTING_BYTES_MAX), params?.cursor, 1);
-    return { tools: page.flat(), ...next };
-  });
-  server.setRequestHandler(
-    sdk.CallToolRequestSchema,
-    async ({ params: { name, arguments: argumentValues = {} } }, extra) => {
-      const { progressToken } = extra._meta ?? {};
-      const report = async (progress: number, message: string): Promise<void> => {
-        if (progressToken === undefined) return;
-        await extra.sendNotification({
-          method: 'notifications/progress',
-          params: { progressToken, progress, total: 1, message },
-        });
-      };
-      if (name !== WAIT_TOOL && !tools.has(name)) {
-        const names = [WAIT_TOOL, ...callableTools.map(({ listed }) => listed.name)];
-        throw new sdk.McpError(
-          sdk.ErrorCode.InvalidParams,
-          `Unknown tool ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`,
-        );
-      }
-      return convertRefusal(() => callTool(tools.get(name), argumentValues, client, report));
+/** Codes of JSON-RPC 2.0, section 5.1. */
+const METHOD_NOT_FOUND = -32_601;
+const INVALID_PARAMS = -32_602;
+const INTERNAL_ERROR = -32_603;
+
+/** Versions of the protocol, latest first. */
+const PROTOCOL_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'];
+
+type Method = (params: Readonly<Record<string, unknown>>) => unknown;
+
+/**
+ * Returns the methods of the protocol for one request of a client. They are implemented here: the SDK would hold the
+ * event loop for 60 ms when it is loaded.
+ * @source Model Context Protocol, 2025-11-25
+ */
+function createMethods(catalogue: McpCatalogue, client: McpClient): Readonly<Record<string, Method>> {
+  return {
+    initialize: ({ protocolVersion }) => ({
+      protocolVersion: PROTOCOL_VERSIONS.find((version) => version === protocolVersion) ?? PROTOCOL_VERSIONS[0],
+      capabilities: { tools: {}, resources: {}, prompts: {} },
+      serverInfo: { name: 'divisor', title: 'Divisor', version: catalogue.version },
+      instructions: INSTRUCTIONS,
+    }),
+    ping: () => ({}),
+    ...createToolMethods(catalogue, client),
+    ...createResourceMethods(catalogue, client),
+    ...PROMPT_METHODS,
+  };
+}
+
+const ListParams = z.looseObject({ cursor: z.string().optional() });
+const CallParams = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()).optional() });
+const PromptParams = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.string()).optional() });
+const ReadParams = z.looseObject({ uri: z.string() });
+
+/** @throws ProtocolError for parameters of another shape */
+function parseParams<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+  const parsed = schema.safeParse(params);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ProtocolError(INVALID_PARAMS, `Invalid parameter ${issue!.path.join('.')}: ${issue!.message}`);
+}
+
+function createToolMethods(catalogue: McpCatalogue, client: McpClient): Readonly<Record<string, Method>> {
+  const { api, names } = catalogue;
+  const operations = names
+    .map((name) => [name, api[name]!] as const)
+    .filter(([name, route]) => canCallTool(name, route, catalogue, client));
+  const callableNames = operations.map(([name]) => name);
+  const { toolsets } = client;
+  const findTool = async (name: string): Promise<Tool> => {
+    const tool = names.includes(name) ? (await catalogue.tools()).get(name) : undefined;
+    if (tool === undefined) throw refuseOperation(name, [WAIT_TOOL, ...callableNames]);
+    return tool;
+  };
+  const callOperation = async (name: string, argumentValues: Arguments): Promise<ToolResult> =>
+    name === WAIT_TOOL
+      ? callTool(undefined, argumentValues, client)
+      : callTool(await findTool(name), argumentValues, client);
+  const context: TaskContext = {
+    operations,
+    callOperation,
+    async call(name, argumentValues) {
+      const result = await callOperation(name, argumentValues);
+      const jobId = result.isError === true || !startsJobs(api[name]!) ? undefined : findJobId(result);
+      return jobId === undefined
+        ? result
+        : callTool(undefined, { job_id: jobId, seconds: LIMITS.MAX_TOOL_WAIT_SECONDS }, client);
     },
+    async describe(name) {
+      const listed = name === WAIT_TOOL ? createWaitTool() : (await findTool(name)).listed;
+      return { ...listed, scope: api[name]?.scope ?? 'read' };
+    },
+  };
+  const shortTools = listShortTools(operations);
+  return {
+    async 'tools/list'(params) {
+      const { cursor } = parseParams(ListParams, params);
+      const listed =
+        toolsets === undefined
+          ? shortTools.map(({ tool }) => tool)
+          : await listSelectedTools(catalogue, toolsets, new Set(callableNames));
+      const { page, ...next } = findListingPage(groupByBytes<unknown>(listed, LISTING_BYTES_MAX), cursor, 1);
+      return { tools: page.flat(), ...next };
+    },
+    async 'tools/call'(params) {
+      const { name, arguments: argumentValues = {} } = parseParams(CallParams, params);
+      // Operations can be called by their names whatever is listed. A tool of the short list with the name of an
+      // operation takes shorter arguments; without its operation's body it is meant.
+      const short = shortTools.find(({ tool }) => tool.name === name);
+      if (short !== undefined && !(names.includes(name) && 'body' in argumentValues))
+        return convertRefusal(() => short.run(argumentValues, context));
+      if (name === WAIT_TOOL || names.includes(name)) return convertRefusal(() => callOperation(name, argumentValues));
+      const known = [...shortTools.map(({ tool }) => tool.name), ...callableNames];
+      throw new ProtocolError(
+        INVALID_PARAMS,
+        `Unknown tool ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), known)}`,
+      );
+    },
+  };
+}
+
+async function listSelectedTools(
+  { tools }: McpCatalogue,
+  toolsets: ReadonlySet<string>,
+  callableNames: ReadonlySet<string>,
+) {
+  const list = [...(await tools()).values()].filter(
+    ({ listed, toolset }) => callableNames.has(listed.name) && toolsets.has(toolset),
   );
+  return [...(toolsets.has('jobs') ? [createWaitTool()] : []), ...list.map(({ listed }) => listed)];
+}
+
+/** Returns the id of the job that an operation has started and that has not ended. */
+function findJobId({ content: [first] }: ToolResult): string | undefined {
+  if (first?.type !== 'text') return undefined;
+  const id = /^\{"job_id":"([^"]{1,100})"/.exec(first.text)?.[1];
+  return id;
 }
 
 /** Maximum size in bytes of one page of tools: 25,000 tokens of four bytes each. */
 const LISTING_BYTES_MAX = 100_000;
 
-/** Type without `readonly`. The SDK needs mutable lists. */
-type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
-
 /**
  * Returns true if the client may call a tool: its key has the scope and the prefixes for the route, and a read-only
  * service permits the route. Other tools are not listed; their routes would refuse a call.
  */
-function canCallTool({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
+function canCallTool(name: string, route: Route, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
   const { scope } = route;
   const { scopes, prefixes } = principal;
-  if (prefixes !== undefined && !knowsPrefixes(listed.name, route)) return false;
+  if (prefixes !== undefined && !knowsPrefixes(name, route)) return false;
   if (isReadOnly && (!isReading(route) || startsJobs(route))) return false;
   return scope === 'open' || scopes.has(scope) || scopes.has('admin');
 }
 
 /** @param tool undefined for the tool that waits for a job */
-async function callTool(
-  tool: Tool | undefined,
-  argumentValues: Arguments,
-  client: McpClient,
-  report: (progress: number, message: string) => Promise<void>,
-): Promise<ToolResult> {
-  const { headers, signal, ask } = client;
+async function callTool(tool: Tool | undefined, argumentValues: Arguments, client: McpClient): Promise<ToolResult> {
+  const { headers, signal, ask, report } = client;
   if (tool === undefined) {
     const askPath = (method: string, path: string) =>
       ask(new Request(`http://localhost${path}`, { method, headers: { ...headers } }));
@@ -324,66 +407,65 @@ async function convertRefusal(call: () => Promise<ToolResult>): Promise<ToolResu
   }
 }
 
-/** Returns a page of a listing. @throws McpError for a cursor of another listing */
-function findListingPage<T>(
-  sdk: Sdk,
-  entries: readonly T[],
-  cursor: string | undefined,
-  entriesMax: number,
-): ListingPage<T> {
+/** Returns a page of a listing. @throws ProtocolError for a cursor of another listing */
+function findListingPage<T>(entries: readonly T[], cursor: string | undefined, entriesMax: number): ListingPage<T> {
   const page = findPage(entries, cursor, entriesMax);
   if (page !== undefined) return page;
   const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} does not belong to this listing.`;
-  throw new sdk.McpError(sdk.ErrorCode.InvalidParams, message);
+  throw new ProtocolError(INVALID_PARAMS, message);
 }
 
-function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
-  const createInvalidError = (message: string, data?: unknown) =>
-    new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
-  server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
-    const listedResources: ListedResource[] = [
-      ...listDocumentationResources(catalogue.pages),
-      ...(await listStoredIndices(client)),
-    ];
-    const { page, ...next } = findListingPage(sdk, listedResources, params?.cursor, PAGE_ENTRIES);
-    return { resources: page, ...next };
-  });
-  server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, ({ params }) => {
-    const { page, ...next } = findListingPage(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
-    return { resourceTemplates: page, ...next };
-  });
-  server.setRequestHandler(sdk.ReadResourceRequestSchema, async ({ params: { uri } }) => {
-    const path = parseResourceUri(uri);
-    if (path === undefined) throw createInvalidError('A resource URI must begin with divisor://service/.', { uri });
-    const { headers, signal, ask } = client;
-    const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
-    const type = getType(answer);
-    if (type === 'text/event-stream') {
-      if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
-      throw createInvalidError('A stream of events is not a resource.', { uri });
-    }
-    const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
-    if (bytes === undefined)
-      throw createInvalidError(
-        `The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`,
-        {
-          uri,
-        },
-      );
-    const textBytes = Buffer.from(bytes);
-    if (answer.status !== 200)
-      throw createInvalidError(`The resource cannot be read: ${textBytes.toString('utf8').slice(0, 2000)}`, { uri });
-    const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
-    return {
-      contents: [
-        {
-          uri,
-          mimeType: type,
-          ...(isText ? { text: textBytes.toString('utf8') } : { blob: textBytes.toString('base64') }),
-        },
-      ],
-    };
-  });
+function createResourceMethods(catalogue: McpCatalogue, client: McpClient): Readonly<Record<string, Method>> {
+  const createInvalidError = (message: string, data?: unknown) => new ProtocolError(INVALID_PARAMS, message, data);
+  return {
+    async 'resources/list'(params) {
+      const { cursor } = parseParams(ListParams, params);
+      const listedResources: ListedResource[] = [
+        ...listDocumentationResources(catalogue.pages()),
+        ...(await listStoredIndices(client)),
+      ];
+      const { page, ...next } = findListingPage(listedResources, cursor, PAGE_ENTRIES);
+      return { resources: page, ...next };
+    },
+    'resources/templates/list'(params) {
+      const { cursor } = parseParams(ListParams, params);
+      const { page, ...next } = findListingPage(catalogue.templates(), cursor, PAGE_ENTRIES);
+      return { resourceTemplates: page, ...next };
+    },
+    async 'resources/read'(params) {
+      const { uri } = parseParams(ReadParams, params);
+      const path = parseResourceUri(uri);
+      if (path === undefined) throw createInvalidError('A resource URI must begin with divisor:/.', { uri });
+      const { headers, signal, ask } = client;
+      const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
+      const type = getType(answer);
+      if (type === 'text/event-stream') {
+        if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
+        throw createInvalidError('A stream of events is not a resource.', { uri });
+      }
+      const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
+      if (bytes === undefined)
+        throw createInvalidError(
+          `The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`,
+          {
+            uri,
+          },
+        );
+      const textBytes = Buffer.from(bytes);
+      if (answer.status !== 200)
+        throw createInvalidError(`The resource cannot be read: ${textBytes.toString('utf8').slice(0, 2000)}`, { uri });
+      const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
+      return {
+        contents: [
+          {
+            uri,
+            mimeType: type,
+            ...(isText ? { text: textBytes.toString('utf8') } : { blob: textBytes.toString('base64') }),
+          },
+        ],
+      };
+    },
+  };
 }
 
 /** Lists definitions and methodology texts of the indices that the client may read. */
@@ -400,29 +482,30 @@ async function listStoredIndices({ ask, headers }: McpClient): Promise<ListedRes
 /** Maximum number of indices that are listed as resources. An agent reads other indices through a template. */
 const INDICES_MAX = 200;
 
-function servePrompts(sdk: Sdk, server: SdkServer): void {
-  server.setRequestHandler(sdk.ListPromptsRequestSchema, () => ({
+const PROMPT_METHODS: Readonly<Record<string, Method>> = {
+  'prompts/list': () => ({
     prompts: PROMPTS.map(({ name, title, description, arguments: promptArguments }) => ({
       name,
       title,
       description,
-      arguments: [...promptArguments],
+      arguments: promptArguments,
     })),
-  }));
-  server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params: { name, arguments: argumentValues = {} } }) => {
+  }),
+  'prompts/get'(params) {
+    const { name, arguments: argumentValues = {} } = parseParams(PromptParams, params);
     const prompt = PROMPTS.find((candidate) => candidate.name === name);
     const missingArguments =
       prompt?.arguments
         .filter((argument) => argument.required && !argumentValues[argument.name])
         .map((argument) => argument.name) ?? [];
     if (prompt === undefined || missingArguments.length > 0)
-      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, formatFault(prompt, name, missingArguments));
+      throw new ProtocolError(INVALID_PARAMS, formatFault(prompt, name, missingArguments));
     return {
       description: prompt.description,
-      messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(argumentValues) } }],
+      messages: [{ role: 'user', content: { type: 'text', text: prompt.text(argumentValues) } }],
     };
-  });
-}
+  },
+};
 
 function formatFault(prompt: Prompt | undefined, name: string, missingArguments: readonly string[]): string {
   const names = PROMPTS.map((each) => each.name);
@@ -434,13 +517,14 @@ export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
   readonly version: string;
   readonly isReadOnly: boolean;
-  readonly openApi: () => OpenApiDocument;
-  readonly pages: () => McpCatalogue['pages'];
+  /** Describes all tools outside the event loop. */
+  readonly describeTools: () => Promise<readonly ToolDescription[]>;
+  readonly pages: McpCatalogue['pages'];
   /** Answers a request on behalf of an authenticated client. */
   readonly answerFor: App['answerFor'];
 }
 
-/** Members of a protocol message that the route reads before it passes the message to the SDK. */
+/** Members of a protocol message. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -450,18 +534,23 @@ interface Message {
 type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
 
 /**
- * Creates the handlers for agents. Each request has its own protocol server, so every process of a service can answer
- * every message. The service remembers only running requests, so that a message can cancel them.
+ * Creates the handlers for agents. Each request is answered on its own, so every process of a service can answer every
+ * message. The service remembers only running requests, so that a message can cancel them.
  */
 export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
-  const { api, version, isReadOnly } = sources;
-  const getCatalogue = callOnce(async (): Promise<McpCatalogue> => ({
+  const { api, version, isReadOnly, describeTools, pages, answerFor } = sources;
+  const catalogue: McpCatalogue = {
     version,
     isReadOnly,
-    tools: await createTools(api, sources.openApi()),
-    templates: listResourceTemplates(api),
-    pages: sources.pages(),
-  }));
+    api,
+    names: Object.entries(api).flatMap(([name, route]) => (isTool(route) && route.tag !== 'mcp' ? [name] : [])),
+    tools: createRetry(async () => {
+      const descriptions = await describeTools();
+      return new Map(descriptions.map((tool) => [tool.listed.name, { ...tool, route: api[tool.listed.name]! }]));
+    }),
+    templates: callOnce(() => listResourceTemplates(api)),
+    pages: callOnce(pages),
+  };
   const runningCalls = createRunningCalls();
   return {
     async callMcp(request) {
@@ -473,12 +562,45 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
         if (isId(id)) runningCalls.cancel({ keyId, session, id });
         return { status: 202 };
       }
+      assertMessage(message, request.header('mcp-protocol-version'));
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
-      const catalogue = await getCatalogue();
       const call = runningCalls.begin({ keyId, session, id: message.id });
-      return answerMessage(request, message, { call, catalogue, answerFor: sources.answerFor });
+      return answerMessage(request, message, { call, catalogue, answerFor });
     },
   };
+}
+
+/** Caches a value once it has been obtained. A failure is not cached. */
+function createRetry<T>(obtain: () => Promise<T>): () => Promise<T> {
+  let pending: Promise<T> | undefined;
+  return () => {
+    pending ??= obtain().catch((failure: unknown) => {
+      pending = undefined;
+      throw failure;
+    });
+    return pending;
+  };
+}
+
+/** Members of a message in JSON-RPC 2.0. */
+const MESSAGE_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+
+/** @throws Refusal MALFORMED_REQUEST */
+function assertMessage(message: Message, version: string | undefined): void {
+  const unknown = Object.keys(message).find((name) => !MESSAGE_MEMBERS.has(name));
+  const isResponse = message.method === undefined && ('result' in message || 'error' in message);
+  const fault =
+    unknown !== undefined
+      ? `it has a member ${unknown.slice(0, 80)}`
+      : typeof message.method !== 'string' && !isResponse
+        ? 'method must be a text'
+        : message.params !== undefined &&
+            (typeof message.params !== 'object' || message.params === null || Array.isArray(message.params))
+          ? 'params must be an object'
+          : version !== undefined && !PROTOCOL_VERSIONS.includes(version)
+            ? `MCP-Protocol-Version ${version.slice(0, 40)} is not one of ${PROTOCOL_VERSIONS.join(', ')}`
+            : undefined;
+  if (fault !== undefined) throw new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${fault}.`);
 }
 
 /** Maximum length of a session id that is read. Ids from the service have 36 characters. */
@@ -497,53 +619,73 @@ async function answerMessage(
   message: Message,
   { call, catalogue, answerFor }: ResponseContext,
 ): Promise<Reply> {
-  const sdk = loadSdk();
+  const headers: Record<string, string> = message.method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
+  const { progressToken } = message.params?._meta ?? {};
   const signal = AbortSignal.any([call.signal, request.signal]);
-  const server = createMcpServer(sdk, catalogue, createClient(request, signal, answerFor));
-  const wantsProgress = message.params?._meta?.progressToken !== undefined;
-  const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !wantsProgress });
-  const endCall = (): void => {
-    call.end();
-    void server.close();
-  };
-  try {
-    await server.connect(transport);
-    const version = request.header('mcp-protocol-version');
-    const transportRequest = new Request('http://localhost/mcp', {
-      method: 'POST',
-      headers: {
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
-        ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
-      },
-    });
+  if (progressToken === undefined) {
+    const client = createClient(request, { signal, report: async () => {} }, answerFor);
+    const response = callMethod(message, catalogue, client).finally(() => call.end());
     // A client that cancelled its request expects no response.
-    const cancellation = awaitAbort(call.signal);
-    const response = await Promise.race([
-      transport.handleRequest(transportRequest, { parsedBody: message }),
-      cancellation,
-    ]);
-    if (response === undefined) {
-      endCall();
-      return { status: 202 };
-    }
-    if (wantsProgress) void awaitAbort(signal).then(() => server.close());
-    return await createReply(response, message, endCall);
+    const text = await Promise.race([response, awaitAbort(call.signal)]);
+    return text === undefined ? { status: 202 } : { headers, text };
+  }
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const send = (text: string): void =>
+        controller.enqueue(new TextEncoder().encode(`event: message\ndata: ${text}\n\n`));
+      let isOpen = true;
+      const report = async (progress: number, text: string): Promise<void> => {
+        if (!isOpen) return;
+        const params = { progressToken, progress, total: 1, message: text };
+        send(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }));
+      };
+      const close = (text?: string): void => {
+        if (!isOpen) return;
+        isOpen = false;
+        if (text !== undefined) send(text);
+        controller.close();
+      };
+      signal.addEventListener('abort', () => close(), { once: true });
+      const client = createClient(request, { signal, report }, answerFor);
+      void callMethod(message, catalogue, client)
+        .finally(() => call.end())
+        .then(close, () => close(formatError(message, INTERNAL_ERROR, 'The service failed to process this request.')));
+    },
+  });
+  return { type: 'text/event-stream', stream, headers: { 'X-Accel-Buffering': 'no', ...headers } };
+}
+
+/** Calls a method and writes its response. Every failure is a response of the protocol. */
+async function callMethod(
+  { id, method, params = {} }: Message,
+  catalogue: McpCatalogue,
+  client: McpClient,
+): Promise<string> {
+  try {
+    const methods = createMethods(catalogue, client);
+    const name = String(method);
+    if (!Object.hasOwn(methods, name))
+      throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${name.slice(0, 80)}`);
+    const result = await methods[name]!(params as Readonly<Record<string, unknown>>);
+    return JSON.stringify({ jsonrpc: '2.0', id, result });
   } catch (failure) {
-    endCall();
-    throw failure;
+    if (!(failure instanceof ProtocolError)) throw failure;
+    return formatError({ id }, failure.code, failure.message, failure.data);
   }
 }
+
+const formatError = ({ id }: Message, code: number, message: string, data?: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } });
 
 const awaitAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
 function createClient(
   { query, principal, header, isStillAllowed }: McpRequest,
-  signal: AbortSignal,
+  { signal, report }: Pick<McpClient, 'signal' | 'report'>,
   answerFor: McpSources['answerFor'],
 ): McpClient {
-  const names: readonly string[] = query.tools ?? DEFAULT_TOOLSETS;
+  const { tools } = query;
   const span = findCurrentSpan();
   const traceParent = span === undefined ? header('traceparent') : formatTraceParent(span);
   const requestId = header('x-request-id');
@@ -553,47 +695,10 @@ function createClient(
   };
   return {
     principal,
-    toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
+    toolsets: tools && new Set<string>(tools.includes('all') ? Object.keys(TOOLSETS) : tools),
     headers: inheritedHeaders,
     signal,
+    report,
     ask: (toolRequest) => answerFor(toolRequest, { principal, isStillAllowed }),
   };
-}
-
-/** Converts a response of the transport to the reply of a route. The session is needed only to cancel requests. */
-async function createReply(response: Response, { method }: Message, endCall: () => void): Promise<Reply> {
-  const { status, body } = response;
-  if (status >= 400) throw await readRefusal(response);
-  const type = response.headers.get('content-type') ?? 'application/json';
-  const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
-  if (body === null || !type.startsWith('text/event-stream')) {
-    const text = await response.text();
-    endCall();
-    return { status, headers, text };
-  }
-  const streamHeaders = { 'X-Accel-Buffering': 'no', ...headers };
-  return { status, headers: streamHeaders, type, stream: notifyAtEnd(body, endCall) };
-}
-
-/** Returns the refusal of a message that the transport rejects. */
-async function readRefusal(response: Response): Promise<Refusal> {
-  const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
-  return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
-}
-
-/** Calls `endCall` when a stream ends. This includes a reader that disconnects. */
-function notifyAtEnd(stream: ReadableStream<Uint8Array>, endCall: () => void): ReadableStream<Uint8Array> {
-  const reader = stream.getReader();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (!done) return controller.enqueue(value);
-      endCall();
-      controller.close();
-    },
-    async cancel(reason) {
-      endCall();
-      await reader.cancel(reason);
-    },
-  });
 }

@@ -1,34 +1,30 @@
-import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { jobIdSchema, type JobStatus } from '#contract/jobs.js';
-import { getToolset, isTool } from '#contract/mcp.js';
-import type { OpenApiDocument } from '#contract/openapi.js';
-import { isReading, JSON_TYPE, listMediaTypes, type Route, startsJobs } from '#contract/route.js';
+import { JSON_TYPE, listMediaTypes, type Route } from '#contract/route.js';
+import { type ListedTool, type ToolDescription, type ToolParameter, WAIT_TOOL } from '#contract/tools.js';
 import { type Finding, keepSmallValue } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorDetail, ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape, defineObject } from '#domain/base/schema.js';
-import { type JsonSchema, listOperations, type Operation, type Parameter } from '#views/documentation/reference.js';
-import type { ResponseParts } from '../answers.js';
-
-const SCHEME = 'divisor://service';
+import { SOURCE_SCHEME } from '#domain/outputs/receipts.js';
+import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
+import { parseSource, readSource } from '../sources.js';
 
 /** Converts an address of the service, or its path, to the URI of a resource. */
-export const toResourceUri = (url: string): string => url.replace(/^(?:\w+:\/\/[^/]+)?/, SCHEME);
+export const toResourceUri = (url: string): string => url.replace(/^(?:\w+:\/\/[^/]+)?/, SOURCE_SCHEME);
 
 /**
  * Returns the path and the query of a resource URI. Returns undefined if the resource does not belong to the service.
  */
 export function parseResourceUri(uri: string): string | undefined {
-  if (!uri.startsWith(`${SCHEME}/`)) return undefined;
-  const { pathname, search } = new URL(uri.slice(SCHEME.length), 'http://localhost');
-  return `${pathname}${search}`;
+  const source = parseSource(uri);
+  return source && `${source.path}${source.query.size === 0 ? '' : `?${source.query}`}`;
 }
 
 /** Builds the URI template for the resources of a route. */
 export const formatResourceTemplate = (path: string, query: readonly string[]): string =>
-  `${SCHEME}${path}${query.length === 0 ? '' : `{?${query.join(',')}}`}`;
+  `${SOURCE_SCHEME}${path}${query.length === 0 ? '' : `{?${query.join(',')}}`}`;
 
 /** Identity of a request: its sender, its session and its id. Clients choose the id themselves. */
 export interface CallName {
@@ -88,71 +84,6 @@ const CANCELLED = Symbol('cancelled');
  */
 const formatKey = ({ keyId, session, id }: CallName): string | undefined =>
   session === undefined ? undefined : JSON.stringify([keyId, session, id]);
-
-type Json = Readonly<Record<string, unknown>>;
-
-/** Maximum nesting depth of a shallow schema. The OpenAPI document contains the full schema. */
-const DEPTH_MAX = 8;
-
-/**
- * Writes the schema of a body to the greatest depth that fits into `charactersMax`. Deeper objects keep their
- * description and accept any value; the route validates them.
- * @param components schemas by the names in references
- */
-function createShallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
-  let fittingSchema: JsonSchema = { type: 'object' };
-  // Tries small depths first, because schemas grow fast with depth: expressions contain expressions.
-  for (let depth = 1; depth <= DEPTH_MAX; depth++) {
-    const shallowSchema = expandSchema(schema, components, depth) as JsonSchema;
-    if (JSON.stringify(shallowSchema).length > charactersMax) break;
-    fittingSchema = shallowSchema;
-  }
-  return fittingSchema;
-}
-
-/** Members of a schema whose value maps names to schemas. */
-const NAMED_MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
-/** Members of a schema that list alternative forms of the same value. They do not increase the depth. */
-const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
-/** Members without information for a caller. */
-const OMITTED_MEMBERS: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
-
-/** A caller may omit a member whose default is null, as any optional member. */
-const isNullDefault = (name: string, member: unknown): boolean => name === 'default' && member === null;
-
-function expandSchema(schema: unknown, components: Json, depth: number): unknown {
-  if (Array.isArray(schema)) return schema.map((member) => expandSchema(member, components, depth));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const { $ref, ...own } = schema as Json;
-  if (typeof $ref === 'string') {
-    const target = components[$ref.slice($ref.lastIndexOf('/') + 1)] as Json;
-    return depth === 0 ? toLeaf({ ...target, ...own }) : expandSchema({ ...target, ...own }, components, depth);
-  }
-  if (depth === 0) return toLeaf(own);
-  return Object.fromEntries(
-    Object.entries(own)
-      .filter(([name, member]) => !OMITTED_MEMBERS.has(name) && !isNullDefault(name, member))
-      .map(([name, member]) => [
-        name,
-        NAMED_MEMBERS.has(name)
-          ? listNamedSchemas(member as Json, components, depth - 1)
-          : expandSchema(member, components, ALTERNATIVES.has(name) ? depth : depth - 1),
-      ]),
-  );
-}
-
-const listNamedSchemas = (schemas: Json, components: Json, depth: number): Json =>
-  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expandSchema(schema, components, depth)]));
-
-/** Reduces a schema to its type and description. */
-function toLeaf({ type, description, enum: values, const: value }: Json): Json {
-  return {
-    ...(type === undefined ? {} : { type }),
-    ...(description === undefined ? {} : { description }),
-    ...(values === undefined ? {} : { enum: values }),
-    ...(value === undefined ? {} : { const: value }),
-  };
-}
 
 /** List, object or text of a response that was shortened. */
 interface Cut {
@@ -260,6 +191,8 @@ export type Content =
 export interface ToolResult {
   readonly content: Content[];
   readonly isError?: boolean;
+  /** Address of the result with everything pinned. */
+  readonly _meta?: { readonly source: string };
   readonly [extension: string]: unknown;
 }
 
@@ -278,22 +211,31 @@ export async function toToolResult(
   bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
 ): Promise<ToolResult> {
   const type = getType(answer);
+  const source = readSource(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
-  if (!isText) return createLinkResult(answer, type, address);
+  if (!isText) return addSource(source, createLinkResult(answer, type, address));
   const bytes = await readWithin(answer, PARSED_BYTES_MAX);
-  if (bytes === undefined) return createLinkResult(answer, type, address);
+  if (bytes === undefined) return addSource(source, createLinkResult(answer, type, address));
   const text = Buffer.from(bytes).toString('utf8');
   if (answer.status >= 400) return createErrorResult(answer, text);
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
   const bodyBytesMax = bytesMax - NOTICE_BYTES;
-  if (bytes.byteLength <= bodyBytesMax) return { content: [{ type: 'text', text }] };
+  if (bytes.byteLength <= bodyBytesMax) return addSource(source, { content: [{ type: 'text', text }] });
   const shortText = type.startsWith('application/json')
     ? shortenJson(JSON.parse(text), bodyBytesMax)
     : shortenAnswerText(text, bodyBytesMax);
-  return {
-    content: [{ type: 'text', text: shortText.text }, ...createNotices(shortText.cuts, type, address, bytesMax)],
-  };
+  const notices = createNotices(shortText.cuts, type, { method: address.method, url: address.url, source }, bytesMax);
+  return addSource(source, { content: [{ type: 'text', text: shortText.text }, ...notices] });
 }
+
+/** Adds the address of the result. The text repeats it, because many clients do not show `_meta` to their model. */
+function addSource(source: string | undefined, result: ToolResult): ToolResult {
+  if (source === undefined) return result;
+  return { ...result, content: [...result.content, { type: 'text', text: `Source: ${source}` }], _meta: { source } };
+}
+
+/** Address of a response: its request, and its pinned address if it has one. */
+type Address = Pick<Request, 'method' | 'url'> & { readonly source?: string | undefined };
 
 function shortenAnswerText(text: string, bytesMax: number): ReturnType<typeof shortenJson> {
   const truncatedText = Buffer.from(text).subarray(0, bytesMax).toString('utf8');
@@ -303,12 +245,7 @@ function shortenAnswerText(text: string, bytesMax: number): ReturnType<typeof sh
   };
 }
 
-function createNotices(
-  cuts: readonly Cut[],
-  type: string,
-  address: Pick<Request, 'method' | 'url'>,
-  bytesMax: number,
-): Content[] {
+function createNotices(cuts: readonly Cut[], type: string, address: Address, bytesMax: number): Content[] {
   const cutTexts = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
   const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${cutTexts}. Narrow the request (dates, identifiers, limit), or read all of it: ${formatRequest(address)}.`;
   return [{ type: 'text', text: notice }, ...createLinks(type, address)];
@@ -321,17 +258,22 @@ const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string
  * Returns links to the resource of a GET. Other methods have no link: their response can only be obtained by repeating
  * the request.
  */
-function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
+function createLinks(type: string, { method, url, source }: Address): Content[] {
   if (method !== 'GET') return [];
-  const uri = toResourceUri(url);
+  const uri = source ?? toResourceUri(url);
   return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole response.' }];
 }
 
-function createLinkResult(answer: ResponseParts, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
+function createLinkResult(answer: ResponseParts, type: string, address: Address): ToolResult {
   cancelBody(answer);
   const sizeText = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
   const text = `The response is a file${sizeText} (${type}); read it with ${formatRequest(address)}.`;
-  return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
+  return {
+    content: [
+      { type: 'text', text },
+      ...createLinks(type, { method: address.method, url: address.url, source: readSource(answer) }),
+    ],
+  };
 }
 
 /** Returns an error result that explains the error code. An agent can then correct its call. */
@@ -344,194 +286,6 @@ function createErrorResult(answer: ResponseParts, text: string): ToolResult {
 export function createError(error: ErrorDetail, extraDetail: Readonly<Record<string, unknown>> = {}): ToolResult {
   const detail = { error, hint: ERRORS[error.code].help, ...extraDetail };
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
-}
-
-/** Returns the media type of a response without its parameters. */
-export const getType = ({ headers }: ResponseParts): string =>
-  (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
-
-/** Reads the body of a response. If it is longer than the limit, closes the response and returns undefined. */
-export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
-  const { body, headers } = answer;
-  if (body === null) return new Uint8Array(0);
-  if ((headers.length ?? 0) > bytesMax) return void cancelBody(answer);
-  if (typeof body === 'string') return Buffer.from(body);
-  if (body instanceof Uint8Array) return body.byteLength > bytesMax ? undefined : body;
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-    total += chunk.byteLength;
-    if (total > bytesMax) return undefined; // leaving the loop cancels the stream
-    chunks.push(chunk.slice());
-  }
-  return Buffer.concat(chunks, total);
-}
-
-function cancelBody({ body }: ResponseParts): void {
-  if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
-}
-
-/** A tool in a listing for agents. */
-export interface ListedTool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: { readonly type: 'object' } & JsonSchema;
-  readonly annotations: {
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: false;
-  };
-}
-
-/** A route that an agent may call. */
-export interface Tool {
-  readonly listed: ListedTool;
-  readonly route: Route;
-  readonly toolset: string;
-  readonly parameters: readonly ToolParameter[];
-  readonly hasBody: boolean;
-}
-
-/** Mapping of an argument to the request. */
-interface ToolParameter {
-  /** Name of the argument. */
-  readonly argument: string;
-  /** Name in the request. */
-  readonly name: string;
-  readonly in: Parameter['in'];
-  readonly required: boolean;
-}
-
-/** Maximum length of a tool's description. The guide and the contract contain the full text. */
-const DESCRIPTION_MAX = 360;
-/** Maximum length of the description of a parameter. */
-const PARAMETER_MAX = 100;
-/** Maximum length of the schema of a body: 600 tokens. */
-const BODY_SCHEMA_MAX = 2500;
-/** Maximum length of the example of a body. */
-const EXAMPLE_MAX = 900;
-
-const UNITS = 'Units: fractions (0.05 is 5%), dates YYYY-MM-DD.';
-
-/** Tools that are created in one turn of the event loop. */
-const TURN_TOOLS = 10;
-
-/** Lists the routes that are tools, by operation id. Creates them in several turns of the event loop. */
-export async function createTools(
-  api: Readonly<Record<string, Route>>,
-  document: OpenApiDocument,
-): Promise<ReadonlyMap<string, Tool>> {
-  const { schemas } = document.components;
-  const tools = new Map<string, Tool>();
-  for (const [position, operation] of listOperations(document).entries()) {
-    if (position % TURN_TOOLS === 0) await setImmediate();
-    const route = api[operation.operationId];
-    if (route !== undefined && isTool(route) && route.tag !== 'mcp')
-      tools.set(operation.operationId, createTool(operation, route, schemas));
-  }
-  return tools;
-}
-
-function createTool(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
-  const parameters = operation.parameters.filter(isForAgents);
-  const body = operation.requestBody?.content['application/json'];
-  const schema = body === undefined ? undefined : createShallowSchema(body.schema, components, BODY_SCHEMA_MAX);
-  const exampleJson = JSON.stringify(body?.example);
-  const properties = {
-    ...Object.fromEntries(parameters.map((parameter) => [getArgument(parameter), createParameterSchema(parameter)])),
-    ...(schema === undefined ? {} : { body: schema }),
-  };
-  const requiredNames = [
-    ...parameters.filter((parameter) => parameter.required).map(getArgument),
-    ...(operation.requestBody?.required === true ? ['body'] : []),
-  ];
-  return {
-    route,
-    toolset: getToolset(route),
-    hasBody: body !== undefined,
-    parameters: parameters.map((parameter) => ({ ...parameter, argument: getArgument(parameter) })),
-    listed: {
-      name: operation.operationId,
-      description: [
-        formatDescription(operation),
-        `${UNITS} ${formatLimits(route)}`,
-        ...(exampleJson !== undefined && exampleJson.length <= EXAMPLE_MAX ? [`Example of body: ${exampleJson}`] : []),
-      ].join('\n'),
-      inputSchema: {
-        type: 'object',
-        properties,
-        ...(requiredNames.length > 0 && { required: requiredNames }),
-        additionalProperties: false,
-      },
-      annotations: createHints(route),
-    },
-  };
-}
-
-/**
- * Returns true for a parameter that agents can use. A callback needs a receiver, people set priorities, an etag needs a
- * client that stores it, and formats other than JSON are for programs.
- */
-const isForAgents = ({ name, description: help }: Parameter): boolean =>
-  name !== 'callback' &&
-  name !== 'priority' &&
-  name !== 'If-Match' &&
-  !(name === 'format' && help === 'Format of the response. It replaces `Accept`.');
-
-/** Derives the argument name: `X-Change-Note` becomes `change_note`. */
-const getArgument = ({ name, in: location }: Parameter): string =>
-  location === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
-
-function createParameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
-  return {
-    ...schema,
-    ...(help === undefined ? {} : { description: shortenText(help, PARAMETER_MAX) }),
-    ...(help === undefined && example !== undefined ? { examples: [example] } : {}),
-  };
-}
-
-function formatDescription({ summary, description: more }: Operation): string {
-  return shortenText(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
-}
-
-/**
- * Shortens a text to its first sentences if they fill at least half of the limit; otherwise to whole words. The
- * contract contains the full text.
- */
-function shortenText(text: string, charactersMax: number): string {
-  if (text.length <= charactersMax) return text;
-  const truncatedText = text.slice(0, charactersMax);
-  const sentences = truncatedText.lastIndexOf('. ') + 1;
-  return sentences >= charactersMax / 2
-    ? truncatedText.slice(0, sentences)
-    : `${truncatedText.slice(0, truncatedText.lastIndexOf(' '))} …`;
-}
-
-function formatLimits(route: Route): string {
-  const { body, scope } = route;
-  return [
-    `Limits: answer ${LIMITS.MAX_TOOL_ANSWER_BYTES} bytes`,
-    ...(body === undefined ? [] : [`body ${body.bytesMax ?? LIMITS.MAX_BODY_BYTES} bytes`]),
-    `scope ${scope}`,
-    ...(startsJobs(route) ? [`starts a job: ${WAIT_TOOL}`] : []),
-  ]
-    .join('; ')
-    .concat('.');
-}
-
-/** Name of the one tool without a route. */
-export const WAIT_TOOL = 'waitForJob';
-
-function createHints(route: Route): ListedTool['annotations'] {
-  const { method } = route;
-  const readOnlyHint = isReading(route);
-  return {
-    readOnlyHint,
-    destructiveHint: method === 'DELETE' || method === 'PUT',
-    idempotentHint: readOnlyHint || method === 'PUT' || method === 'DELETE',
-    openWorldHint: false,
-  };
 }
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -553,6 +307,11 @@ interface RequestParts {
   path: string;
   readonly query: URLSearchParams;
   readonly headers: Record<string, string>;
+}
+
+/** Operation that an agent may call. */
+export interface Tool extends ToolDescription {
+  readonly route: Route;
 }
 
 /**

@@ -60,19 +60,24 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
     async compareRuns({ query, media, signal }) {
       const isCsv = media === CSV_TYPE;
-      const { bytes } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
-      return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
+      const { bytes, runs } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
+      const pins = { ids: runs.map(({ subject, id }) => `${subject}@${id}`).join(',') };
+      return isCsv ? { bytes, type: CSV_CONTENT_TYPE, pins } : { bytes, pins };
     },
     async getRecord({ params, query, header }) {
-      const { etag, read } = await analytics.record(readRunParameters({ params, query }));
+      const { etag, runId, read } = await analytics.record(readRunParameters({ params, query }));
       // If the client already has this version, the response is a 304 and the record is not written.
-      return namesEtag(header('if-none-match'), etag) ? { bytes: NO_BYTES, etag } : readStoredReply(await read());
+      if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag };
+      return { ...(await readStoredReply(await read())), pins: { run_id: runId } };
     },
     async deleteRecord({ params, precondition, authorship }) {
       await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
-    getOverview: (request) => analytics.overview(readRunParameters(request), request.signal),
+    async getOverview(request) {
+      const { bytes, etag, runId } = await analytics.overview(readRunParameters(request), request.signal);
+      return { bytes, etag, pins: { run_id: runId } };
+    },
   };
 }
 
@@ -97,17 +102,19 @@ export function createExportHandlers(exports: Exports): Handlers<typeof exportRo
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
       const format = parseExportFormat(media);
       const { extension } = EXPORT_FORMATS[format];
-      const { etag, stale, open } = await exports.export(
-        { subject: runId, id: query.run_id },
-        { ...query, table, format },
-      );
+      const {
+        etag,
+        runId: pinned,
+        stale,
+        open,
+      } = await exports.export({ subject: runId, id: query.run_id }, { ...query, table, format });
       const headers = {
         'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
         ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
       };
       // If the client already has this version, the response is a 304 and the file is not written.
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
-      return { ...(await open(signal)), type: getContentType(format), etag, headers };
+      return { ...(await open(signal)), type: getContentType(format), etag, headers, pins: { run_id: pinned } };
     },
   };
 }
@@ -200,13 +207,14 @@ function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handl
     const format = media === '' ? 'json' : parseExportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
     const question = { terms: view, name: readRunParameters(runParameters), query, format, body };
-    const { bytes, etag } = await views.show(question, signal);
-    if (format === 'json') return { bytes, etag };
+    const { bytes, etag, runId } = await views.show(question, signal);
+    const pins = { run_id: runId };
+    if (format === 'json') return { bytes, etag, pins };
     const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
       '-',
     );
     const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
-    return { bytes, etag, type: getContentType(format), headers };
+    return { bytes, etag, type: getContentType(format), headers, pins };
   };
 }
 

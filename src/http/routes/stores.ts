@@ -14,7 +14,7 @@ import type { ImportedBody } from '#services/stores/imports.js';
 import type { PriceOverriding } from '#services/stores/price-overrides.js';
 import type { Datasets } from '#services/stores/stores.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/formats/text.js';
-import type { Handlers, Removals, RouteRequest } from '../handler.js';
+import type { Handlers, Removals, Reply, RouteRequest } from '../handler.js';
 
 export const createActionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
   listActions: async ({ query, signal }) => ({ json: await desk.list(query, signal) }),
@@ -34,19 +34,32 @@ export function createDataVersionHandlers(versions: DataVersions): Handlers<type
 }
 
 export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
+  /** Reads from the version of the data that is current now, even if the data changes meanwhile. */
+  async function readPinned<Q extends { readonly as_known_on?: string | undefined }>(
+    query: Q,
+    read: (query: Q) => Promise<Reply>,
+  ): Promise<Reply> {
+    const pins = await data.pin(query.as_known_on);
+    return pins === undefined ? read(query) : { ...(await read({ ...query, as_known_on: pins.as_known_on })), pins };
+  }
+
   return {
-    async getPrices({ params, query, media, signal }) {
-      const bytes = await data.prices(params.identifier, query, FORMATS[media] ?? 'json', signal);
-      return media === JSON_TYPE ? { bytes } : { bytes, type: media === CSV_TYPE ? CSV_CONTENT_TYPE : media };
-    },
-    getAssetReference: async ({ params, query }) => ({ json: await data.reference(params.identifier, query) }),
-    async getAssetReferences({ query, media }) {
-      const batch = await data.referenceBatch(query);
-      return media === CSV_TYPE
-        ? { bytes: new TextEncoder().encode(formatReferenceCsv(batch)), type: CSV_CONTENT_TYPE }
-        : { json: batch };
-    },
-    getCorporateActions: async ({ params, query }) => ({ json: await data.corporateActions(params.identifier, query) }),
+    getPrices: ({ params, query, media, signal }) =>
+      readPinned(query, async (pinnedQuery) => {
+        const bytes = await data.prices(params.identifier, pinnedQuery, FORMATS[media] ?? 'json', signal);
+        return media === JSON_TYPE ? { bytes } : { bytes, type: media === CSV_TYPE ? CSV_CONTENT_TYPE : media };
+      }),
+    getAssetReference: ({ params, query }) =>
+      readPinned(query, async (pinnedQuery) => ({ json: await data.reference(params.identifier, pinnedQuery) })),
+    getAssetReferences: ({ query, media }) =>
+      readPinned(query, async (pinnedQuery) => {
+        const batch = await data.referenceBatch(pinnedQuery);
+        return media === CSV_TYPE
+          ? { bytes: new TextEncoder().encode(formatReferenceCsv(batch)), type: CSV_CONTENT_TYPE }
+          : { json: batch };
+      }),
+    getCorporateActions: ({ params, query }) =>
+      readPinned(query, async (pinnedQuery) => ({ json: await data.corporateActions(params.identifier, pinnedQuery) })),
     getCoverage: async () => ({ json: await data.coverage() }),
     getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
     getDataSource: () => ({ json: data.source() }),

@@ -1,6 +1,7 @@
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { FullRunReason } from '#domain/definition/runs.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
 import type { MarketAudit } from '#market/judge/audit.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
@@ -301,6 +302,12 @@ export interface Tasks {
   /** Parses and checks the body of a request. */
   'check-body': { input: BodyToCheck; output: BodyCheck };
   'warm-up': { input: WarmUpInput; output: null };
+  /** Lists the numbers of a text with their sources. `ids` are the ids that a sentence may name, one a line. */
+  'read-text': { input: { readonly text: string; readonly ids: string }; output: readonly TextNumber[] };
+  /** Compares numbers of a text with the results that they cite. */
+  'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
+  /** Describes all tools for agents, as JSON. */
+  'describe-tools': { input: null; output: { readonly json: string } };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };
   /** Writes a stored model as an Arrow stream. */

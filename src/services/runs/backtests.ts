@@ -43,12 +43,7 @@ import {
   requireRun,
   type RunName,
 } from '../shared/run-documents.js';
-import {
-  type CheckedBytes,
-  prependHeadToStored,
-  type RunRecordReader,
-  type StoredBytes,
-} from '../shared/stamped-json.js';
+import { type RunBytes, prependHeadToStored, type RunRecordReader, type StoredBytes } from '../shared/stamped-json.js';
 import { type DataVersions, selectVersion } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
 import type { RunMaker } from './backtest-job.js';
@@ -229,7 +224,7 @@ export interface Analytics {
    * these too
    */
   record(name: RunName): Promise<RunRecordReader>;
-  overview(name: RunName, signal: AbortSignal): Promise<CheckedBytes>;
+  overview(name: RunName, signal: AbortSignal): Promise<RunBytes>;
   /** Deletes the stored runs of an index or strategy. @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /**
@@ -244,7 +239,7 @@ export interface Analytics {
       readonly format: 'json' | 'csv';
     },
     signal: AbortSignal,
-  ): Promise<ResponseBytes>;
+  ): Promise<ResponseBytes & { readonly runs: readonly { readonly subject: string; readonly id: string }[] }>;
   /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Returns the index levels of the latest run. Services that price derivatives use them. */
@@ -287,6 +282,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await requireRun(documents, name);
       const head = await readHead(run);
       return {
+        runId: computeRunId(run),
         etag: head.toEtag(computeRecordEtag(run)),
         read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
       };
@@ -294,10 +290,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async overview(name, signal) {
       const run = await requireRun(documents, name);
       const { overview, plan } = run.artifacts;
-      if (overview !== undefined) return maker.stamped(run, readHashed(overview));
+      const runId = computeRunId(run);
+      if (overview !== undefined) return { ...(await maker.stamped(run, readHashed(overview))), runId };
       const columns = await readColumns(run);
       const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
-      return maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal));
+      return { ...(await maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal))), runId };
     },
 
     async remove(runId, ifMatch, authorship) {
@@ -323,7 +320,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
           : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
       const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(readColumns));
-      return readCached(
+      const view = await readCached(
         {
           view: 'compare',
           names,
@@ -338,6 +335,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         },
         signal,
       );
+      return { ...view, runs: runs.map((run) => ({ subject: run.run_id, id: computeRunId(run) })) };
     },
     estimatedBytes: () => estimateBacktestBytes(markets.require().market),
     async readLevels(runId) {

@@ -237,6 +237,7 @@ export interface ExportRequest {
 /** Export that has begun. Its first part exists; the other parts are computed when they are read. */
 export interface RunExport {
   readonly etag: string;
+  readonly runId: string;
   readonly stale: StaleState | null;
   /**
    * Returns the bytes of a small or cached export, otherwise a stream. @throws the errors of the first rows,
@@ -385,9 +386,15 @@ export function createExports({
       const etag = computeEtag(run, query);
       const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: computeRunId(run) };
       const open = (signal: AbortSignal) => readBody(runName, { query, etag }, signal);
-      if (format !== 'json') return { stale, etag, open };
+      const runId = computeRunId(run);
+      if (format !== 'json') return { runId, stale, etag, open };
       const head = createStateHead(state);
-      return { stale, etag: head.toEtag(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
+      return {
+        runId,
+        stale,
+        etag: head.toEtag(etag),
+        open: async (signal) => prependHeadToBody(head, await open(signal)),
+      };
     },
   };
 }

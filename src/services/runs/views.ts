@@ -46,6 +46,7 @@ import type {
   RunViewInput,
 } from '#jobs/tasks/views.js';
 import type { Markets } from '#market/serve/served-markets.js';
+import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
 import { addUnreadable } from '../shared/documents.js';
@@ -66,7 +67,13 @@ import {
   resolveColumnsFile,
   type RunName,
 } from '../shared/run-documents.js';
-import { type CheckedBytes, createStateHead, prependHead, type StateHead } from '../shared/stamped-json.js';
+import {
+  type CheckedBytes,
+  createStateHead,
+  prependHead,
+  type RunBytes,
+  type StateHead,
+} from '../shared/stamped-json.js';
 import { type ActionEffects, type ExDates, formatActionKey } from '../stores/action-desk.js';
 import { type BacktestPlans, createBacktestPlans } from './plans.js';
 import { createStoredState, type RunStates } from './states.js';
@@ -665,7 +672,7 @@ export interface RunViews {
    * Returns a view of one run. In JSON, the view starts with the state of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of the view's inputs
    */
-  show(question: RunViewQuestion, signal: AbortSignal): Promise<CheckedBytes>;
+  show(question: RunViewQuestion, signal: AbortSignal): Promise<RunBytes>;
 }
 
 /** Number of rows that are computed at the same time. One row is little work for a thread. */
@@ -716,7 +723,9 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
       for (const runAction of completionActions) runAction();
-      return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
+      const runId = computeRunId(run);
+      if (format === 'json') return { ...(await maker.stamped(run, view)), runId };
+      return { bytes: (await view).bytes, etag: (await view).sha256, runId };
     },
   };
 

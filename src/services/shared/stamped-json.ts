@@ -78,9 +78,13 @@ export interface CheckedBytes {
   readonly etag: string;
 }
 
+/** Bytes of one run, which a request may have named only by its index. */
+export type RunBytes = CheckedBytes & { readonly runId: string };
+
 /** Reader of the record of a run. The record is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
+  readonly runId: string;
   /** Returns the record. @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */
   read(): Promise<StoredBytes>;
 }

@@ -439,11 +439,17 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly calendars: Pick<Calendars, 'list'>;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'servedAt'>;
   /** Returns the metadata of a store in use. */
   readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
   /** Returns the current time in ms since 1970. */
   readonly now: () => number;
+}
+
+/** Data store and version of its content. */
+export interface DataPins extends Readonly<Record<string, string>> {
+  readonly store_id: string;
+  readonly as_known_on: string;
 }
 
 interface ReferenceQuery {
@@ -452,6 +458,11 @@ interface ReferenceQuery {
 }
 
 export interface Data {
+  /**
+   * Returns the query members that pin the content of the store that a read uses. Returns none if the content has no
+   * version. @throws the refusals of `DataVersions.at`
+   */
+  pin(asKnownOn: string | undefined): Promise<DataPins | undefined>;
   /**
    * Returns the response body, as JSON or as an Arrow stream.
    * @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED
@@ -516,6 +527,10 @@ export function createData({ markets, calendars, jobs, dataVersions, datasetInUs
   }
 
   return {
+    async pin(asKnownOn) {
+      const { served, version } = await dataVersions.at(asKnownOn);
+      return version === null ? undefined : { store_id: served.identity.datasetId, as_known_on: String(version) };
+    },
     prices: readPrices,
     reference: async (identifier, { as_of, as_known_on }) =>
       createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: getToday() }),

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { jobRoutes } from '#contract/job-routes.js';
 import { mcpRoutes } from '#contract/mcp.js';
 import { createOpenApiDocument } from '#contract/openapi.js';
+import { describeTools } from '#contract/tools.js';
 import { type Scope, SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type App, createApp } from '#http/app.js';
@@ -65,7 +66,7 @@ beforeEach(() => {
         api,
         version: '1.2.3',
         isReadOnly: false,
-        openApi: () => document,
+        describeTools: async () => describeTools(api, document),
         pages: () => [{ name: '', title: 'First' }],
         answerFor: (request, client) => app.answerFor(request, client),
       }),
@@ -84,7 +85,11 @@ beforeEach(() => {
 
 const URL_HERE = 'http://localhost:1';
 const openAgentWithKey = (key: string): Promise<Agent> =>
-  openAgent(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
+  openAgent(URL_HERE, {
+    key,
+    tools: 'all',
+    fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1'),
+  });
 
 /** Sends an unmodified message. Its key has the scope to read. */
 const post = (body: unknown, headers: Record<string, string> = {}) =>
@@ -99,7 +104,12 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 
 test('a read-only key lists no writing tools, and its call of one is refused', async () => {
   const agent = await openAgentWithKey('read');
-  expect((await listTools(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
+  expect((await listTools(agent)).map(({ name }) => name)).toEqual([
+    'waitForJob',
+    'listJobs',
+    'listJobKinds',
+    'getJob',
+  ]);
   expect(readError(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
     error: { code: 'FORBIDDEN_SCOPE', detail: { needed: 'run' } },
     hint: expect.stringContaining('scope'),

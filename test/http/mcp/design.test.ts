@@ -127,7 +127,7 @@ test('a completed wait returns the figures of the job, and shortened series', as
   expect(result['metrics']).toEqual(metrics);
   const { content } = await agent.call('waitForJob', { job_id: 'backtest:TWENTY' });
   const link = content.find((each) => each.type === 'resource_link') as { uri: string };
-  expect(link.uri).toBe('divisor://service/jobs/backtest:TWENTY');
+  expect(link.uri).toMatch(/^divisor:\/jobs\/backtest:TWENTY\?created_at=/);
   const { contents } = await agent.client.readResource({ uri: link.uri });
   const { body } = await service.ask<Job>('GET', '/jobs/backtest:TWENTY');
   expect((JSON.parse((contents[0] as { text: string }).text) as Job).result).toEqual(body.result);
@@ -169,7 +169,7 @@ test('a long answer is shortened, states its length and links to the full answer
   expect(Buffer.byteLength(readText(result))).toBeLessThanOrEqual(50_000);
   const [, notice, link] = result.content;
   expect(notice?.type === 'text' && notice.text).toMatch(/has 10\d\d items/);
-  const wholeAnswer = await service.ask('GET', (link as { uri: string }).uri.replace('divisor://service', ''));
+  const wholeAnswer = await service.ask('GET', (link as { uri: string }).uri.replace('divisor:', ''));
   const { contents } = await agent.client.readResource({ uri: (link as { uri: string }).uri });
   expect(JSON.parse((contents[0] as { text: string }).text)).toEqual(wholeAnswer.body);
   expect(JSON.stringify(wholeAnswer.body).length).toBeGreaterThan(50_000);

@@ -10,7 +10,7 @@ import {
   type ExampleRunner,
 } from '../../guide/example-story.js';
 import type { Answer, LiveService } from '../../real/live.js';
-import { openAgent, readText, listTools, type Agent } from './agent.js';
+import { openAgent, readError, readText, listTools, type Agent } from './agent.js';
 
 const ROUTES: Readonly<Record<string, Route>> = API;
 
@@ -83,12 +83,60 @@ test('every tool was called, and each describes its units and limits', async () 
   }
 });
 
-test('the tools of the default sets need one page of at most 25,000 tokens', async () => {
-  const byDefault = await openAgent(service.url);
-  const page = await byDefault.client.listTools();
-  await byDefault.close();
+const CHARACTERS_PER_TOKEN = 4;
+
+test('the default list has fifteen tools of at most 2,000 tokens, and every operation is reachable by them', async () => {
+  const short = await openAgent(service.url);
+  const page = await short.client.listTools();
   expect(page.nextCursor).toBeUndefined();
-  expect(JSON.stringify(page).length).toBeLessThanOrEqual(100_100); // four characters per token, plus the frame
+  expect(JSON.stringify(page.tools).length / CHARACTERS_PER_TOKEN).toBeLessThanOrEqual(2000);
+  const hasDifferences = Object.values(ROUTES).some(({ path }) => path === '/analytics/{index_id}/differences');
+  expect(page.tools.map(({ name }) => name)).toEqual([
+    'findOperations',
+    'describeOperation',
+    'callOperation',
+    'waitForJob',
+    'verifyText',
+    'backtestDocument',
+    'explainLevel',
+    'compareIndices',
+    'attributeReturn',
+    'optimise',
+    'explainInfeasibility',
+    'estimateRisk',
+    ...(hasDifferences ? ['explainDifference'] : []),
+    'report',
+    'importData',
+  ]);
+  for (const { name } of await listTools(agent)) {
+    const described = await short.ok<{ inputSchema: object }>('describeOperation', { name });
+    expect(described.inputSchema, name).toMatchObject({ type: 'object' });
+  }
+  const { indices } = await short.ok<{ indices: unknown[] }>('callOperation', { name: 'listIndices', arguments: {} });
+  expect(Array.isArray(indices)).toBe(true);
+  const unknown = readError(await short.call('callOperation', { name: 'listIndexes' }));
+  expect(JSON.stringify(unknown)).toContain('Did you mean listIndices?');
+  await short.close();
+});
+
+test.each([
+  ['weights of an index on a date', 'getWeights'],
+  ['compare two runs', 'compareRuns'],
+  ['why did the index return less: attribution by sector', 'getGroupAttribution'],
+  ['prices of a security', 'getPrices'],
+  ['start a backtest', 'startBacktest'],
+  ['corporate actions', 'getCorporateActions'],
+  ['read only SQL', 'runSql'],
+  ['signing key rotate', 'rotateSigningKey'],
+])('a search for "%s" finds %s among the first five', async (query, name) => {
+  const short = await openAgent(service.url);
+  const { operations } = await short.ok<{ operations: { name: string; sentence: string; scope: string }[] }>(
+    'findOperations',
+    { query },
+  );
+  await short.close();
+  expect(operations.slice(0, 5).map((found) => found.name)).toContain(name);
+  expect(operations[0]).toEqual({ name: expect.any(String), sentence: expect.any(String), scope: expect.any(String) });
 });
 
 test('resources, templates and prompts are listed, and every resource can be read', async () => {

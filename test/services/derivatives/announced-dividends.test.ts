@@ -89,6 +89,7 @@ test('an index that reinvests its dividends loses none of them, a net index lose
     show: () =>
       Promise.resolve({
         etag: '',
+        runId: 'newest',
         bytes: new TextEncoder().encode(
           JSON.stringify({
             variant,

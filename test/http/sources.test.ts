@@ -1,0 +1,189 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { VerifiedText } from '#domain/outputs/receipts.js';
+import { runHere } from '../cli/process.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { openAgent, type Agent } from './mcp/agent.js';
+
+let service: LiveService;
+let agent: Agent;
+
+const createIndex = (id: string, count: number) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2021-01-04',
+  currency: 'USD',
+  rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+  pipeline: {
+    selection: [{ id: 'size', type: 'TopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count } }],
+    weighting: { type: 'EqualWeight' },
+  },
+});
+
+interface Overview {
+  readonly metrics: { readonly total_return: number };
+}
+
+beforeAll(async () => {
+  service = await openLiveService();
+  agent = await openAgent(service.url);
+  await service.job('/data/synthetic', {
+    store_id: 'market',
+    seed: 3,
+    assets: 12,
+    start: '2020-01-02',
+    end: '2023-06-30',
+  });
+  for (const [id, count] of [
+    ['CORE', 5],
+    ['EVEN', 8],
+  ] as const) {
+    await service.ok('PUT', `/indices/${id}`, createIndex(id, count));
+    await service.job(`/analytics/${id}/backtest`, {});
+  }
+});
+afterAll(async () => {
+  await agent?.close();
+  await service?.close();
+});
+
+const verify = (text: string) => service.ok<VerifiedText>('POST', '/receipts/verify', { text });
+
+/** Reads a result and its address. */
+async function read<T>(path: string): Promise<{ readonly body: T; readonly source: string }> {
+  const { body, headers } = await service.ask<T>('GET', path);
+  return { body, source: headers.get('x-source') ?? '' };
+}
+
+/** Writes a fraction as percent with a sign, as toFixed rounds it. */
+const formatPercent = (value: number) => `${(100 * value).toFixed(4)} %`;
+
+test('an address pins the run, and its number stays proven after another run', async () => {
+  const { body, source } = await read<Overview>('/analytics/CORE/overview');
+  expect(source).toMatch(/^divisor:\/analytics\/CORE\/overview\?run_id=\w+$/);
+  const text = `CORE returned ${formatPercent(body.metrics.total_return)}[^1].\n\n[^1]: ${source}#/metrics/total_return\n`;
+  expect(await verify(text)).toMatchObject({
+    proven: 1,
+    numbers: [{ status: 'proven', true: body.metrics.total_return, rounding: '4 decimals', reason: null }],
+  });
+  expect((await verify(text.replace('CORE returned', 'EVEN returned'))).numbers[0]).toMatchObject({
+    status: 'different',
+    reason: 'subject',
+  });
+  await service.ok('PUT', '/indices/CORE', createIndex('CORE', 6));
+  await service.job('/analytics/CORE/backtest', {});
+  expect((await read('/analytics/CORE/overview')).source).not.toBe(source);
+  expect((await verify(text)).proven).toBe(1);
+});
+
+test('an address that is not pinned is unreadable, and the pinned one is named', async () => {
+  const { source } = await read('/analytics/EVEN/overview');
+  const { numbers } = await verify('It is 5 %[^1].\n\n[^1]: divisor:/analytics/EVEN/overview#/metrics/total_return\n');
+  expect(numbers[0]).toMatchObject({ status: 'unreadable', source: `${source}#/metrics/total_return` });
+});
+
+test('addresses pin the version of a document, the version of the data, the runs of a comparison and a job', async () => {
+  const document = await read<{ base_date: string }>('/indices/CORE');
+  expect(document.source).toMatch(/^divisor:\/indices\/CORE\/versions\/\d+$/);
+  const count = `The index has 6 securities[^1].\n\n[^1]: ${document.source}#/pipeline/selection/0/params/count\n`;
+  expect((await verify(count)).proven).toBe(1);
+  await service.ok('PUT', '/indices/CORE', createIndex('CORE', 7));
+  expect((await verify(count)).proven).toBe(1);
+
+  const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
+    'GET',
+    '/data/identifiers?limit=1',
+  );
+  const prices = await read(`/data/prices/${identifiers[0]!.identifier}?start=2023-06-01&columns=CLOSE`);
+  expect(prices.source).toMatch(/\?start=2023-06-01&columns=CLOSE&store_id=market&as_known_on=1$/);
+
+  const compared = await read<{ index_ids: string[] }>('/analytics/compare?ids=CORE,EVEN');
+  expect(compared.source).toMatch(/^divisor:\/analytics\/compare\?ids=CORE@\w+,EVEN@\w+$/);
+
+  const job = await read<{ result: Overview }>('/jobs/backtest:EVEN');
+  expect(job.source).toMatch(/^divisor:\/jobs\/backtest:EVEN\?created_at=/);
+  const { total_return: total } = job.body.result.metrics;
+  const text = `EVEN: ${formatPercent(total)}[^1]\n\n[^1]: ${job.source}#/result/metrics/total_return\n`;
+  expect((await verify(text)).numbers).toMatchObject([{ status: 'proven', true: total }]);
+  await service.job('/analytics/EVEN/backtest', { start: '2022-01-03' });
+  expect((await verify(text)).numbers[0]).toMatchObject({ status: 'unreadable' });
+});
+
+test('a listing is pinned by its content: a later change makes its numbers unreadable, not different', async () => {
+  const { source } = await read('/data/coverage');
+  const listing = await read<{ skipped: number }>('/indices');
+  expect([source, listing.source]).toEqual([expect.stringMatching(/sha256=/), expect.stringMatching(/sha256=/)]);
+  const text = `There are 0 documents[^1].\n\n[^1]: ${listing.source}#/skipped\n`;
+  expect((await verify(text)).proven).toBe(1);
+  await service.ok('PUT', '/indices/LATER', createIndex('LATER', 3));
+  expect((await verify(text)).numbers[0]).toMatchObject({
+    status: 'unreadable',
+    reason: 'The result has changed since.',
+  });
+});
+
+test('only reads of results are addresses', async () => {
+  for (const address of [
+    'divisor:/health',
+    'divisor:/docs/guide',
+    'divisor:/nowhere',
+    'divisor:/jobs/events',
+    'divisor:/jobs/backtest:CORE/events',
+    'divisor://evil.example/indices',
+    'divisor:/analytics/NONE/overview?run_id=1',
+    'divisor:/receipts/verify',
+  ]) {
+    const { numbers } = await verify(`It is 5[^1].\n\n[^1]: ${address}#/a\n`);
+    expect([address, numbers[0]!.status]).toEqual([address, 'unreadable']);
+  }
+});
+
+test('a text with too many numbers or bytes is refused with both values', async () => {
+  const many = await service.ask('POST', '/receipts/verify', { text: '7 '.repeat(2001) });
+  expect([many.status, JSON.stringify(many.body)]).toEqual([422, expect.stringMatching(/2000/)]);
+  const long = await service.ask('POST', '/receipts/verify', { text: 'é'.repeat(524_289) });
+  expect([long.status, JSON.stringify(long.body)]).toEqual([422, expect.stringMatching(/1048578.*1048576/)]);
+  expect(await verify('No number.')).toMatchObject({ numbers: [], proven: 0 });
+});
+
+test('a tool names the address of its result, and verifyText proves a text that cites it', async () => {
+  const result = await agent.call('callOperation', { name: 'getOverview', arguments: { index_id: 'CORE' } });
+  const { source } = result._meta as { source: string };
+  expect(result.content.at(-1)).toEqual({ type: 'text', text: `Source: ${source}` });
+  const { metrics } = JSON.parse((result.content[0] as { text: string }).text) as Overview;
+  const text = `CORE: ${formatPercent(metrics.total_return)}[^1]\n\n[^1]: ${source}#/metrics/total_return\n`;
+  expect(await agent.ok('verifyText', { text })).toMatchObject({ proven: 1, different: 0 });
+  const { contents } = await agent.client.readResource({ uri: source });
+  expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ metrics });
+});
+
+test('tools for whole tasks store, backtest, explain, compare and attribute', async () => {
+  const backtest = await agent.ok<Overview>('backtestDocument', { document: createIndex('TASK', 4) });
+  expect(backtest.metrics.total_return).toEqual(expect.any(Number));
+  const level = await agent.call('explainLevel', { index_id: 'TASK', date: '2023-06-30' });
+  expect(level.content.filter((part) => part.type === 'text' && part.text.startsWith('Source: '))).toHaveLength(2);
+  expect(await agent.ok('compareIndices', { ids: ['TASK', 'EVEN'] })).toMatchObject({ index_ids: expect.any(Array) });
+  expect(await agent.ok('attributeReturn', { index_id: 'TASK', by: 'SECTOR' })).toMatchObject({});
+  expect((await agent.call('backtestDocument', { document: { id: 'BAD' } })).isError).toBe(true);
+  expect((await agent.call('explainLevel', { index_id: 'TASK' })).isError).toBe(true);
+});
+
+test('the command exits with 0 for proven texts and 1 otherwise, and writes addresses with --sources', async () => {
+  const url = ['--url', service.url];
+  const view = await runHere(['performance', 'CORE', '--sources', ...url]);
+  const source = /source: (divisor:\S+)/.exec(view.err)![1]!;
+  const { body } = await read<Overview>('/analytics/CORE/performance');
+  const file = join(service.folder, 'report.md');
+  const write = (number: string) =>
+    writeFile(file, `CORE returned ${number}[^1].\n\n[^1]: ${source}#/metrics/total_return\n`);
+  await write(formatPercent(body.metrics.total_return));
+  const proven = await runHere(['verify-text', file, ...url]);
+  expect([proven.status, proven.out]).toEqual([0, expect.stringContaining('proven')]);
+  await write('99 %');
+  const different = await runHere(['verify-text', file, ...url]);
+  expect([different.status, different.out]).toEqual([1, expect.stringContaining('different')]);
+  await writeFile(file, 'No number.\n');
+  expect((await runHere(['verify-text', file, ...url])).status).toBe(0);
+});

@@ -43,7 +43,7 @@ export interface PooledEntropy {
 const STEPS_MAX = 200;
 
 /** Maximum distance of a view from its bound, relative to the largest distance of a scenario. */
-const TOLERANCE = 1e-12;
+const TOLERANCE = 1e-14;
 
 /** Maximum distance that counts as solved if rounding prevents further steps. */
 const ACCEPTED_MAX = 1e-9;
@@ -232,7 +232,7 @@ function solveDual(prior: Float64Array, rows: ViewRows, start: Float64Array | un
     if (error <= TOLERANCE) status = 'solved';
     else if (-point.value > most * (1 + 1e-9) + 1e-9) status = 'infeasible';
     if (status !== 'unsolved' || -point.value > entropyMax) break;
-    const direction = findDirection(distances, point, multipliers, rows.equalities);
+    const direction = findDirection({ distances, point, multipliers, equalities: rows.equalities, most });
     const next = direction && searchLine({ prior, distances, multipliers, point, direction, rows });
     if (next === undefined) {
       if (error <= ACCEPTED_MAX) status = 'solved';
@@ -302,13 +302,29 @@ function measureError(gradient: Float64Array, multipliers: Float64Array, equalit
   }, 0);
 }
 
-/** Returns the Newton step on the views that may move; undefined if it is not a descent. */
-function findDirection(
-  distances: Float64Array,
-  { gradient, probabilities }: DualPoint,
-  multipliers: Float64Array,
-  equalities: Uint8Array,
-): Float64Array | undefined {
+interface DirectionInput {
+  readonly distances: Float64Array;
+  readonly point: DualPoint;
+  readonly multipliers: Float64Array;
+  readonly equalities: Uint8Array;
+  /** Largest relative entropy of any probabilities. */
+  readonly most: number;
+}
+
+/** Fraction of the gradient outside the range of the Hessian above which views contradict each other. */
+const CONTRADICTION_MIN = 0.01;
+
+/**
+ * Returns the Newton step on the views that may move; undefined if it is not a descent. If views that depend on each
+ * other have different bounds, returns a step along which the dual is unbounded.
+ */
+function findDirection({
+  distances,
+  point: { gradient, probabilities },
+  multipliers,
+  equalities,
+  most,
+}: DirectionInput): Float64Array | undefined {
   const { length: n } = probabilities;
   let free = [...gradient.keys()].filter((k) => equalities[k] === 1 || multipliers[k]! > 0 || gradient[k]! < 0);
   while (free.length > 0) {
@@ -323,9 +339,17 @@ function findDirection(
         hessian[a * m + b] = a === b ? value * (1 + RIDGE) + Number.MIN_VALUE : value;
       }
     const direction = new Float64Array(gradient.length);
-    solveFactored(factoriseSemidefinite(hessian, m).lower, Float64Array.from(free, (k) => -gradient[k]!)).forEach(
-      (value, a) => (direction[free[a]!] = value),
-    );
+    const right = Float64Array.from(free, (k) => -gradient[k]!);
+    const step = solveFactored(factoriseSemidefinite(hessian, m).lower, right);
+    const rest = right.map((value, a) => {
+      let product = 0;
+      for (let b = 0; b < m; b++) product += hessian[b <= a ? a * m + b : b * m + a]! * step[b]!;
+      return value - product;
+    });
+    const square = (values: Float64Array) => values.reduce((sum, value) => sum + value * value, 0);
+    const isContradiction = square(rest) > CONTRADICTION_MIN ** 2 * square(right);
+    const scale = isContradiction ? (most + 1) / square(rest) : 1;
+    (isContradiction ? rest : step).forEach((value, a) => (direction[free[a]!] = scale * value));
     const blocked = free.filter((k) => equalities[k] === 0 && multipliers[k] === 0 && direction[k]! < 0);
     if (blocked.length === 0) {
       const slope = direction.reduce((sum, value, k) => sum + value * gradient[k]!, 0);

@@ -3427,6 +3427,7 @@ export interface DerivationPayload {
   readonly costs?: TradeCosts | null | undefined;
   /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
+  readonly scenario_views?: ScenarioViews | null | undefined;
   /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraints. Without constraints, weights are long-only and add up to 1. */
@@ -3454,6 +3455,7 @@ export interface DerivationPayloadInput {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  readonly scenario_views?: ScenarioViewsInput | null | undefined;
   /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraints. Without constraints, weights are long-only and add up to 1. */
@@ -6962,6 +6964,8 @@ export interface Mapping {
   readonly adjusted_close: string | null;
   /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
   readonly dividends_from: 'adjusted_close' | 'column';
+  /** Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank. */
+  readonly series: WideSeries | null;
   /** Columns, files and sheets that are ignored. */
   readonly ignore: readonly string[];
 }
@@ -7004,6 +7008,8 @@ export interface MappingAnswers {
   readonly adjusted_close?: string | null | undefined;
   /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
   readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
+  /** Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank. */
+  readonly series?: WideSeriesInput | null | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
@@ -7048,6 +7054,8 @@ export interface MappingChange {
   readonly adjusted_close?: string | null | undefined;
   /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
   readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
+  /** Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank. */
+  readonly series?: WideSeriesInput | null | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
@@ -7090,13 +7098,15 @@ export interface MappingInput {
   readonly adjusted_close?: string | null | undefined;
   /** Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding. */
   readonly dividends_from?: 'adjusted_close' | 'column' | undefined;
+  /** Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank. */
+  readonly series?: WideSeriesInput | null | undefined;
   /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
 export interface MappingQuestion {
   /** Field of the mapping, or the adjustment, that the answer sets. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'dividends_from' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'time_zone' | 'decimal' | 'thousands' | 'units' | 'price_divisor' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'dividends_from' | 'series' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
   /** Value that is used without an answer. */
@@ -7684,6 +7694,7 @@ export interface OptimisationPreviewRequest {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  readonly scenario_views?: ScenarioViewsInput | null | undefined;
   /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance. */
@@ -7711,6 +7722,7 @@ export interface OptimisationRunRequest {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
+  readonly scenario_views?: ScenarioViewsInput | null | undefined;
   /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance. */
@@ -7800,6 +7812,8 @@ export interface OptimisationRunResult {
   readonly next_names?: readonly NextName[] | undefined;
   /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
+  /** Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions. */
+  readonly scenario_views?: PooledScenarios | null | undefined;
   /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
@@ -7819,6 +7833,7 @@ export interface OptimiseRequest {
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
+  readonly scenario_views?: ScenarioViewsInput | null | undefined;
   /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
   /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
@@ -8308,6 +8323,32 @@ export interface PluginWeightWeighting {
   readonly ladder_caps?: LadderCaps | undefined;
   /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
+}
+
+/** Scenario probabilities by entropy pooling, with their proof. */
+export interface PooledScenarios {
+  /** Session of each scenario. */
+  readonly dates: readonly string[];
+  /** Probability of each scenario; they sum to 1. */
+  readonly probabilities: readonly number[];
+  /** Relative entropy to the prior: the sum of p ln(p / q) over the scenarios. */
+  readonly relative_entropy: number;
+  /** Lower bound of the relative entropy of all probabilities that satisfy the views. The multipliers prove it by duality. */
+  readonly bound: number;
+  /** Relative entropy less the bound. */
+  readonly gap: number;
+  /** Effective number of scenarios: 1 divided by the sum of the squared probabilities. */
+  readonly effective_scenarios: number;
+  readonly views: readonly {
+    /** Position in the request. */
+    readonly view: number;
+    /** Measure of the view under the prior. */
+    readonly prior: number;
+    /** Measure of the view under the probabilities. */
+    readonly posterior: number;
+    /** Change of the relative entropy per unit of the value of the view; 0 if the view does not bind. */
+    readonly multiplier: number;
+  }[];
 }
 
 export interface PortfolioBookPayload {
@@ -11037,6 +11078,56 @@ export interface ScenarioResult {
   readonly standard_error: number | null;
 }
 
+export interface ScenarioView {
+  /** `mean`: expected return per year; `volatility`: volatility per year; `correlation`: correlation with the portfolio `with`; `cvar`: average loss of the worst sessions. */
+  readonly measure: 'mean' | 'volatility' | 'correlation' | 'cvar';
+  /** Portfolio of the view: weights by identifier. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Second portfolio of a correlation. */
+  readonly with: Readonly<Record<string, number>> | null;
+  /** Relation of the measure to `value`. */
+  readonly relation: 'equal' | 'at_least' | 'at_most';
+  /** Value of the measure, as a fraction. */
+  readonly value: number;
+  /** Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence. */
+  readonly confidence: number;
+}
+
+export interface ScenarioViewInput {
+  /** `mean`: expected return per year; `volatility`: volatility per year; `correlation`: correlation with the portfolio `with`; `cvar`: average loss of the worst sessions. */
+  readonly measure: 'mean' | 'volatility' | 'correlation' | 'cvar';
+  /** Portfolio of the view: weights by identifier. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Second portfolio of a correlation. */
+  readonly with?: Readonly<Record<string, number>> | null | undefined;
+  /** Relation of the measure to `value`. */
+  readonly relation?: 'equal' | 'at_least' | 'at_most' | undefined;
+  /** Value of the measure, as a fraction. */
+  readonly value: number;
+  /** Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence. */
+  readonly confidence?: number | undefined;
+}
+
+/** Entropy pooling: the scenarios receive the probabilities nearest to the prior that satisfy the views. Covariances, historical means and tails then use these probabilities, instead of `risk_model`. */
+export interface ScenarioViews {
+  /** Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model. */
+  readonly sessions: number | null;
+  /** Sessions after which the prior probability of a scenario has halved. Null: equal probabilities. */
+  readonly half_life: number | null;
+  /** Views that must all hold. */
+  readonly views: readonly ScenarioView[];
+}
+
+/** Entropy pooling: the scenarios receive the probabilities nearest to the prior that satisfy the views. Covariances, historical means and tails then use these probabilities, instead of `risk_model`. */
+export interface ScenarioViewsInput {
+  /** Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model. */
+  readonly sessions?: number | null | undefined;
+  /** Sessions after which the prior probability of a scenario has halved. Null: equal probabilities. */
+  readonly half_life?: number | null | undefined;
+  /** Views that must all hold. */
+  readonly views: readonly ScenarioViewInput[];
+}
+
 export interface ScenariosView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
@@ -13293,7 +13384,7 @@ export interface WeightRow {
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
-/** The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A monitored constraint accepts sums from -10 to 10, which overlays can have. */
+/** The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A sum above 1 is financed by borrowed cash: the cash is then negative. */
 export interface WeightSumParams {
   /** Smallest sum. Unit: fraction. */
   readonly lower?: number | undefined;
@@ -13496,6 +13587,24 @@ export interface WhatIfSide {
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
+}
+
+export interface WideSeries {
+  /** Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency. */
+  readonly base: string | null;
+  /** Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR). */
+  readonly quoted: 'per_base' | 'per_unit';
+  /** Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`. */
+  readonly unit: 'percent' | 'basis_points' | 'fraction';
+}
+
+export interface WideSeriesInput {
+  /** Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency. */
+  readonly base?: string | null | undefined;
+  /** Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR). */
+  readonly quoted?: 'per_base' | 'per_unit' | undefined;
+  /** Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`. */
+  readonly unit?: 'percent' | 'basis_points' | 'fraction' | undefined;
 }
 
 export interface WindowScenario {

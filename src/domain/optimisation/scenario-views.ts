@@ -132,7 +132,7 @@ function poolScenarios(scenarios: Scenarios, input: PoolingInput): PooledScenari
     bound: result?.bound ?? 0,
     effective: computeEffectiveCount(probabilities),
     views: heldViews.map((held) => {
-      const { position, view } = held;
+      const { position } = held;
       const tail = tailViews.indexOf(held);
       return {
         position,

@@ -109,7 +109,7 @@ describe('a view on the average of the worst losses', () => {
       const drawn = Array.from({ length: count }, () => random() ** 3);
       const tail = { losses: Float64Array.from(drawn), share: 0.2 };
       const { average: prior } = averageTail(tail, even(count));
-      const bound = prior * (side === 'at_least' ? 1.15 : 0.8);
+      const bound = side === 'at_least' ? prior + 0.3 * (Math.max(...drawn) - prior) : 0.8 * prior;
       const values = Array.from({ length: count }, () => random());
       const rows = createRows([[values, average(values, even(count)) + 0.03]]);
       const result = poolEntropy(even(count), rows, [{ ...tail, bound, side }]);

@@ -3882,6 +3882,7 @@ class DerivationPayload(_DerivationPayload, total=False):
     costs: t.Optional[TradeCosts]
     #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
+    scenario_views: t.Optional[ScenarioViews]
     #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
@@ -3914,6 +3915,7 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    scenario_views: t.Optional[ScenarioViewsInput]
     #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Constraints. Without constraints, weights are long-only and add up to 1.
@@ -7810,6 +7812,8 @@ class Mapping(t.TypedDict):
     adjusted_close: t.Optional[str]
     #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
     dividends_from: t.Literal["adjusted_close", "column"]
+    #: Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.
+    series: t.Optional[WideSeries]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7853,6 +7857,8 @@ class MappingAnswers(t.TypedDict, total=False):
     adjusted_close: t.Optional[str]
     #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
     dividends_from: t.Literal["adjusted_close", "column"]
+    #: Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.
+    series: t.Optional[WideSeriesInput]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
@@ -7898,6 +7904,8 @@ class MappingChange(t.TypedDict, total=False):
     adjusted_close: t.Optional[str]
     #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
     dividends_from: t.Literal["adjusted_close", "column"]
+    #: Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.
+    series: t.Optional[WideSeriesInput]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7941,6 +7949,8 @@ class MappingInput(t.TypedDict, total=False):
     adjusted_close: t.Optional[str]
     #: Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.
     dividends_from: t.Literal["adjusted_close", "column"]
+    #: Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.
+    series: t.Optional[WideSeriesInput]
     #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
@@ -7962,7 +7972,7 @@ class MappingQuestionConflicts(t.TypedDict):
 
 class _MappingQuestion(t.TypedDict):
     #: Field of the mapping, or the adjustment, that the answer sets.
-    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "dividends_from", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "time_zone", "decimal", "thousands", "units", "price_divisor", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "dividends_from", "series", "ignore"]
     #: Question that the data does not answer.
     question: str
     #: Value that is used without an answer.
@@ -8622,6 +8632,7 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    scenario_views: t.Optional[ScenarioViewsInput]
     #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.
@@ -8652,6 +8663,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
+    scenario_views: t.Optional[ScenarioViewsInput]
     #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
     #: Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.
@@ -8746,6 +8758,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     constraint_costs: t.Sequence[ConstraintCost]
     #: At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight.
     next_names: t.Sequence[NextName]
+    #: Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions.
+    scenario_views: t.Optional[PooledScenarios]
 
 
 class _OptimiseRequest(t.TypedDict):
@@ -8766,6 +8780,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     uncertainty: t.Optional[UncertaintyInput]
     #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
+    scenario_views: t.Optional[ScenarioViewsInput]
     #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
     #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
@@ -9312,6 +9327,35 @@ class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     ladder_caps: LadderCaps
     #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
+
+
+class PooledScenariosViews(t.TypedDict):
+    #: Position in the request.
+    view: int
+    #: Measure of the view under the prior.
+    prior: float
+    #: Measure of the view under the probabilities.
+    posterior: float
+    #: Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.
+    multiplier: float
+
+
+class PooledScenarios(t.TypedDict):
+    """Scenario probabilities by entropy pooling, with their proof."""
+
+    #: Session of each scenario.
+    dates: t.Sequence[str]
+    #: Probability of each scenario; they sum to 1.
+    probabilities: t.Sequence[float]
+    #: Relative entropy to the prior: the sum of p ln(p / q) over the scenarios.
+    relative_entropy: float
+    #: Lower bound of the relative entropy of all probabilities that satisfy the views. The multipliers prove it by duality.
+    bound: float
+    #: Relative entropy less the bound.
+    gap: float
+    #: Effective number of scenarios: 1 divided by the sum of the squared probabilities.
+    effective_scenarios: float
+    views: t.Sequence[PooledScenariosViews]
 
 
 class PortfolioBookPayload(t.TypedDict):
@@ -12224,6 +12268,59 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 })
 
 
+ScenarioView = t.TypedDict("ScenarioView", {
+    "measure": t.Literal["mean", "volatility", "correlation", "cvar"],
+    "weights": t.Mapping[str, float],
+    "with": t.Optional[t.Mapping[str, float]],
+    "relation": t.Literal["equal", "at_least", "at_most"],
+    "value": float,
+    "confidence": float,
+})
+
+
+_ScenarioViewInput = t.TypedDict("_ScenarioViewInput", {
+    "measure": t.Literal["mean", "volatility", "correlation", "cvar"],
+    "weights": t.Mapping[str, float],
+    "value": float,
+})
+
+
+_ScenarioViewInputOptional = t.TypedDict("_ScenarioViewInputOptional", {
+    "with": t.Optional[t.Mapping[str, float]],
+    "relation": t.Literal["equal", "at_least", "at_most"],
+    "confidence": float,
+}, total=False)
+
+
+class ScenarioViewInput(_ScenarioViewInput, _ScenarioViewInputOptional):
+    pass
+
+
+class ScenarioViews(t.TypedDict):
+    """Entropy pooling: the scenarios receive the probabilities nearest to the prior that satisfy the views. Covariances, historical means and tails then use these probabilities, instead of `risk_model`."""
+
+    #: Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model.
+    sessions: t.Optional[int]
+    #: Sessions after which the prior probability of a scenario has halved. Null: equal probabilities.
+    half_life: t.Optional[float]
+    #: Views that must all hold.
+    views: t.Sequence[ScenarioView]
+
+
+class _ScenarioViewsInput(t.TypedDict):
+    #: Views that must all hold.
+    views: t.Sequence[ScenarioViewInput]
+
+
+class ScenarioViewsInput(_ScenarioViewsInput, total=False):
+    """Entropy pooling: the scenarios receive the probabilities nearest to the prior that satisfy the views. Covariances, historical means and tails then use these probabilities, instead of `risk_model`."""
+
+    #: Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model.
+    sessions: t.Optional[int]
+    #: Sessions after which the prior probability of a scenario has halved. Null: equal probabilities.
+    half_life: t.Optional[float]
+
+
 class ScenariosView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
@@ -14661,7 +14758,7 @@ class WeightRow(t.TypedDict):
 
 
 class WeightSumParams(t.TypedDict, total=False):
-    """The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A monitored constraint accepts sums from -10 to 10, which overlays can have."""
+    """The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A sum above 1 is financed by borrowed cash: the cash is then negative."""
 
     #: Smallest sum. Unit: fraction.
     lower: float
@@ -14893,6 +14990,24 @@ class _WhatIfSide(t.TypedDict):
 class WhatIfSide(_WhatIfSide, total=False):
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
+
+
+class WideSeries(t.TypedDict):
+    #: Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency.
+    base: t.Optional[str]
+    #: Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR).
+    quoted: t.Literal["per_base", "per_unit"]
+    #: Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`.
+    unit: t.Literal["percent", "basis_points", "fraction"]
+
+
+class WideSeriesInput(t.TypedDict, total=False):
+    #: Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency.
+    base: t.Optional[str]
+    #: Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR).
+    quoted: t.Literal["per_base", "per_unit"]
+    #: Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`.
+    unit: t.Literal["percent", "basis_points", "fraction"]
 
 
 class WindowScenarioWindow(t.TypedDict):

@@ -1,4 +1,4 @@
-import { factoriseSemidefinite } from '../algebra/linear-systems.js';
+import { factoriseSemidefinite, solveSquare } from '../algebra/linear-systems.js';
 import { assert } from '../assert.js';
 import { computeExponential, computeLogarithm } from '../power.js';
 
@@ -232,7 +232,7 @@ function solveDual(prior: Float64Array, rows: ViewRows, start: Float64Array | un
     if (error <= TOLERANCE) status = 'solved';
     else if (-point.value > most * (1 + 1e-9) + 1e-9) status = 'infeasible';
     if (status !== 'unsolved' || -point.value > entropyMax) break;
-    const direction = findDirection({ distances, point, multipliers, equalities: rows.equalities, most });
+    const direction = findDirection({ distances, point, multipliers, equalities: rows.equalities });
     const next = direction && searchLine({ prior, distances, multipliers, point, direction, rows });
     if (next === undefined) {
       if (error <= ACCEPTED_MAX) status = 'solved';
@@ -307,8 +307,6 @@ interface DirectionInput {
   readonly point: DualPoint;
   readonly multipliers: Float64Array;
   readonly equalities: Uint8Array;
-  /** Largest relative entropy of any probabilities. */
-  readonly most: number;
 }
 
 /** Fraction of the gradient outside the range of the Hessian above which views contradict each other. */
@@ -323,7 +321,6 @@ function findDirection({
   point: { gradient, probabilities },
   multipliers,
   equalities,
-  most,
 }: DirectionInput): Float64Array | undefined {
   const { length: n } = probabilities;
   let free = [...gradient.keys()].filter((k) => equalities[k] === 1 || multipliers[k]! > 0 || gradient[k]! < 0);
@@ -348,8 +345,7 @@ function findDirection({
     });
     const square = (values: Float64Array) => values.reduce((sum, value) => sum + value * value, 0);
     const isContradiction = square(rest) > CONTRADICTION_MIN ** 2 * square(right);
-    const scale = isContradiction ? (most + 1) / square(rest) : 1;
-    (isContradiction ? rest : step).forEach((value, a) => (direction[free[a]!] = scale * value));
+    (isContradiction ? solveDamped(hessian, right) : step).forEach((value, a) => (direction[free[a]!] = value));
     const blocked = free.filter((k) => equalities[k] === 0 && multipliers[k] === 0 && direction[k]! < 0);
     if (blocked.length === 0) {
       const slope = direction.reduce((sum, value, k) => sum + value * gradient[k]!, 0);
@@ -358,6 +354,21 @@ function findDirection({
     free = free.filter((k) => !blocked.includes(k));
   }
   return undefined;
+}
+
+/** Damping of a singular system, relative to its largest entry. It amplifies the directions without curvature. */
+const DAMPING = 1e-9;
+
+/** Solves a symmetric system, given by its lower triangle, with a small multiple of the identity added. */
+function solveDamped(lower: Float64Array, right: Float64Array): Float64Array {
+  const m = right.length;
+  const largest = lower.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const matrix = lower.map((_, e) => {
+    const [row, column] = [Math.floor(e / m), e % m];
+    return lower[Math.max(row, column) * m + Math.min(row, column)]! + (row === column ? DAMPING * (largest || 1) : 0);
+  });
+  const x = right.slice();
+  return solveSquare(matrix, m, x) ? x : right;
 }
 
 /** Solves L L' x = b, with zeros where the pivot is zero. */

@@ -4800,6 +4800,13 @@ export interface FuturesPriceRequest {
   readonly dividend_yield?: number | undefined;
   /** Cost of borrowing the securities. A positive rate lowers the forward. A fraction, annual and continuously compounded. Default: 0. */
   readonly borrow_rate?: number | undefined;
+  /** Separate rates for borrowing and lending cash, as fractions, annual and continuously compounded. They determine the prices without arbitrage, `no_arbitrage`; fair_value still uses risk_free_rate. */
+  readonly cash_rates?: {
+    /** Rate at which cash is borrowed. */
+    readonly borrowing: number;
+    /** Rate at which cash is lent; at most the rate of borrowing. */
+    readonly lending: number;
+  } | null | undefined;
   /** Discrete dividends in index points between as_of and expiry. Cannot be combined with a non-zero dividend_yield. */
   readonly dividends?: readonly {
     /** First day without the entitlement. */
@@ -4856,6 +4863,15 @@ export interface FuturesPriceResponse {
   readonly implied_rate: number | null;
   /** Dividend yield that reproduces market_price; null with discrete dividends. */
   readonly implied_dividend_yield: number | null;
+  /** Range of prices without arbitrage; null without `cash_rates`. */
+  readonly no_arbitrage: {
+    /** Lowest price without arbitrage: sell the securities short at borrow_rate, lend the proceeds, and buy the future. */
+    readonly lower: number;
+    /** Highest price without arbitrage: borrow cash, buy the securities, and sell the future. */
+    readonly upper: number;
+    /** Position of market_price; null without market_price. */
+    readonly market: 'below' | 'within' | 'above' | null;
+  } | null;
 }
 
 export interface GenerateJobStatus {
@@ -5015,6 +5031,8 @@ export interface GroupAttributionRow {
   readonly selection: number | null;
   /** Joint effect of both. Null without a benchmark. */
   readonly interaction: number | null;
+  /** Effect of exchange rates. Null unless `currency` is `separate`. Null without a benchmark. */
+  readonly currency: number | null;
 }
 
 export interface GroupAttributionView {
@@ -5036,20 +5054,24 @@ export interface GroupAttributionView {
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** One row per group. */
   readonly groups: readonly GroupAttributionRow[];
-  /** Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark. */
+  /** Each effect over all groups. Arithmetic effects add up to the active return; of geometric effects, the products of 1 + effect do. Null without a benchmark. */
   readonly effects: {
     /** Effect of different group weights. */
     readonly allocation: number;
     /** Effect of different securities within the groups. */
     readonly selection: number;
-    /** Joint effect of both. */
+    /** Joint effect of both; 0 with geometric effects, where it is part of the selection. */
     readonly interaction: number;
+    /** Effect of exchange rates; null unless `currency` was requested. */
+    readonly currency: number | null;
   } | null;
+  /** Kind of the effects; null without a benchmark. */
+  readonly linking: 'arithmetic' | 'geometric' | null;
   /** Last level divided by the first, less 1. */
   readonly total_return: number;
   /** Return of the benchmark over the same dates. */
   readonly benchmark_return: number | null;
-  /** total_return less benchmark_return; the effects of all groups sum to it. */
+  /** total_return less benchmark_return; with geometric effects (1 + total_return) / (1 + benchmark_return) - 1. */
   readonly active_return: number | null;
   /** Number of periods. */
   readonly periods: number;
@@ -5605,7 +5627,7 @@ export interface IndexDocument {
   readonly name: string;
   /** Description of the index, free text. */
   readonly description: string | null;
-  /** Exchange whose sessions the index uses. */
+  /** Exchange whose sessions the index uses. `any(XLON,XNYS)` has the sessions on which any of several exchanges is open, `all(XLON,XNYS)` those on which all are open. */
   readonly calendar: string;
   /** The first rebalance is on the first session on or after this date. */
   readonly base_date: string;
@@ -5687,7 +5709,7 @@ export interface IndexDocumentBody {
   readonly name: string;
   /** Description of the index, free text. */
   readonly description?: string | null | undefined;
-  /** Exchange whose sessions the index uses. */
+  /** Exchange whose sessions the index uses. `any(XLON,XNYS)` has the sessions on which any of several exchanges is open, `all(XLON,XNYS)` those on which all are open. */
   readonly calendar: string;
   /** The first rebalance is on the first session on or after this date. */
   readonly base_date: string;
@@ -13918,7 +13940,7 @@ export interface Operations {
   };
   /** Returns contributions by group, and allocation, selection and interaction against a benchmark index. */
   getGroupAttribution: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly linking?: 'arithmetic' | 'geometric' | undefined; readonly currency?: 'included' | 'separate' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: GroupAttributionView;
   };
   /** Recomputes the accounting identities of the stored run. */

@@ -438,16 +438,18 @@ class Operations:
         """
         return cast("c.AttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_group_attribution(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
+    def get_group_attribution(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, benchmark: Optional[str] = None, linking: Optional[Literal["arithmetic", "geometric"]] = None, currency: Optional[Literal["included", "separate"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
         """Returns contributions by group, and allocation, selection and interaction against a benchmark index.
 
         :param run_id: Id of a stored run. Default: the newest run.
         :param by: Reference column to group by.
         :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
+        :param linking: `arithmetic`: effects of differences, linked as defined by Cariño. `geometric`: effects of ratios, which compound, as defined by Bacon.
+        :param currency: `separate`: allocation and selection are those of returns in local currency, and the effect of exchange rates is a separate effect. Requires a benchmark.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
         """
-        return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"run_id": run_id, "by": by, "benchmark": benchmark, "start": start, "end": end}))
+        return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"run_id": run_id, "by": by, "benchmark": benchmark, "linking": linking, "currency": currency, "start": start, "end": end}))
 
     def reconcile_run(self, index_id: str, *, run_id: Optional[str] = None) -> c.ReconciliationView:
         """Recomputes the accounting identities of the stored run.

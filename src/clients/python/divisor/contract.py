@@ -5418,6 +5418,13 @@ class FunctionSpec(t.TypedDict):
     example: str
 
 
+class FuturesPriceRequestCashRates(t.TypedDict):
+    #: Rate at which cash is borrowed.
+    borrowing: float
+    #: Rate at which cash is lent; at most the rate of borrowing.
+    lending: float
+
+
 class FuturesPriceRequestDividends(t.TypedDict):
     #: First day without the entitlement.
     ex_date: Date
@@ -5443,6 +5450,8 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     dividend_yield: float
     #: Cost of borrowing the securities. A positive rate lowers the forward. A fraction, annual and continuously compounded. Default: 0.
     borrow_rate: float
+    #: Separate rates for borrowing and lending cash, as fractions, annual and continuously compounded. They determine the prices without arbitrage, `no_arbitrage`; fair_value still uses risk_free_rate.
+    cash_rates: t.Optional[FuturesPriceRequestCashRates]
     #: Discrete dividends in index points between as_of and expiry. Cannot be combined with a non-zero dividend_yield.
     dividends: t.Sequence[FuturesPriceRequestDividends]
     #: `announced`: the announced dividends of the latest run of `index_id`, in index points, with an ex-date up to the expiry, as known on the last date of the run. Excludes `dividends` and a yield.
@@ -5453,6 +5462,15 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     multiplier: float
     #: Number of contracts; negative for a short position.
     contracts: float
+
+
+class FuturesPriceResponseNoArbitrage(t.TypedDict):
+    #: Lowest price without arbitrage: sell the securities short at borrow_rate, lend the proceeds, and buy the future.
+    lower: float
+    #: Highest price without arbitrage: borrow cash, buy the securities, and sell the future.
+    upper: float
+    #: Position of market_price; null without market_price.
+    market: t.Optional[t.Literal["below", "within", "above"]]
 
 
 class FuturesPriceResponse(t.TypedDict):
@@ -5494,6 +5512,8 @@ class FuturesPriceResponse(t.TypedDict):
     implied_rate: t.Optional[float]
     #: Dividend yield that reproduces market_price; null with discrete dividends.
     implied_dividend_yield: t.Optional[float]
+    #: Range of prices without arbitrage; null without `cash_rates`.
+    no_arbitrage: t.Optional[FuturesPriceResponseNoArbitrage]
 
 
 class GenerateJobStatus(t.TypedDict):
@@ -5664,6 +5684,8 @@ class GroupAttributionRow(t.TypedDict):
     selection: t.Optional[float]
     #: Joint effect of both. Null without a benchmark.
     interaction: t.Optional[float]
+    #: Effect of exchange rates. Null unless `currency` is `separate`. Null without a benchmark.
+    currency: t.Optional[float]
 
 
 class GroupAttributionViewEffects(t.TypedDict):
@@ -5671,8 +5693,10 @@ class GroupAttributionViewEffects(t.TypedDict):
     allocation: float
     #: Effect of different securities within the groups.
     selection: float
-    #: Joint effect of both.
+    #: Joint effect of both; 0 with geometric effects, where it is part of the selection.
     interaction: float
+    #: Effect of exchange rates; null unless `currency` was requested.
+    currency: t.Optional[float]
 
 
 class GroupAttributionView(t.TypedDict):
@@ -5694,13 +5718,15 @@ class GroupAttributionView(t.TypedDict):
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: One row per group.
     groups: t.Sequence[GroupAttributionRow]
-    #: Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark.
+    #: Each effect over all groups. Arithmetic effects add up to the active return; of geometric effects, the products of 1 + effect do. Null without a benchmark.
     effects: t.Optional[GroupAttributionViewEffects]
+    #: Kind of the effects; null without a benchmark.
+    linking: t.Optional[t.Literal["arithmetic", "geometric"]]
     #: Last level divided by the first, less 1.
     total_return: float
     #: Return of the benchmark over the same dates.
     benchmark_return: t.Optional[float]
-    #: total_return less benchmark_return; the effects of all groups sum to it.
+    #: total_return less benchmark_return; with geometric effects (1 + total_return) / (1 + benchmark_return) - 1.
     active_return: t.Optional[float]
     #: Number of periods.
     periods: int
@@ -6383,7 +6409,7 @@ class _IndexDocument(t.TypedDict):
     name: str
     #: Description of the index, free text.
     description: t.Optional[str]
-    #: Exchange whose sessions the index uses.
+    #: Exchange whose sessions the index uses. `any(XLON,XNYS)` has the sessions on which any of several exchanges is open, `all(XLON,XNYS)` those on which all are open.
     calendar: str
     #: The first rebalance is on the first session on or after this date.
     base_date: str
@@ -6476,7 +6502,7 @@ class _IndexDocumentBody(t.TypedDict):
     id: str
     #: Name that is shown next to the id.
     name: str
-    #: Exchange whose sessions the index uses.
+    #: Exchange whose sessions the index uses. `any(XLON,XNYS)` has the sessions on which any of several exchanges is open, `all(XLON,XNYS)` those on which all are open.
     calendar: str
     #: The first rebalance is on the first session on or after this date.
     base_date: Date

@@ -217,7 +217,12 @@ type DualResult = Omit<PooledEntropy, 'tailMultipliers'>;
  * @param start        Initial multipliers; shorter ones are extended by zeros.
  * @param entropyMax   Relative entropy above which the search ends, as `unsolved`.
  */
-function solveDual(prior: Float64Array, rows: ViewRows, start: Float64Array | undefined, entropyMax: number): DualResult {
+function solveDual(
+  prior: Float64Array,
+  rows: ViewRows,
+  start: Float64Array | undefined,
+  entropyMax: number,
+): DualResult {
   const { length: n } = prior;
   const { length: count } = rows.bounds;
   const { distances, scales } = scaleDistances(rows, n);
@@ -333,7 +338,7 @@ function findDirection({
         let sum = 0;
         for (let t = 0; t < n; t++) sum += probabilities[t]! * distances[one + t]! * distances[other + t]!;
         const value = sum - gradient[free[a]!]! * gradient[free[b]!]!;
-        hessian[a * m + b] = a === b ? value * (1 + RIDGE) + Number.MIN_VALUE : value;
+        hessian[a * m + b] = a === b ? value * (1 + RIDGE) : value;
       }
     const direction = new Float64Array(gradient.length);
     const right = Float64Array.from(free, (k) => -gradient[k]!);

@@ -341,7 +341,8 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   frontier: FrontierPayload.nullable(),
   scenario_views: PooledScenarios.nullable().optional().meta({
-    description: 'Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions.',
+    description:
+      'Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions.',
   }),
   findings: z.array(Finding),
 })).meta({ id: 'OptimisationRunResult' });

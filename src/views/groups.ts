@@ -76,9 +76,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     hasCosts: false,
   });
   const benchmarkNames =
-    benchmark === null
-      ? []
-      : Array.from(benchmark.book.columns, (column) => benchmark.book.sm.identifiers[column]!);
+    benchmark === null ? [] : Array.from(benchmark.book.columns, (column) => benchmark.book.sm.identifiers[column]!);
   const benchmarkRates = rates && ((period: number) => rates(benchmarkNames, period));
   const effects =
     benchmark &&
@@ -87,7 +85,10 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
       groups: groups.length,
       days: endDays,
       portfolio: readOwnPeriod,
-      benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, rates: benchmarkRates, ...terms }), size),
+      benchmark: cachePeriods(
+        groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, rates: benchmarkRates, ...terms }),
+        size,
+      ),
     });
   const { totalReturn } = linkedAttribution;
   const { run_id: id, variant } = columns.header;

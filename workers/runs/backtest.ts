@@ -237,7 +237,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const prefixChange = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
   if (prefixChange !== null)
     throw new CannotResumeError(prefixChange === 'names' ? 'names_changed' : 'history_changed');
-  if (changesEarlierDays(market, checkpoint.day) || changesLastBenchmarkValue(plan, market, checkpoint.day)) throw new CannotResumeError('history_changed');
+  if (changesEarlierDays(market, checkpoint.day) || changesLastBenchmarkValue(plan, market, checkpoint.day))
+    throw new CannotResumeError('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extendedRun = extendRun({
@@ -263,7 +264,11 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
 }
 
 /** Returns true if the benchmark has a value after the last session that counts for this session. */
-function changesLastBenchmarkValue({ request, documents, indexId }: BacktestPlan, market: MarketData, day: number): boolean {
+function changesLastBenchmarkValue(
+  { request, documents, indexId }: BacktestPlan,
+  market: MarketData,
+  day: number,
+): boolean {
   const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
   if (series === undefined) return false;
   const { calendar } = documents[indexId]!; // a plan contains the document of its index

@@ -168,8 +168,13 @@ export const GroupAttributionView = defineObject(() => ({
     .strictObject({
       allocation: z.number().meta({ description: 'Effect of different group weights.' }),
       selection: z.number().meta({ description: 'Effect of different securities within the groups.' }),
-      interaction: z.number().meta({ description: 'Joint effect of both; 0 with geometric effects, where it is part of the selection.' }),
-      currency: z.number().nullable().meta({ description: 'Effect of exchange rates; null unless `currency` was requested.' }),
+      interaction: z
+        .number()
+        .meta({ description: 'Joint effect of both; 0 with geometric effects, where it is part of the selection.' }),
+      currency: z
+        .number()
+        .nullable()
+        .meta({ description: 'Effect of exchange rates; null unless `currency` was requested.' }),
     })
     .nullable()
     .meta({
@@ -179,13 +184,10 @@ export const GroupAttributionView = defineObject(() => ({
   linking: z.enum(EFFECT_LINKING).nullable().meta({ description: 'Kind of the effects; null without a benchmark.' }),
   total_return: z.number(),
   benchmark_return: z.number().nullable(),
-  active_return: z
-    .number()
-    .nullable()
-    .meta({
-      description:
-        'total_return less benchmark_return; with geometric effects (1 + total_return) / (1 + benchmark_return) - 1.',
-    }),
+  active_return: z.number().nullable().meta({
+    description:
+      'total_return less benchmark_return; with geometric effects (1 + total_return) / (1 + benchmark_return) - 1.',
+  }),
   periods: z.int(),
   residual: z.number(),
   reconciles: z.boolean(),

@@ -224,7 +224,12 @@ export interface BrinsonEffects {
   /** Effect of exchange rates; zero without local contributions. */
   readonly currency: Float64Array;
   /** Effects of all groups together; with geometric linking, their growth factors multiply. */
-  readonly totals: { readonly allocation: number; readonly selection: number; readonly interaction: number; readonly currency: number };
+  readonly totals: {
+    readonly allocation: number;
+    readonly selection: number;
+    readonly interaction: number;
+    readonly currency: number;
+  };
   readonly averageWeights: Float64Array;
   readonly benchmarkAverageWeights: Float64Array;
   readonly benchmarkGroupReturns: GroupReturns;
@@ -271,7 +276,13 @@ export function attributeByGroup(input: BrinsonInput): BrinsonEffects {
   const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
   const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
   if (input.linking === 'geometric')
-    return attributeGeometrically(input, { effects, returns, averageWeights, benchmarkAverageWeights, benchmarkGroupReturns });
+    return attributeGeometrically(input, {
+      effects,
+      returns,
+      averageWeights,
+      benchmarkAverageWeights,
+      benchmarkGroupReturns,
+    });
   const totalCoefficient = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periodCount; period++) {
     const portfolioPeriod = portfolio(period);
@@ -348,7 +359,11 @@ function attributeGeometrically(
   { effects, returns, averageWeights, benchmarkAverageWeights, benchmarkGroupReturns }: GeometricParts,
 ): BrinsonEffects {
   const names = ['allocation', 'selection', 'currency'] as const;
-  const byPeriod = { allocation: new Float64Array(days.length), selection: new Float64Array(days.length), currency: new Float64Array(days.length) };
+  const byPeriod = {
+    allocation: new Float64Array(days.length),
+    selection: new Float64Array(days.length),
+    currency: new Float64Array(days.length),
+  };
   const computePeriod = (period: number) => computeGeometricEffects(portfolio(period), benchmark(period), groups);
   for (let period = 0; period < days.length; period++) {
     const computed = computePeriod(period);

@@ -332,9 +332,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
     if (exchangeCalendar !== undefined) return exchangeCalendar;
     const entry = entries.get(code);
     const calendar =
-      entry === undefined
-        ? findComposite(code, get)
-        : createCalendar(createOption(entry), findExpansion(entry.rules));
+      entry === undefined ? findComposite(code, get) : createCalendar(createOption(entry), findExpansion(entry.rules));
     if (calendar !== undefined) calendars.set(code, calendar);
     return calendar;
   };
@@ -370,7 +368,9 @@ function composeCalendar(
   const isSession = (day: Day): boolean =>
     day >= coverage.from &&
     day <= coverage.to &&
-    (rule === 'any' ? members.some((member) => member.isSession(day)) : members.every((member) => member.isSession(day)));
+    (rule === 'any'
+      ? members.some((member) => member.isSession(day))
+      : members.every((member) => member.isSession(day)));
   const days = new Set(members.flatMap(({ sessions }) => [...sessions]));
   const sessions = Int32Array.from([...days].filter(isSession)).toSorted();
   const findOpen = (day: Day) => (isSession(day) ? members.find((member) => member.isSession(day)) : undefined);

@@ -75,10 +75,7 @@ export function validateConstraints(rows: readonly ConstraintRow[], check: Const
   return reportFindings([...findings, ...listRepeatedIds(rows, path)]);
 }
 
-function validateRow(
-  row: ConstraintRow,
-  { path, identifiers, followPaths = false }: ConstraintCheck,
-): Finding[] {
+function validateRow(row: ConstraintRow, { path, identifiers, followPaths = false }: ConstraintCheck): Finding[] {
   const entry = findConstraintClass(row.type);
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {

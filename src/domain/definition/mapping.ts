@@ -170,11 +170,13 @@ export const Mapping = defineObject(() => ({
       'Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.',
     example: 'column',
   }),
-  series: WideSeries.nullable().default(null).meta({
-    description:
-      'Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.',
-    example: { base: 'EUR' },
-  }),
+  series: WideSeries.nullable()
+    .default(null)
+    .meta({
+      description:
+        'Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.',
+      example: { base: 'EUR' },
+    }),
   ignore: z
     .array(ColumnName)
     .max(ENTRIES_MAX)

@@ -97,10 +97,13 @@ export const ScenarioView = defineObject(() => ({
       '`mean`: expected return per year; `volatility`: volatility per year; `correlation`: correlation with the portfolio `with`; `cvar`: average loss of the worst sessions.',
   }),
   weights: portfolioOfView.meta({ description: 'Portfolio of the view: weights by identifier.' }),
-  with: portfolioOfView.nullable().default(null).meta({
-    description: 'Second portfolio of a correlation.',
-    when: [{ measure: ['correlation'] }],
-  }),
+  with: portfolioOfView
+    .nullable()
+    .default(null)
+    .meta({
+      description: 'Second portfolio of a correlation.',
+      when: [{ measure: ['correlation'] }],
+    }),
   relation: z
     .enum(['equal', 'at_least', 'at_most'])
     .default('equal')
@@ -112,7 +115,8 @@ export const ScenarioView = defineObject(() => ({
     .lt(1)
     .default(0.95)
     .meta({
-      description: 'Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence.',
+      description:
+        'Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence.',
       when: [{ measure: ['cvar'] }],
     }),
 })).meta({ id: 'ScenarioView' });
@@ -121,7 +125,8 @@ export type ScenarioView = z.infer<typeof ScenarioView>;
 /** Views on the distribution of returns, by entropy pooling. */
 export const ScenarioViews = defineObject(() => ({
   sessions: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_SCENARIOS).nullable().default(null).meta({
-    description: 'Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model.',
+    description:
+      'Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model.',
   }),
   half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({
     description: 'Sessions after which the prior probability of a scenario has halved. Null: equal probabilities.',
@@ -258,7 +263,10 @@ export function checkOptimisation(raw: RawFields, path: string, isDerivation = f
 const isPresent = (value: unknown): boolean => value !== null && value !== undefined;
 
 /** Reports members that scenarios with probabilities exclude. @param raw fields that are not validated yet */
-function reportScenarioViews({ objective, risk_model: model, scenario_views: views, constraints }: RawFields, path: string) {
+function reportScenarioViews(
+  { objective, risk_model: model, scenario_views: views, constraints }: RawFields,
+  path: string,
+) {
   const findings: Finding[] = [];
   const report = (member: string, message: string) =>
     findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: `${path}${member}`, message });
@@ -280,7 +288,8 @@ function reportScenarioViews({ objective, risk_model: model, scenario_views: vie
           ? `${path}${at}.with is required: the second portfolio of the correlation.`
           : `${path}${at}.with is present, but the measure is ${measure}. Only a correlation has a second portfolio.`,
       );
-    if (measure === 'volatility' && value < 0) report(`${at}.value`, `${path}${at}.value is ${value}; a volatility is at least 0.`);
+    if (measure === 'volatility' && value < 0)
+      report(`${at}.value`, `${path}${at}.value is ${value}; a volatility is at least 0.`);
     if (measure === 'correlation' && Math.abs(value) > 1)
       report(`${at}.value`, `${path}${at}.value is ${value}; a correlation is between -1 and 1.`);
   });
@@ -294,14 +303,23 @@ const DRAWDOWN_TYPES = ['min_cdar', 'CDaR'];
 function reportUnweightedScenarios(spec: unknown, member: string, report: (at: string, message: string) => void): void {
   const type = readType(spec) ?? '';
   if (DRAWDOWN_TYPES.includes(type))
-    report(member, `${type} measures drawdowns of consecutive sessions, which have no probabilities. Remove scenario_views, or use the conditional value at risk.`);
+    report(
+      member,
+      `${type} measures drawdowns of consecutive sessions, which have no probabilities. Remove scenario_views, or use the conditional value at risk.`,
+    );
   const body = typeof spec === 'object' && spec !== null ? spec : {};
   const params: Readonly<Record<string, unknown>> = 'params' in body ? Object(body.params) : body;
   const at = 'params' in body ? `${member}.params` : member;
   if (params['source'] === 'bootstrap')
-    report(`${at}.source`, `${at}.source is bootstrap, whose blocks of consecutive sessions have no probabilities. Use historical, normal or student.`);
+    report(
+      `${at}.source`,
+      `${at}.source is bootstrap, whose blocks of consecutive sessions have no probabilities. Use historical, normal or student.`,
+    );
   if (isPresent(params['scenarios']) && findReadsScenarios(type))
-    report(`${at}.scenarios`, `${at}.scenarios is ${String(params['scenarios'])}; with scenario_views, scenario_views.sessions sets the number of scenarios.`);
+    report(
+      `${at}.scenarios`,
+      `${at}.scenarios is ${String(params['scenarios'])}; with scenario_views, scenario_views.sessions sets the number of scenarios.`,
+    );
 }
 
 const findReadsScenarios = (type: string): boolean =>

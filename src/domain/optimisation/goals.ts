@@ -232,8 +232,7 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
     const square = curvature === 0 ? 0 : computeWorstVariance(metric, robustness, offset);
     return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + totalCost;
   }
-  if (goal.form === 'tail')
-    return computeTailAverage(goal, computeOutcomes(goal, weights)) + totalCost;
+  if (goal.form === 'tail') return computeTailAverage(goal, computeOutcomes(goal, weights)) + totalCost;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear')
     return -(computeDotProduct(goal.numerator.slopes, weights) - totalCost) / volatility;

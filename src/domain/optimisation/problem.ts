@@ -31,7 +31,14 @@ import {
   type TradeCosts,
   formatKeys,
 } from '../definition/objectives.js';
-import { computeTailSlopes, createTailGoal, type ScenarioTerms, type TailGoal, type TailMeasure, type WeightedScenarios } from '../definition/tail-risk.js';
+import {
+  computeTailSlopes,
+  createTailGoal,
+  type ScenarioTerms,
+  type TailGoal,
+  type TailMeasure,
+  type WeightedScenarios,
+} from '../definition/tail-risk.js';
 
 /** Returns P x, [N], for the metric P. */
 export function applyMetric(metric: Metric, x: Float64Array): Float64Array {

@@ -155,10 +155,7 @@ function createPrior(count: number, halfLife: number | null): Float64Array {
 }
 
 /** Returns the views whose securities are all covered, and messages on the others. */
-function selectViews(
-  { returns, coverage }: Scenarios,
-  { views: { views }, identifiers, columns, path }: PoolingInput,
-) {
+function selectViews({ returns, coverage }: Scenarios, { views: { views }, identifiers, columns, path }: PoolingInput) {
   const positions = new Map(
     identifiers.flatMap((identifier, i) => (coverage.excluded.has(columns[i]!) ? [] : [[identifier, i] as const])),
   );
@@ -286,10 +283,7 @@ function measureView({ view, returns, other }: HeldView, probabilities: Float64A
       return scale > 0 ? average(product, probabilities) / scale : 0;
     }
     case 'cvar':
-      return averageTail(
-        { losses: returns.map((value) => -value), share: 1 - view.confidence },
-        probabilities,
-      ).average;
+      return averageTail({ losses: returns.map((value) => -value), share: 1 - view.confidence }, probabilities).average;
   }
 }
 

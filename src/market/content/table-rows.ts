@@ -308,7 +308,8 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
       fileRow += 1;
       if (cells === null || !isWithinLimit(label, columns.length)) return;
       const day = readDate(cells[dateAt], () => formatCellPath(label, fileRow, written[dateAt]!), problems);
-      if (day === null) problems.error(describeBadDay(formatCellPath(label, fileRow, written[dateAt]!), written[dateAt]!, null));
+      if (day === null)
+        problems.error(describeBadDay(formatCellPath(label, fileRow, written[dateAt]!), written[dateAt]!, null));
       if (day === null || day === undefined) return;
       for (const { column, identifier, convert } of columns) {
         if (MISSING_RATES.has((readText(cells[column]) ?? '').trim().toLowerCase())) continue;
@@ -452,7 +453,13 @@ function nameWideColumns(
         });
         return [];
       }
-      return [{ column: position, identifier: wide?.quoted === 'per_unit' ? `${name}${base}` : `${base}${name}`, convert: TO_PERCENT.percent }];
+      return [
+        {
+          column: position,
+          identifier: wide?.quoted === 'per_unit' ? `${name}${base}` : `${base}${name}`,
+          convert: TO_PERCENT.percent,
+        },
+      ];
     }
     if (!isAssetIdentifier(name)) {
       problems.error(describeBadIdentifier(`${label}.${name}`, name));
@@ -460,7 +467,9 @@ function nameWideColumns(
     }
     return [{ column: position, identifier: name, convert: TO_PERCENT[wide?.unit ?? 'percent'] }];
   });
-  const repeated = columns.find(({ identifier }, k) => columns.findIndex((other) => other.identifier === identifier) !== k);
+  const repeated = columns.find(
+    ({ identifier }, k) => columns.findIndex((other) => other.identifier === identifier) !== k,
+  );
   if (repeated !== undefined)
     problems.error({
       code: 'DUPLICATE_KEY',

@@ -78,7 +78,12 @@ describe('geometric effects', () => {
   const geometric = { groups: 3, linking: 'geometric' } as const;
 
   test('of one period are those of the published example', () => {
-    const effects = attributeByGroup({ ...geometric, days: [19_000], portfolio: () => portfolio, benchmark: () => benchmark });
+    const effects = attributeByGroup({
+      ...geometric,
+      days: [19_000],
+      portfolio: () => portfolio,
+      benchmark: () => benchmark,
+    });
     const percent = (values: Float64Array) => [...values].map((value) => Number((100 * value).toFixed(2)) + 0);
     expect(percent(effects.allocation)).toEqual([0, -0.98, -0.15]);
     expect(percent(effects.selection)).toEqual([3.8, -0.29, -0.57]);
@@ -112,15 +117,27 @@ describe('geometric effects', () => {
 
 describe('currency effects', () => {
   // Two markets; the second gains 10 % in its currency, whose rate gains 5 %: 1.10 x 1.05 - 1 = 15.5 %.
-  const createLocal = (weights: readonly number[], local: readonly number[], rates: readonly number[]): GroupedPeriod => ({
-    ...createPeriod(weights, local.map((value, k) => (1 + value) * (1 + rates[k]!) - 1)),
+  const createLocal = (
+    weights: readonly number[],
+    local: readonly number[],
+    rates: readonly number[],
+  ): GroupedPeriod => ({
+    ...createPeriod(
+      weights,
+      local.map((value, k) => (1 + value) * (1 + rates[k]!) - 1),
+    ),
     local: createPeriod(weights, local).contributions,
   });
   const portfolio = createLocal([0.4, 0.6], [0.02, 0.1], [0, 0.05]);
   const benchmark = createLocal([0.7, 0.3], [0.03, 0.08], [0, 0.05]);
 
   test('are the difference of the effects of exchange rates, and the others those of local returns', () => {
-    const effects = attributeByGroup({ groups: 2, days: [19_000], portfolio: () => portfolio, benchmark: () => benchmark });
+    const effects = attributeByGroup({
+      groups: 2,
+      days: [19_000],
+      portfolio: () => portfolio,
+      benchmark: () => benchmark,
+    });
     const benchmarkLocal = 0.7 * 0.03 + 0.3 * 0.08;
     expect(effects.allocation[1]).toBeCloseTo(0.3 * (0.08 - benchmarkLocal), 12);
     expect(effects.selection[1]).toBeCloseTo(0.3 * 0.02, 12);

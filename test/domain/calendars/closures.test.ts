@@ -65,9 +65,7 @@ test('a composite calendar has the sessions of any or all of its exchanges, with
   const union = new Set([...london.sessions, ...newYork.sessions]);
   const isCovered = (day: number) => day >= any!.coverage.from && day <= any!.coverage.to;
   expect([...any!.sessions]).toEqual([...union].filter(isCovered).toSorted((a, b) => a - b));
-  expect([...all!.sessions]).toEqual(
-    [...london.sessions].filter((day) => newYork.isSession(day) && isCovered(day)),
-  );
+  expect([...all!.sessions]).toEqual([...london.sessions].filter((day) => newYork.isSession(day) && isCovered(day)));
   expect(any!.coverage.from).toBe(Math.max(london.coverage.from, newYork.coverage.from));
   // Hours are those of the first exchange that is open.
   expect(any!.hoursOn(parseValidDay('2024-08-26'))).toEqual(newYork.hoursOn(parseValidDay('2024-08-26')));

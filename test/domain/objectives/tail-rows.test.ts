@@ -92,8 +92,7 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
     const goal = createTailGoal(MEASURES[kind], confidence, { returns, counts: null }, NAMES);
-    const computeLossAverage = (weights: Float64Array) =>
-      computeTailAverage(goal, computeOutcomes(goal, weights));
+    const computeLossAverage = (weights: Float64Array) => computeTailAverage(goal, computeOutcomes(goal, weights));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const point = draw();

@@ -2,11 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { ConstraintRow } from '#domain/definition/constraint-class.js';
-import {
-  computeOutcomes,
-  computeTailAverage,
-  type TailGoal,
-} from '#domain/definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage, type TailGoal } from '#domain/definition/tail-risk.js';
 import {
   describeInfeasibility,
   explainChoice,

@@ -4,14 +4,17 @@ import { seeded } from '../../seeded.js';
 
 const NO_ROWS: ViewRows = { values: new Float64Array(0), bounds: new Float64Array(0), equalities: new Uint8Array(0) };
 
-const createRows = (rows: readonly (readonly [values: readonly number[], bound: number, isEqual?: boolean])[]): ViewRows => ({
+const createRows = (
+  rows: readonly (readonly [values: readonly number[], bound: number, isEqual?: boolean])[],
+): ViewRows => ({
   values: Float64Array.from(rows.flatMap(([values]) => values)),
   bounds: Float64Array.from(rows, ([, bound]) => bound),
   equalities: Uint8Array.from(rows, ([, , isEqual = true]) => (isEqual ? 1 : 0)),
 });
 
 const even = (count: number) => new Float64Array(count).fill(1 / count);
-const average = (values: readonly number[], p: Float64Array) => values.reduce((sum, value, t) => sum + value * p[t]!, 0);
+const average = (values: readonly number[], p: Float64Array) =>
+  values.reduce((sum, value, t) => sum + value * p[t]!, 0);
 const computeEntropy = (p: ArrayLike<number>, q: ArrayLike<number>) =>
   Array.from(p).reduce((sum, value, t) => (value > 0 ? sum + value * Math.log(value / q[t]!) : sum), 0);
 
@@ -58,18 +61,32 @@ describe('probabilities nearest to a prior', () => {
       series.forEach((values, k) => {
         const slack = average(values, p) - rows.bounds[k]!;
         if (isEqual[k]) expect(Math.abs(slack)).toBeLessThan(1e-11);
-        else expect(Math.min(slack, 0) + Math.min(multipliers[k]!, 0) + Math.min(-slack * multipliers[k]!, 0)).toBeCloseTo(0, 10);
+        else
+          expect(Math.min(slack, 0) + Math.min(multipliers[k]!, 0) + Math.min(-slack * multipliers[k]!, 0)).toBeCloseTo(
+            0,
+            10,
+          );
       });
       // ln(p / q) less the multipliers times the values is the same for all scenarios.
-      const constants = Array.from(p, (value, t) =>
-        Math.log(value / q[t]!) - series.reduce((sum, values, k) => sum + multipliers[k]! * values[t]!, 0),
+      const constants = Array.from(
+        p,
+        (value, t) =>
+          Math.log(value / q[t]!) - series.reduce((sum, values, k) => sum + multipliers[k]! * values[t]!, 0),
       );
       expect(Math.max(...constants) - Math.min(...constants)).toBeLessThan(1e-9);
       expect(Math.abs(entropy - bound)).toBeLessThan(1e-12);
-      expect(entropy).toBeLessThanOrEqual(computeEntropy(other.map((value) => value / otherTotal), q) + 1e-12);
+      expect(entropy).toBeLessThanOrEqual(
+        computeEntropy(
+          other.map((value) => value / otherTotal),
+          q,
+        ) + 1e-12,
+      );
       // The multiplier is the slope of the entropy.
       const step = 1e-4;
-      const moved = poolEntropy(q, { ...rows, bounds: rows.bounds.map((value, k) => (k === 0 ? value + step : value)) });
+      const moved = poolEntropy(q, {
+        ...rows,
+        bounds: rows.bounds.map((value, k) => (k === 0 ? value + step : value)),
+      });
       const back = poolEntropy(q, { ...rows, bounds: rows.bounds.map((value, k) => (k === 0 ? value - step : value)) });
       expect((moved.entropy - back.entropy) / (2 * step)).toBeCloseTo(multipliers[0]!, 4);
     }
@@ -78,8 +95,24 @@ describe('probabilities nearest to a prior', () => {
   test('do not exist for views that contradict the scenarios or each other, which the multipliers prove', () => {
     const values = [1, 2, 3];
     expect(poolEntropy(even(3), createRows([[values, 3.5]])).status).toBe('infeasible');
-    expect(poolEntropy(even(3), createRows([[values, 2.5], [values, 2.4]])).status).toBe('infeasible');
-    expect(poolEntropy(even(3), createRows([[values, 2.5], [values, 2.5]])).status).toBe('solved');
+    expect(
+      poolEntropy(
+        even(3),
+        createRows([
+          [values, 2.5],
+          [values, 2.4],
+        ]),
+      ).status,
+    ).toBe('infeasible');
+    expect(
+      poolEntropy(
+        even(3),
+        createRows([
+          [values, 2.5],
+          [values, 2.5],
+        ]),
+      ).status,
+    ).toBe('solved');
   });
 });
 
@@ -91,8 +124,15 @@ describe('a view on the average of the worst losses', () => {
     // The worst half has the average min(p, 0.5) / 0.5, and the prior 0.25 / 0.5.
     const prior = Float64Array.of(0.75, 0.25);
     expect(averageTail({ losses, share: 0.5 }, prior)).toEqual({ average: 0.5, level: 0 });
-    for (const [bound, side, p] of [[0.8, 'at_least', 0.4], [0.2, 'at_most', 0.1], [0.4, 'at_least', 0.25], [0.6, 'at_most', 0.25]] as const) {
-      const { status, probabilities, entropy, tailMultipliers } = poolEntropy(prior, NO_ROWS, [createTail(bound, side)]);
+    for (const [bound, side, p] of [
+      [0.8, 'at_least', 0.4],
+      [0.2, 'at_most', 0.1],
+      [0.4, 'at_least', 0.25],
+      [0.6, 'at_most', 0.25],
+    ] as const) {
+      const { status, probabilities, entropy, tailMultipliers } = poolEntropy(prior, NO_ROWS, [
+        createTail(bound, side),
+      ]);
       expect(status).toBe('solved');
       expect(probabilities[1]).toBeCloseTo(p, 11);
       expect(entropy).toBeCloseTo(computeEntropy([1 - p, p], prior), 11);
@@ -102,36 +142,43 @@ describe('a view on the average of the worst losses', () => {
     expect(poolEntropy(prior, NO_ROWS, [createTail(1.1, 'at_least')]).status).toBe('infeasible');
   });
 
-  test.each(['at_least', 'at_most'] as const)('%s a bound has the least entropy of all sets of worst scenarios', (side) => {
-    const random = seeded(side === 'at_most' ? 3 : 4);
-    for (let round = 0; round < 6; round++) {
-      const count = 12;
-      const drawn = Array.from({ length: count }, () => random() ** 3);
-      const tail = { losses: Float64Array.from(drawn), share: 0.2 };
-      const values = Array.from({ length: count }, () => random());
-      const rows = createRows([[values, average(values, even(count)) + 0.03]]);
-      const { average: before } = averageTail(tail, poolEntropy(even(count), rows).probabilities);
-      const bound = side === 'at_least' ? before + 0.3 * (Math.max(...drawn) - before) : 0.8 * before;
-      const result = poolEntropy(even(count), rows, [{ ...tail, bound, side }]);
-      expect(result.status).toBe('solved');
-      expect(averageTail(tail, result.probabilities).average).toBeCloseTo(bound, 9);
-      expect(average(values, result.probabilities)).toBeCloseTo(rows.bounds[0]!, 10);
-      // Meucci, Ardia & Keel: for each number of worst scenarios, their probabilities sum to the share and their
-      // average equals the bound; the best number is searched. The worst scenario in part is split into two rows.
-      const order = [...drawn.keys()].sort((a, b) => drawn[b]! - drawn[a]!);
-      let least = Infinity;
-      for (const level of order.map((t) => drawn[t]!)) {
-        const excess = drawn.map((loss) => level + Math.max(loss - level, 0) / tail.share);
-        const { status, probabilities, entropy } = poolEntropy(even(count), {
-          values: Float64Array.from([...rows.values, ...excess]),
-          bounds: Float64Array.of(rows.bounds[0]!, bound),
-          equalities: Uint8Array.of(1, 1),
-        });
-        if (status === 'solved' && Math.abs(averageTail(tail, probabilities).average - bound) < 1e-9)
-          least = Math.min(least, entropy);
+  test.each(['at_least', 'at_most'] as const)(
+    '%s a bound has the least entropy of all sets of worst scenarios',
+    (side) => {
+      const random = seeded(side === 'at_most' ? 3 : 4);
+      for (let round = 0; round < 6; round++) {
+        const count = 12;
+        const drawn = Array.from({ length: count }, () => random() ** 3);
+        const tail = { losses: Float64Array.from(drawn), share: 0.2 };
+        const values = Array.from({ length: count }, () => random());
+        const rows = createRows([[values, average(values, even(count)) + 0.03]]);
+        const { average: before } = averageTail(tail, poolEntropy(even(count), rows).probabilities);
+        const bound = side === 'at_least' ? before + 0.3 * (Math.max(...drawn) - before) : 0.8 * before;
+        const result = poolEntropy(even(count), rows, [{ ...tail, bound, side }]);
+        expect(result.status).toBe('solved');
+        expect(averageTail(tail, result.probabilities).average).toBeCloseTo(bound, 9);
+        expect(average(values, result.probabilities)).toBeCloseTo(rows.bounds[0]!, 10);
+        // The average is the least of level + excess / share over all levels: at least a bound if all of them are, and at
+        // most a bound if one of them is.
+        const excesses = drawn.map((level) => drawn.map((loss) => level + Math.max(loss - level, 0) / tail.share));
+        const solveWith = (list: readonly (readonly number[])[], sign: number) =>
+          poolEntropy(even(count), {
+            values: Float64Array.from([...rows.values, ...list.flat().map((value) => sign * value)]),
+            bounds: Float64Array.of(rows.bounds[0]!, ...list.map(() => sign * bound)),
+            equalities: Uint8Array.of(1, ...list.map(() => 0)),
+          });
+        const least =
+          side === 'at_least'
+            ? solveWith(excesses, 1).entropy
+            : Math.min(
+                ...excesses.flatMap((excess) => {
+                  const { status, entropy } = solveWith([excess], -1);
+                  return status === 'solved' ? [entropy] : [];
+                }),
+              );
+        expect(result.entropy).toBeCloseTo(least, 10);
+        expect(Math.abs(result.entropy - result.bound)).toBeLessThan(1e-10);
       }
-      expect(result.entropy).toBeCloseTo(least, 10);
-      expect(Math.abs(result.entropy - result.bound)).toBeLessThan(1e-10);
-    }
-  });
+    },
+  );
 });

@@ -5,7 +5,11 @@ import { createSeriesRows } from '#market/content/table-rows.js';
 import { createProblems } from '#market/tables/problems.js';
 
 /** Reads one table, and returns its series with their values by day. */
-function read(columns: readonly string[], rows: readonly (readonly (string | number | null)[])[], wide: WideSeries | null = null) {
+function read(
+  columns: readonly string[],
+  rows: readonly (readonly (string | number | null)[])[],
+  wide: WideSeries | null = null,
+) {
   const problems = createProblems();
   const series = createSeriesRows(problems, wide);
   const readRow = series.beginFile('series', columns);
@@ -40,7 +44,9 @@ test('the table of the European Central Bank gives rates per euro', () => {
 
 test('an inverse table gives the opposite pairs, and pairs in the header need no base', () => {
   const rows = [['2024-01-02', 0.9127]];
-  expect(read(['date', 'USD'], rows, terms({ base: 'EUR', quoted: 'per_unit' })).values).toEqual({ USDEUR: { '2024-01-02': 0.9127 } });
+  expect(read(['date', 'USD'], rows, terms({ base: 'EUR', quoted: 'per_unit' })).values).toEqual({
+    USDEUR: { '2024-01-02': 0.9127 },
+  });
   expect(read(['date', 'USD/EUR'], rows).values).toEqual({ USDEUR: { '2024-01-02': 0.9127 } });
   expect(read(['DATE', 'USDEUR'], rows).values).toEqual({ USDEUR: { '2024-01-02': 0.9127 } });
 });
@@ -59,7 +65,11 @@ test('interest rates in basis points and fractions are stored in percent', () =>
     EURUSD: { '2024-01-02': 1.1 },
   });
   const columns = ['identifier', 'date', 'CLOSE', 'UNIT'];
-  const long = read(columns, [['A', '2024-01-02', 535, 'basis_points'], ['B', '2024-01-02', 0.0535, 'fraction'], ['C', '2024-01-02', 5.35, null]]);
+  const long = read(columns, [
+    ['A', '2024-01-02', 535, 'basis_points'],
+    ['B', '2024-01-02', 0.0535, 'fraction'],
+    ['C', '2024-01-02', 5.35, null],
+  ]);
   expect(long.findings).toEqual([]);
   for (const name of ['A', 'B', 'C']) expect(long.values[name]!['2024-01-02']).toBeCloseTo(5.35, 14);
   const [finding] = read(columns, [['A', '2024-01-02', 1, 'permille']]).findings;

@@ -373,12 +373,22 @@ test('a month-end value on a day without a session counts for the session before
   await write('2024-03-28', '2024-02-29');
   const body = { store_id: 'monthly', name: 'x', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', body)).status).toBe(201);
-  expect(readLevels(await run('LISTED', request))).toEqual([['2024-01-31', 100], ['2024-02-29', 104]]);
+  expect(readLevels(await run('LISTED', request))).toEqual([
+    ['2024-01-31', 100],
+    ['2024-02-29', 104],
+  ]);
   await write('2024-04-30', '2024-04-30');
   await refresh();
   const later = await run('LISTED', request);
-  expect(readLevels(later)).toEqual([['2024-01-31', 100], ['2024-02-29', 104], ['2024-03-28', 102], ['2024-04-30', 105]]);
+  expect(readLevels(later)).toEqual([
+    ['2024-01-31', 100],
+    ['2024-02-29', 104],
+    ['2024-03-28', 102],
+    ['2024-04-30', 105],
+  ]);
   expect(later['extended_from']).toBeNull();
   const findings = later['findings'] as { code: string; message: string }[];
-  expect(findings.find(({ code }) => code === 'NOT_A_SESSION')?.message).toMatch(/^1 values .* MON .*: 2024-03-31 for 2024-03-28\.$/);
+  expect(findings.find(({ code }) => code === 'NOT_A_SESSION')?.message).toMatch(
+    /^1 values .* MON .*: 2024-03-31 for 2024-03-28\.$/,
+  );
 });

@@ -137,5 +137,7 @@ test('with separate rates for borrowing and lending, the price has a range witho
   await expect(findPrice({ ...terms, cash_rates: { borrowing: 0.04, lending: 0.05 } })).rejects.toThrow(
     'cash_rates.lending is 0.05, more than cash_rates.borrowing, which is 0.04',
   );
-  await expect(findPrice({ ...terms, cash_rates: { borrowing: 5, lending: 0.05 } })).rejects.toThrow('cash_rates.borrowing is 5');
+  await expect(findPrice({ ...terms, cash_rates: { borrowing: 5, lending: 0.05 } })).rejects.toThrow(
+    'cash_rates.borrowing is 5',
+  );
 });

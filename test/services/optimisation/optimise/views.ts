@@ -29,7 +29,9 @@ function measure({ dates, probabilities }: NonNullable<Result['scenario_views']>
   const of = (name: string) => (date: string) => returns.get(name)!.get(date)!;
   const covariance = (a: string, b: string) =>
     average((date) => of(a)(date) * of(b)(date)) - average(of(a)) * average(of(b));
-  const losses = dates.map((date, t) => ({ loss: -of(one)(date), p: probabilities[t]! })).sort((a, b) => b.loss - a.loss);
+  const losses = dates
+    .map((date, t) => ({ loss: -of(one)(date), p: probabilities[t]! }))
+    .sort((a, b) => b.loss - a.loss);
   let open = 0.05;
   const cvar = losses.reduce((sum, { loss, p }) => {
     const part = Math.min(open, p);
@@ -61,7 +63,13 @@ async function importIdzorek() {
   ];
   const rows = names.flatMap((name) => ['2024-01-02', '2024-01-03', '2024-01-04'].map((day) => [name, day, 100]));
   const frame = { index: rows.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data: rows };
-  const body = { store_id: 'classes', name: 'Asset classes', adjustment: 'none', currency: 'USD', tables: { market: frame } };
+  const body = {
+    store_id: 'classes',
+    name: 'Asset classes',
+    adjustment: 'none',
+    currency: 'USD',
+    tables: { market: frame },
+  };
   expect((await service.ask('POST', '/data/import', { ...body, activate: true })).status).toBe(201);
   const weights = Object.fromEntries(names.map((name, i) => [name, market[i]]));
   const index = {
@@ -118,7 +126,12 @@ export function describeViews(): void {
       const scenario_views = { sessions: 250, views: [{ measure: 'mean', weights: { N02: 1 }, value: -0.6 }] };
       const plain = await requireSolution([], { objective: 'min_cvar', scenario_views: null });
       expect(plain.scenario_views).toBeNull();
-      const { tail, scenario_views: pooled, weights, objective_value: value } = await requireSolution([], {
+      const {
+        tail,
+        scenario_views: pooled,
+        weights,
+        objective_value: value,
+      } = await requireSolution([], {
         objective: { type: 'min_cvar', confidence: 0.9 },
         scenario_views,
       });
@@ -152,11 +165,13 @@ export function describeViews(): void {
           }))
           .sort((a, b) => b.loss - a.loss);
         let rest = 0.1;
-        return sorted.reduce((sum, { loss, p }) => {
-          const part = Math.min(rest, p);
-          rest -= part;
-          return sum + part * loss;
-        }, 0) / 0.1;
+        return (
+          sorted.reduce((sum, { loss, p }) => {
+            const part = Math.min(rest, p);
+            rest -= part;
+            return sum + part * loss;
+          }, 0) / 0.1
+        );
       };
       for (const { identifier: from, weight } of weights)
         for (const { identifier: to } of weights)
@@ -179,7 +194,9 @@ export function describeViews(): void {
       const views = (...list: object[]) => ({ scenario_views: { views: list } });
       expect(await refuse(views({ ...mean, value: 90 }))).toMatch(/View 1 states a mean of 90, but its scenarios/);
       expect(await refuse(views(mean, { ...mean, value: 0.2 }))).toMatch(/views 1, 2 together.*contradict/);
-      expect(await refuse({ ...views(mean), risk_model: { estimator: 'gerber' } })).toMatch(/risk_model and scenario_views/);
+      expect(await refuse({ ...views(mean), risk_model: { estimator: 'gerber' } })).toMatch(
+        /risk_model and scenario_views/,
+      );
       expect(await refuse({ ...views(mean), objective: 'min_cdar' })).toMatch(/min_cdar measures drawdowns/);
       expect(await refuse(views({ ...mean, measure: 'correlation' }))).toMatch(/with is required/);
       expect(await refuse(views({ ...mean, with: { N03: 1 } }))).toMatch(/Only a correlation/);

@@ -52,7 +52,7 @@ const ACCEPTED_MAX = 1e-9;
 const HALVINGS_MAX = 60;
 
 /** Fraction of the slope that a step must gain. */
-const ARMIJO = 1e-4;
+const GAIN_SHARE = 1e-4;
 
 /** Ridge of the Newton system, relative to its diagonal, for views that depend on each other. */
 const RIDGE = 1e-13;
@@ -411,7 +411,7 @@ function searchLine({ prior, distances, multipliers, point, direction, rows: { e
     });
     const next = evaluateDual(prior, distances, moved);
     const gain = moved.reduce((sum, value, k) => sum + (value - multipliers[k]!) * point.gradient[k]!, 0);
-    if (next.value <= point.value + ARMIJO * gain && next.value < point.value)
+    if (next.value <= point.value + GAIN_SHARE * gain && next.value < point.value)
       return { multipliers: moved, point: next };
     const isNearer =
       measureError(next.gradient, moved, equalities) < measureError(point.gradient, multipliers, equalities) / 2;

@@ -42,7 +42,7 @@ const WideSeries = defineObject(() => ({
     }),
   quoted: z.enum(['per_base', 'per_unit']).default('per_base').meta({
     description:
-      'Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR).',
+      'Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse.',
     example: 'per_base',
   }),
   unit: z.enum(RATE_UNITS).default('percent').meta({

@@ -94,7 +94,7 @@ interface HeldView {
 
 /**
  * Computes the probabilities. Views on means are linear. A view on a volatility is linear if the mean of its portfolio
- * is given, and a view on a correlation if both means and volatilities are. Moments without a view of their own keep the
+ * is given, and a view on a correlation if both means and volatilities are. Moments without a separate view keep the
  * value that they have after the views of the earlier measures, in the order of `VIEW_MEASURES`; the last solution is
  * the nearest to the prior under all of them.
  * @source Meucci (2008), Fully Flexible Views: Theory and Practice, Risk 21(10); Vorobets (2021), Sequential Entropy

@@ -20,7 +20,7 @@ const computeEntropy = (p: ArrayLike<number>, q: ArrayLike<number>) =>
 
 describe('probabilities nearest to a prior', () => {
   test('of a die with the average 4.5 are those that Jaynes published', () => {
-    // E. T. Jaynes, Where do we stand on maximum entropy? (1978), the Brandeis dice problem.
+    // E. T. Jaynes in The Maximum Entropy Formalism (1978), the Brandeis dice problem.
     const published = [0.05435, 0.07877, 0.11416, 0.16545, 0.23977, 0.34749];
     const { status, probabilities, entropy, bound } = poolEntropy(even(6), createRows([[[1, 2, 3, 4, 5, 6], 4.5]]));
     expect(status).toBe('solved');

@@ -13614,7 +13614,7 @@ export interface WhatIfSide {
 export interface WideSeries {
   /** Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency. */
   readonly base: string | null;
-  /** Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR). */
+  /** Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse. */
   readonly quoted: 'per_base' | 'per_unit';
   /** Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`. */
   readonly unit: 'percent' | 'basis_points' | 'fraction';
@@ -13623,7 +13623,7 @@ export interface WideSeries {
 export interface WideSeriesInput {
   /** Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency. */
   readonly base?: string | null | undefined;
-  /** Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR). */
+  /** Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse. */
   readonly quoted?: 'per_base' | 'per_unit' | undefined;
   /** Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`. */
   readonly unit?: 'percent' | 'basis_points' | 'fraction' | undefined;

@@ -15021,7 +15021,7 @@ class WhatIfSide(_WhatIfSide, total=False):
 class WideSeries(t.TypedDict):
     #: Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency.
     base: t.Optional[str]
-    #: Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR).
+    #: Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse.
     quoted: t.Literal["per_base", "per_unit"]
     #: Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`.
     unit: t.Literal["percent", "basis_points", "fraction"]
@@ -15030,7 +15030,7 @@ class WideSeries(t.TypedDict):
 class WideSeriesInput(t.TypedDict, total=False):
     #: Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency.
     base: t.Optional[str]
-    #: Meaning of the rates of these columns: units of the currency for one unit of the base (EURUSD), or units of the base for one unit of the currency (USDEUR).
+    #: Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse.
     quoted: t.Literal["per_base", "per_unit"]
     #: Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`.
     unit: t.Literal["percent", "basis_points", "fraction"]

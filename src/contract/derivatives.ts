@@ -42,6 +42,17 @@ export const FuturesPriceRequest = defineObject(() => ({
   risk_free_rate: defineRate('Financing rate.'),
   dividend_yield: defineRate('Dividend yield.'),
   borrow_rate: defineRate('Cost of borrowing the securities. A positive rate lowers the forward.'),
+  cash_rates: z
+    .strictObject({
+      borrowing: z.number().meta({ description: 'Rate at which cash is borrowed.' }),
+      lending: z.number().meta({ description: 'Rate at which cash is lent; at most the rate of borrowing.' }),
+    })
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'Separate rates for borrowing and lending cash, as fractions, annual and continuously compounded. They determine the prices without arbitrage, `no_arbitrage`; fair_value still uses risk_free_rate.',
+    }),
   dividends: z
     .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
     .max(DIVIDENDS_MAX)
@@ -90,6 +101,21 @@ export const FuturesPriceResponse = defineObject(() => ({
     .number()
     .nullable()
     .meta({ description: 'Dividend yield that reproduces market_price; null with discrete dividends.' }),
+  no_arbitrage: z
+    .strictObject({
+      lower: z.number().meta({
+        description:
+          'Lowest price without arbitrage: sell the securities short at borrow_rate, lend the proceeds, and buy the future.',
+      }),
+      upper: z.number().meta({
+        description: 'Highest price without arbitrage: borrow cash, buy the securities, and sell the future.',
+      }),
+      market: z.enum(['below', 'within', 'above']).nullable().meta({
+        description: 'Position of market_price; null without market_price.',
+      }),
+    })
+    .nullable()
+    .meta({ description: 'Range of prices without arbitrage; null without `cash_rates`.' }),
 })).meta({ id: 'FuturesPriceResponse' });
 export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
 

@@ -8,7 +8,7 @@ import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
 import { DerivationPayload } from '#domain/definition/index-document.js';
 import { type Measure, MEASURE_FORMS, OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
 import { OptimisationPreviewRequest, OptimisationRequest } from '#domain/definition/optimisation-requests.js';
-import { CostsSpec, optimisationFields, UncertaintySpec } from '#domain/definition/optimisation.js';
+import { CostsSpec, optimisationFields, ScenarioViews, UncertaintySpec } from '#domain/definition/optimisation.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-terms.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-models.js';
 import { SavedIndex } from './indices/definitions.js';
@@ -230,6 +230,32 @@ const MeasuringRisk = defineObject(() => ({
     .meta({ description: 'Number of returns, which is the number of sessions on which every security has a return.' }),
 })).meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
 
+const PooledScenarios = defineObject(() => ({
+  dates: z.array(z.string()).meta({ description: 'Session of each scenario.' }),
+  probabilities: z.array(z.number()).meta({ description: 'Probability of each scenario; they sum to 1.' }),
+  relative_entropy: z.number().meta({
+    description: 'Relative entropy to the prior: the sum of p ln(p / q) over the scenarios.',
+  }),
+  bound: z.number().meta({
+    description:
+      'Lower bound of the relative entropy of all probabilities that satisfy the views. The multipliers prove it by duality.',
+  }),
+  gap: z.number().meta({ description: 'Relative entropy less the bound.' }),
+  effective_scenarios: z.number().meta({
+    description: 'Effective number of scenarios: 1 divided by the sum of the squared probabilities.',
+  }),
+  views: z.array(
+    z.strictObject({
+      view: z.int().min(0).meta({ description: 'Position in the request.' }),
+      prior: z.number().meta({ description: 'Measure of the view under the prior.' }),
+      posterior: z.number().meta({ description: 'Measure of the view under the probabilities.' }),
+      multiplier: z.number().meta({
+        description: 'Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.',
+      }),
+    }),
+  ),
+})).meta({ id: 'PooledScenarios', description: 'Scenario probabilities by entropy pooling, with their proof.' });
+
 export const OptimisationRunResult = defineObject(() => ({
   run_id: z.string(),
   index_id: z.string(),
@@ -314,6 +340,10 @@ export const OptimisationRunResult = defineObject(() => ({
       'At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight.',
   }),
   frontier: FrontierPayload.nullable(),
+  scenario_views: PooledScenarios.nullable().optional().meta({
+    description:
+      'Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions.',
+  }),
   findings: z.array(Finding),
 })).meta({ id: 'OptimisationRunResult' });
 export type OptimisationRunResult = z.infer<typeof OptimisationRunResult>;
@@ -391,6 +421,7 @@ const getOptimisationFields = callOnce(() => ({
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
+  scenario_views: ScenarioViews.nullable().default(null),
   risk_model: copyDescription(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
   candidates: copyDescription(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 }));

@@ -3,6 +3,7 @@ import {
   attributeByGroup,
   type Attribution,
   createGroupReturns,
+  type EffectLinking,
   type GroupedPeriod,
   type GroupReturns,
   isReconciled,
@@ -16,6 +17,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, formatDayTimestamp } from '#domain/base/time.js';
 import { type Book, listTransfers, readDrift } from '#domain/books/book.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
+import { createExchangeRates } from '#domain/market/rates.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './run-columns.js';
 import { createWindowSpan, readWindow, type RequestedWindow } from './run-window.js';
@@ -28,6 +30,9 @@ export interface GroupsInput {
   findGroup(name: string, day: Day): string;
   /** Benchmark index, computed from its definition; null if there is none. */
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
+  readonly linking?: EffectLinking;
+  /** True to separate the effect of exchange rates, which are those of the benchmark's market. */
+  readonly separatesCurrency?: boolean;
 }
 
 /** Group of the weight that is not invested, and of the returns that an overlay itself earns. */
@@ -48,7 +53,13 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const readOwnPeriod = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const dates = days.subarray(from, to + 1);
+  const rates =
+    benchmark !== null && input.separatesCurrency === true
+      ? createRateChanges(benchmark.book, { currency: columns.header.currency, dates })
+      : null;
+  const ownRates = rates && ((period: number) => rates(columns.header.names, period));
+  const readOwnPeriod = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, rates: ownRates, ...terms }), size);
   const groupReturns = createGroupReturns(groups.length);
   let groupedPeriod: GroupedPeriod;
   const linkedAttribution = linkContributions({
@@ -64,14 +75,20 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     costOf: () => 0,
     hasCosts: false,
   });
-  const dates = days.subarray(from, to + 1);
+  const benchmarkNames =
+    benchmark === null ? [] : Array.from(benchmark.book.columns, (column) => benchmark.book.sm.identifiers[column]!);
+  const benchmarkRates = rates && ((period: number) => rates(benchmarkNames, period));
   const effects =
     benchmark &&
     attributeByGroup({
+      linking: input.linking ?? 'arithmetic',
       groups: groups.length,
       days: endDays,
       portfolio: readOwnPeriod,
-      benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
+      benchmark: cachePeriods(
+        groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, rates: benchmarkRates, ...terms }),
+        size,
+      ),
     });
   const { totalReturn } = linkedAttribution;
   const { run_id: id, variant } = columns.header;
@@ -81,15 +98,17 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark: benchmark?.id ?? null,
     return_variant: variant,
     benchmark_variant: benchmark?.variant ?? null,
-    groups: groupRows(groups, { ...linkedAttribution, groupReturns }, effects),
+    groups: groupRows(groups, { ...linkedAttribution, groupReturns }, effects, rates !== null),
     effects: effects && {
-      allocation: sumValues(effects.allocation),
-      selection: sumValues(effects.selection),
-      interaction: sumValues(effects.interaction),
+      allocation: effects.totals.allocation,
+      selection: effects.totals.selection,
+      interaction: effects.totals.interaction,
+      currency: rates === null ? null : effects.totals.currency,
     },
+    linking: effects === null ? null : (input.linking ?? 'arithmetic'),
     total_return: totalReturn,
     benchmark_return: effects?.benchmarkReturn ?? null,
-    active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
+    active_return: effects?.activeReturn ?? null,
     periods,
     residual: effects?.residual ?? linkedAttribution.residual,
     reconciles: effects
@@ -103,7 +122,25 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   };
 }
 
-const sumValues = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
+/**
+ * Returns a reader of the growth of the exchange rate of each security over a period; 1 for a security without a rate.
+ */
+function createRateChanges(
+  { sm }: Book,
+  { currency, dates }: { readonly currency: string; readonly dates: Int32Array },
+): (names: readonly string[], period: number) => Float64Array {
+  const exchangeRates = createExchangeRates(sm, currency);
+  const columnByName = new Map(sm.identifiers.map((name, column) => [name, column]));
+  return (names, period) => {
+    const [before, after] = [dates[period]!, dates[period + 1]!].map((day) => findLastAtMost(sm.sessions, day));
+    return Float64Array.from(names, (name) => {
+      const column = columnByName.get(name);
+      if (column === undefined || exchangeRates.isNative(column)) return 1;
+      const change = exchangeRates.rateAt(after!, column) / exchangeRates.rateAt(before!, column);
+      return change > 0 ? change : 1;
+    });
+  };
+}
 
 interface GroupPositions {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
@@ -136,6 +173,7 @@ function groupRows(
   groups: readonly string[],
   { contributions, averageWeights, groupReturns }: Attribution & { readonly groupReturns: GroupReturns },
   effects: ReturnType<typeof attributeByGroup> | null,
+  hasCurrency: boolean,
 ): GroupAttributionView['groups'] {
   const isShown = (k: number): boolean =>
     averageWeights[k] !== 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k] !== 0);
@@ -152,6 +190,7 @@ function groupRows(
       allocation: effects?.allocation[k] ?? null,
       selection: effects?.selection[k] ?? null,
       interaction: effects?.interaction[k] ?? null,
+      currency: hasCurrency ? (effects?.currency[k] ?? null) : null,
     }));
 }
 
@@ -175,6 +214,8 @@ interface Grouping {
   readonly groupAt: Int32Array;
   readonly count: number;
   readonly cash: number;
+  /** Returns the growth of the exchange rate of each security over a period, [H]; null without currency effects. */
+  readonly rates: ((period: number) => Float64Array) | null;
 }
 
 interface RunGrouping extends Grouping {
@@ -192,8 +233,8 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
   return (period) => {
     if (period === 0) window = read();
     const weights = window.weightsAt(period);
-    const groupedPeriod = sumByGroup(weights, window.computeContributions(period), grouping);
-    for (const contribution of window.getParts(period)) groupedPeriod.contributions[grouping.cash]! += contribution;
+    const groupedPeriod = sumByGroup(weights, window.computeContributions(period), grouping, period);
+    for (const contribution of window.getParts(period)) addToCash(groupedPeriod, grouping.cash, contribution);
     return groupedPeriod;
   };
 }
@@ -230,9 +271,9 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
     const driftedWeights = weightsBefore.get(position) ?? weights.subarray(position * H, (position + 1) * H);
     for (let i = 0; i < H; i++) parts[i] = driftedWeights[i]! * drift[position]! - periodWeights[i]!;
     earnings.addTo(parts, position);
-    const groupedPeriod = sumByGroup(periodWeights, parts, grouping);
+    const groupedPeriod = sumByGroup(periodWeights, parts, grouping, period);
     for (const { contributions } of overlay?.parts ?? [])
-      groupedPeriod.contributions[grouping.cash]! += contributions[position]!;
+      addToCash(groupedPeriod, grouping.cash, contributions[position]!);
     return groupedPeriod;
   };
 }
@@ -257,7 +298,8 @@ function createEarnings(book: Book): { addTo(parts: Float64Array, offset: number
 function sumByGroup(
   holdingWeights: Float64Array,
   parts: Float64Array,
-  { groupAt, count, cash }: Grouping,
+  { groupAt, count, cash, rates }: Grouping,
+  period: number,
 ): GroupedPeriod {
   const weights = new Float64Array(count);
   const contributions = new Float64Array(count);
@@ -271,7 +313,18 @@ function sumByGroup(
   }
   // The sum of the weights has a rounding error, which is not cash.
   if (Math.abs(1 - investedWeight) > CASH_MIN) weights[cash]! += 1 - investedWeight;
-  return { weights, contributions };
+  if (rates === null) return { weights, contributions };
+  const local = new Float64Array(count);
+  const changes = rates(period);
+  for (let i = 0; i < holdingWeights.length; i++)
+    local[groupAt[i]!]! +=
+      changes[i] === 1 ? parts[i]! : (holdingWeights[i]! + parts[i]!) / changes[i]! - holdingWeights[i]!;
+  return { weights, contributions, local };
+}
+
+function addToCash({ contributions, local }: GroupedPeriod, cash: number, contribution: number): void {
+  contributions[cash]! += contribution;
+  if (local !== undefined) local[cash]! += contribution;
 }
 
 const CASH_MIN = 1e-12;

@@ -16,6 +16,7 @@ import { findRelaxation } from '#domain/optimisation/derived-index.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
 import { computeTrackingVariance } from '#domain/optimisation/problem.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
+import { toPooledPayload } from '#domain/optimisation/scenario-views.js';
 import { findCompositionDate } from '#domain/definition/schedule.js';
 
 /** Response with findings of the domain. The API returns the findings unchanged. */
@@ -75,6 +76,7 @@ export function toOptimisationResult(
     constraints: selectTightest(sides).map(toSolvedConstraint),
     ...createExplanation(run),
     frontier: describeFrontier(run),
+    scenario_views: run.pooled && toPooledPayload(run.pooled),
     findings: run.findings,
   };
 }

@@ -55,7 +55,7 @@ describe.skipIf(!hasRealSets)('portfolios published by others', () => {
       datapoints: { numbers: () => evenWeights, categories: () => identifiers, medianValueTraded: () => evenWeights },
       objective: createObjective(objective),
       expectedReturns: Float64Array.from(means, (mean) => YEAR * mean),
-      scenarios: () => Float64Array.from(returns.flat()),
+      scenarios: () => ({ returns: Float64Array.from(returns.flat()), counts: null }),
       costs: null,
     });
     const { weights: own } = solveConvex(solvers.solver, problem)!;

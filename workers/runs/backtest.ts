@@ -21,6 +21,7 @@ import { assertMeasured } from '#domain/backtest/summary.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
+import { findValueBeforeNextSession } from '#domain/books/benchmark.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import type { DecisionSharing } from '#domain/decide/rule-decider.js';
 import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
@@ -236,7 +237,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const prefixChange = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
   if (prefixChange !== null)
     throw new CannotResumeError(prefixChange === 'names' ? 'names_changed' : 'history_changed');
-  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResumeError('history_changed');
+  if (changesEarlierDays(market, checkpoint.day) || changesLastBenchmarkValue(plan, market, checkpoint.day))
+    throw new CannotResumeError('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extendedRun = extendRun({
@@ -259,6 +261,19 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
       return { ...extendedRun, state: encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: next }) };
     }),
   );
+}
+
+/** Returns true if the benchmark has a value after the last session that counts for this session. */
+function changesLastBenchmarkValue(
+  { request, documents, indexId }: BacktestPlan,
+  market: MarketData,
+  day: number,
+): boolean {
+  const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
+  if (series === undefined) return false;
+  const { calendar } = documents[indexId]!; // a plan contains the document of its index
+  const { sessions } = openCachedCalendars(listClosures(documents)).get(calendar)!; // the stored run was computed with this calendar
+  return findValueBeforeNextSession(series, sessions, day) !== undefined;
 }
 
 /**

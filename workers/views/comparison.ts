@@ -327,6 +327,8 @@ export function showGroups({
   by,
   benchmark,
   market: handle,
+  linking,
+  currency,
   ...query
 }: InputOfView<'groups'>): Promise<object> {
   const market = openCachedMarket(handle);
@@ -336,6 +338,8 @@ export function showGroups({
       return createGroupsView(run, {
         window: createWindow(query),
         by,
+        linking,
+        separatesCurrency: currency === 'separate',
         findGroup: (name, day) => readGroup(readReference(market.reference, name, by, day)),
         benchmark: otherComparedBenchmark && {
           ...otherComparedBenchmark,

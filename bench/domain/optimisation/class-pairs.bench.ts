@@ -171,7 +171,10 @@ function createRows(family: Family): Readonly<Record<string, object>> {
   const largest = index.reduce((maximum, weight) => Math.max(maximum, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
   const computeTail = (measure: TailMeasure) => {
-    const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
+    const slopes = computeTailSlopes(
+      createTailGoal(measure, CONFIDENCE, { returns: family.returns, counts: null }, names),
+      index,
+    );
     return slopes.reduce((sum, slope, i) => sum + slope * index[i]!, 0);
   };
   return {

@@ -65,7 +65,7 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
         index,
         metric,
         previous: { weights: previous, outside: 0 },
-        scenarios: () => returns,
+        scenarios: () => ({ returns, counts: null }),
         rows: rows.map((row) => ConstraintRow.parse(row)),
         datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => tradedValues },
       }),

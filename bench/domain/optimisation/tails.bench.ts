@@ -151,7 +151,7 @@ function buildProblem({ names, measure, returns, cap, short, limit, turnover }: 
       names,
     ),
     previous: null,
-    scenarios: () => returns,
+    scenarios: () => ({ returns, counts: null }),
     rows: [
       { type: 'PositionBounds', params: bounds },
       { type: 'GroupBounds', params: { field: 'GROUP', lower: 0.6 / GROUPS, upper: 1.4 / GROUPS } },

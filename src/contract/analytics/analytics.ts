@@ -3,6 +3,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { AssetIdentifier, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/definition/overlay-type.js';
 import { BenchmarkName } from '#domain/definition/runs.js';
+import { EFFECT_LINKING } from '#domain/analytics/attribution.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { FACTOR_MODELS } from '#domain/risk/contributions.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factor-attribution.js';
@@ -148,6 +149,7 @@ export const GroupAttributionRow = defineObject(() => ({
   allocation: defineEffect('Effect of a group weight that differs from the benchmark.'),
   selection: defineEffect('Effect of a group return that differs from the benchmark.'),
   interaction: defineEffect('Joint effect of both.'),
+  currency: defineEffect('Effect of exchange rates. Null unless `currency` is `separate`.'),
 })).meta({ id: 'GroupAttributionRow' });
 export const GroupAttributionView = defineObject(() => ({
   ...runState,
@@ -166,19 +168,26 @@ export const GroupAttributionView = defineObject(() => ({
     .strictObject({
       allocation: z.number().meta({ description: 'Effect of different group weights.' }),
       selection: z.number().meta({ description: 'Effect of different securities within the groups.' }),
-      interaction: z.number().meta({ description: 'Joint effect of both.' }),
+      interaction: z
+        .number()
+        .meta({ description: 'Joint effect of both; 0 with geometric effects, where it is part of the selection.' }),
+      currency: z
+        .number()
+        .nullable()
+        .meta({ description: 'Effect of exchange rates; null unless `currency` was requested.' }),
     })
     .nullable()
     .meta({
       description:
-        'Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark.',
+        'Each effect over all groups. Arithmetic effects add up to the active return; of geometric effects, the products of 1 + effect do. Null without a benchmark.',
     }),
+  linking: z.enum(EFFECT_LINKING).nullable().meta({ description: 'Kind of the effects; null without a benchmark.' }),
   total_return: z.number(),
   benchmark_return: z.number().nullable(),
-  active_return: z
-    .number()
-    .nullable()
-    .meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
+  active_return: z.number().nullable().meta({
+    description:
+      'total_return less benchmark_return; with geometric effects (1 + total_return) / (1 + benchmark_return) - 1.',
+  }),
   periods: z.int(),
   residual: z.number(),
   reconciles: z.boolean(),
@@ -717,6 +726,14 @@ export const analyticsRoutes = defineRoutes({
       ...runQuery,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: BenchmarkName.optional(),
+      linking: z.enum(EFFECT_LINKING).default('arithmetic').meta({
+        description:
+          '`arithmetic`: effects of differences, linked as defined by Cariño. `geometric`: effects of ratios, which compound, as defined by Bacon.',
+      }),
+      currency: z.enum(['included', 'separate']).default('included').meta({
+        description:
+          '`separate`: allocation and selection are those of returns in local currency, and the effect of exchange rates is a separate effect. Requires a benchmark.',
+      }),
       ...window,
     })),
     view: { name: 'groups', needs: ['window', 'benchmark', 'market', 'group-column'] },

@@ -157,6 +157,8 @@ export interface GroupedPeriod {
   readonly weights: Float64Array;
   /** Contribution of each group to the return, [K]. */
   readonly contributions: Float64Array;
+  /** Contribution of each group without changes of exchange rates, [K]; absent without currency effects. */
+  readonly local?: Float64Array;
 }
 
 /**
@@ -198,7 +200,13 @@ export function createGroupReturns(groups: number): GroupReturns {
   };
 }
 
+/** Combination of effects over periods: differences of returns that sum, or ratios of growth that multiply. */
+export const EFFECT_LINKING = ['arithmetic', 'geometric'] as const;
+export type EffectLinking = (typeof EFFECT_LINKING)[number];
+
 export interface BrinsonInput {
+  /** Default: arithmetic. */
+  readonly linking?: EffectLinking;
   readonly groups: number;
   /** Days on which the periods end, [n]. */
   readonly days: ArrayLike<Day>;
@@ -211,13 +219,25 @@ export interface BrinsonEffects {
   /** Effects by group, [K] each, linked over the periods. */
   readonly allocation: Float64Array;
   readonly selection: Float64Array;
+  /** Zero with geometric linking, where it is part of the selection. */
   readonly interaction: Float64Array;
+  /** Effect of exchange rates; zero without local contributions. */
+  readonly currency: Float64Array;
+  /** Effects of all groups together; with geometric linking, their growth factors multiply. */
+  readonly totals: {
+    readonly allocation: number;
+    readonly selection: number;
+    readonly interaction: number;
+    readonly currency: number;
+  };
   readonly averageWeights: Float64Array;
   readonly benchmarkAverageWeights: Float64Array;
   readonly benchmarkGroupReturns: GroupReturns;
   readonly portfolioReturn: number;
   readonly benchmarkReturn: number;
-  /** Active return less the sum of all effects. */
+  /** Difference of the returns, or with geometric linking the ratio of the growth less 1. */
+  readonly activeReturn: number;
+  /** Active return less the effects. */
   readonly residual: number;
 }
 
@@ -227,16 +247,22 @@ export interface BrinsonEffects {
  * active return. A group has no separate return on one side if its weight there is zero, or if its long and short
  * positions cancel. The group's return on the other side is then used, so the group has only an allocation or an
  * interaction effect.
+ * With local contributions, these effects are those of local returns, and the currency effect is the rest of the active
+ * return.
  * @throws Refusal TOTAL_LOSS if a period lost everything
- * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
+ * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999.
+ * Geometric effects and currencies: C. Bacon, Practical Portfolio Performance Measurement and Attribution, 2nd ed.,
+ * 2008, chapters 5 and 6
  * @cost O(n K)
  */
-export function attributeByGroup({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+export function attributeByGroup(input: BrinsonInput): BrinsonEffects {
+  const { groups, days, portfolio, benchmark } = input;
   const periodCount = days.length;
   const effects = {
     allocation: new Float64Array(groups),
     selection: new Float64Array(groups),
     interaction: new Float64Array(groups),
+    currency: new Float64Array(groups),
   };
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
@@ -249,24 +275,36 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   }
   const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
   const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
+  if (input.linking === 'geometric')
+    return attributeGeometrically(input, {
+      effects,
+      returns,
+      averageWeights,
+      benchmarkAverageWeights,
+      benchmarkGroupReturns,
+    });
   const totalCoefficient = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periodCount; period++) {
     const portfolioPeriod = portfolio(period);
     const benchmarkPeriod = benchmark(period);
     benchmarkGroupReturns.add(benchmarkPeriod);
-    const benchmarkTotal = returns.benchmark[period]!;
-    const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / totalCoefficient;
+    const link =
+      computeActiveLinkingCoefficient(returns.portfolio[period]!, returns.benchmark[period]!) / totalCoefficient;
+    const [own, other] = [portfolioPeriod, benchmarkPeriod].map(toLocal) as [GroupedPeriod, GroupedPeriod];
+    const benchmarkTotal = sumValues(other.contributions);
     for (let k = 0; k < groups; k++) {
       const w = portfolioPeriod.weights[k]!;
       const b = benchmarkPeriod.weights[k]!;
       averageWeights[k]! += w;
       benchmarkAverageWeights[k]! += b;
-      const benchmarkGroup = computeGroupReturn(benchmarkPeriod, k) ?? benchmarkTotal;
-      const group = computeGroupReturn(portfolioPeriod, k) ?? benchmarkGroup;
+      const benchmarkGroup = computeGroupReturn(other, k) ?? benchmarkTotal;
+      const group = computeGroupReturn(own, k) ?? benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
       const selection = b * (group - benchmarkGroup);
-      const activeEffect =
-        portfolioPeriod.contributions[k]! - benchmarkPeriod.contributions[k]! - (w - b) * benchmarkTotal;
+      const activeEffect = own.contributions[k]! - other.contributions[k]! - (w - b) * benchmarkTotal;
+      const ofRates = portfolioPeriod.contributions[k]! - own.contributions[k]!;
+      const ofBenchmarkRates = benchmarkPeriod.contributions[k]! - other.contributions[k]!;
+      effects.currency[k]! += link * (ofRates - ofBenchmarkRates);
       effects.allocation[k]! += link * allocation;
       effects.selection[k]! += link * selection;
       effects.interaction[k]! += link * (activeEffect - allocation - selection);
@@ -276,9 +314,17 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
     averageWeights[k]! /= periodCount;
     benchmarkAverageWeights[k]! /= periodCount;
   }
-  const effectSum = sumValues(effects.allocation) + sumValues(effects.selection) + sumValues(effects.interaction);
+  const totals = {
+    allocation: sumValues(effects.allocation),
+    selection: sumValues(effects.selection),
+    interaction: sumValues(effects.interaction),
+    currency: sumValues(effects.currency),
+  };
+  const effectSum = totals.allocation + totals.selection + totals.interaction + totals.currency;
   return {
     ...effects,
+    totals,
+    activeReturn: portfolioReturn - benchmarkReturn,
     averageWeights,
     benchmarkAverageWeights,
     benchmarkGroupReturns,
@@ -286,6 +332,103 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
     benchmarkReturn,
     residual: portfolioReturn - benchmarkReturn - effectSum,
   };
+}
+
+/** Returns a period with the contributions in local currency, if they are known. */
+const toLocal = ({ weights, contributions, local = contributions }: GroupedPeriod): GroupedPeriod => ({
+  weights,
+  contributions: local,
+});
+
+interface GeometricParts {
+  readonly effects: Pick<BrinsonEffects, 'allocation' | 'selection' | 'interaction' | 'currency'>;
+  readonly returns: { readonly portfolio: Float64Array; readonly benchmark: Float64Array };
+  readonly averageWeights: Float64Array;
+  readonly benchmarkAverageWeights: Float64Array;
+  readonly benchmarkGroupReturns: GroupReturns;
+}
+
+/**
+ * Computes geometric effects. In a period, with local returns R of the portfolio and B of the benchmark, and the return
+ * S of the benchmark's groups at the portfolio's weights: allocation (1 + S) / (1 + B) - 1, selection (1 + R) / (1 + S)
+ * - 1, currency the ratio of the growth of total over local return of both sides less 1. Each is linked by compounding,
+ * and its groups as the contributions to a return.
+ */
+function attributeGeometrically(
+  { groups, days, portfolio, benchmark }: BrinsonInput,
+  { effects, returns, averageWeights, benchmarkAverageWeights, benchmarkGroupReturns }: GeometricParts,
+): BrinsonEffects {
+  const names = ['allocation', 'selection', 'currency'] as const;
+  const byPeriod = {
+    allocation: new Float64Array(days.length),
+    selection: new Float64Array(days.length),
+    currency: new Float64Array(days.length),
+  };
+  const computePeriod = (period: number) => computeGeometricEffects(portfolio(period), benchmark(period), groups);
+  for (let period = 0; period < days.length; period++) {
+    const computed = computePeriod(period);
+    for (const name of names) byPeriod[name][period] = sumValues(computed[name]);
+  }
+  const compound = (name: (typeof names)[number]) => computeCompoundReturn(byPeriod[name], days);
+  const totals = {
+    allocation: compound('allocation'),
+    selection: compound('selection'),
+    currency: compound('currency'),
+    interaction: 0,
+  };
+  for (let period = 0; period < days.length; period++) {
+    const [portfolioPeriod, benchmarkPeriod] = [portfolio(period), benchmark(period)];
+    benchmarkGroupReturns.add(benchmarkPeriod);
+    const computed = computePeriod(period);
+    for (const name of names) {
+      const link = computeLinkingCoefficient(byPeriod[name][period]!) / computeLinkingCoefficient(totals[name]);
+      for (let k = 0; k < groups; k++) effects[name][k]! += link * computed[name][k]!;
+    }
+    for (let k = 0; k < groups; k++) {
+      averageWeights[k]! += portfolioPeriod.weights[k]! / days.length;
+      benchmarkAverageWeights[k]! += benchmarkPeriod.weights[k]! / days.length;
+    }
+  }
+  const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
+  const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
+  const activeReturn = (1 + portfolioReturn) / (1 + benchmarkReturn) - 1;
+  const effectGrowth = (1 + totals.allocation) * (1 + totals.selection) * (1 + totals.currency);
+  return {
+    ...effects,
+    totals,
+    averageWeights,
+    benchmarkAverageWeights,
+    benchmarkGroupReturns,
+    portfolioReturn,
+    benchmarkReturn,
+    activeReturn,
+    residual: activeReturn - (effectGrowth - 1),
+  };
+}
+
+/** Returns the geometric effects of one period by group, [K] each; the sum of each is the effect of the period. */
+function computeGeometricEffects(portfolioPeriod: GroupedPeriod, benchmarkPeriod: GroupedPeriod, groups: number) {
+  const [own, other] = [portfolioPeriod, benchmarkPeriod].map(toLocal) as [GroupedPeriod, GroupedPeriod];
+  const [ownLocal, benchmarkLocal] = [sumValues(own.contributions), sumValues(other.contributions)];
+  const groupReturns = Float64Array.from({ length: groups }, (_, k) => computeGroupReturn(other, k) ?? benchmarkLocal);
+  const semiNotional = groupReturns.reduce((sum, value, k) => sum + own.weights[k]! * value, 0);
+  // A benchmark group without weight can have a contribution, which belongs to the allocation.
+  const unassigned = Float64Array.from({ length: groups }, (_, k) =>
+    computeGroupReturn(other, k) === null ? other.contributions[k]! - other.weights[k]! * benchmarkLocal : 0,
+  );
+  const benchmarkRates = (1 + sumValues(benchmarkPeriod.contributions)) / (1 + benchmarkLocal);
+  const allocation = new Float64Array(groups);
+  const selection = new Float64Array(groups);
+  const currency = new Float64Array(groups);
+  for (let k = 0; k < groups; k++) {
+    const [w, b] = [own.weights[k]!, other.weights[k]!];
+    allocation[k] = ((w - b) * (groupReturns[k]! - benchmarkLocal) - unassigned[k]!) / (1 + benchmarkLocal);
+    selection[k] = (own.contributions[k]! - w * groupReturns[k]!) / (1 + semiNotional);
+    const ofRates = (portfolioPeriod.contributions[k]! - own.contributions[k]!) / (1 + ownLocal);
+    const ofBenchmarkRates = (benchmarkPeriod.contributions[k]! - other.contributions[k]!) / (1 + benchmarkLocal);
+    currency[k] = (ofRates - ofBenchmarkRates) / benchmarkRates;
+  }
+  return { allocation, selection, currency };
 }
 
 function sumValues(values: Float64Array): number {

@@ -2,6 +2,7 @@ import { compareText, type Finding, type FindingCode } from '../base/findings.js
 import { findFirstAtLeast } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Book, Gap } from '../books/book.js';
+import { reportMovedValues } from '../books/benchmark.js';
 import type { Calendar } from '../calendars/calendar.js';
 import type { BacktestPlan, ResolvedRequest } from '../definition/backtest-plan.js';
 import type { IndexDocument, TreatmentSpec } from '../definition/index-document.js';
@@ -262,9 +263,11 @@ export function listRunAssumptions(
   common: Int32Array | null,
 ): Finding[] {
   const { request, documents, strategy } = plan;
+  const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
   return [
     ...warnOfCutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
     ...(common === null || !request.benchmark ? [] : warnOfCutBenchmark(request.benchmark.id, common, days)),
+    ...(series === undefined ? [] : reportMovedValues(series, sm.calendar.sessions, days)),
     ...reportAssumptions({
       document,
       treatment,

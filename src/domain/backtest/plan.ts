@@ -7,7 +7,13 @@ import { assertSeriesBenchmark } from '../books/benchmark.js';
 import { publishesPriceReturn } from '../books/index-run.js';
 import { assertSingleHolding } from '../books/portfolios.js';
 import { checkRequestedRange } from '../books/window.js';
-import { type Calendars, listClosures, type RecordedClosures, type SessionChange } from '../calendars/calendar.js';
+import {
+  type Calendars,
+  listClosures,
+  listExchangeCodes,
+  type RecordedClosures,
+  type SessionChange,
+} from '../calendars/calendar.js';
 import { omitLaterAmendments } from '../definition/amendments.js';
 import type { BacktestPlan, ResolvedRequest } from '../definition/backtest-plan.js';
 import { formatFieldName } from '../definition/catalogue.js';
@@ -269,7 +275,7 @@ function listExchanges(market: MarketData): ReadonlySet<string> {
  */
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const usedCalendars = new Set([
-    ...Object.values(plan.documents).map(({ calendar }) => calendar),
+    ...Object.values(plan.documents).flatMap(({ calendar }) => listExchangeCodes(calendar)),
     ...(market === undefined ? [] : listExchanges(market)),
   ]);
   const selectEffectiveClosures = (closures: RecordedClosures): RecordedClosures =>

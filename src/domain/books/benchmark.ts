@@ -1,4 +1,5 @@
 import { computeRelativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative-returns.js';
+import type { Finding } from '../base/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
@@ -229,6 +230,42 @@ function rebaseLevels(sm: SessionMarket, { levels, level, from, first: firstLeve
 }
 
 /**
+ * Returns the value of a series for a session. If it has none on this day, returns its latest value before the next
+ * session, as that of a month whose last day is no session. NaN if there is none.
+ */
+function closeForSession(series: PriceSeries, sessions: Int32Array, day: Day): number {
+  const close = closeOn(series, day);
+  if (close === close) return close;
+  const later = findValueBeforeNextSession(series, sessions, day);
+  return later === undefined ? Number.NaN : closeOn(series, later);
+}
+
+/** Returns the last day with a value after a session and before the next session. Returns undefined if there is none. */
+export function findValueBeforeNextSession({ days }: PriceSeries, sessions: Int32Array, day: Day): Day | undefined {
+  const next = sessions[findLastAtMost(sessions, day) + 1];
+  const last = next === undefined ? undefined : days[findLastAtMost(days, next - 1)];
+  return last !== undefined && last > day ? last : undefined;
+}
+
+/**
+ * Reports the values of a series that are used for an earlier session, because their days are no sessions.
+ * @param days sessions of the run, ascending
+ */
+export function reportMovedValues(series: PriceSeries, sessions: Int32Array, days: Int32Array): Finding[] {
+  const moved = [...days].flatMap((day) => {
+    const close = closeOn(series, day);
+    const later = close === close ? undefined : findValueBeforeNextSession(series, sessions, day);
+    return later === undefined ? [] : [`${formatDay(later)} for ${formatDay(day)}`];
+  });
+  if (moved.length === 0) return [];
+  const message = `${moved.length} values of the benchmark ${series.identifier} are on days without a session and are used for the session before: ${moved.slice(0, MOVED_LISTED_MAX).join(', ')}${moved.length > MOVED_LISTED_MAX ? ', ...' : ''}.`;
+  return [{ severity: 'info', code: 'NOT_A_SESSION', path: 'benchmark', message }];
+}
+
+/** Maximum number of moved values that a finding lists. */
+const MOVED_LISTED_MAX = 3;
+
+/**
  * Returns a stored series in the currency of an index, NaN on sessions without a value, [to - from + 1].
  * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, because no growth can be computed from it
  */
@@ -242,7 +279,7 @@ function readExternalLevels(
   const rates = currency === document.currency ? null : readRateSeries(sm, currency, document.currency);
   return Float64Array.from({ length: to - from + 1 }, (_, position) => {
     const day = sm.sessions[from + position]!;
-    const close = closeOn(series, day);
+    const close = closeForSession(series, sm.calendar.sessions, day);
     if (close <= 0) throw refuseNonPositiveValue(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + position];
     if (rate !== undefined && rate === rate) return close * rate;

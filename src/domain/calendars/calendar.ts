@@ -122,6 +122,28 @@ export interface Calendars {
   get(code: string): Calendar | undefined;
 }
 
+/** Composite calendar: a day is a session if any or all of several exchanges are open. */
+export interface CompositeCode {
+  readonly rule: 'any' | 'all';
+  /** Codes of the exchanges, without duplicates. */
+  readonly codes: readonly string[];
+}
+
+/** Maximum number of exchanges of a composite calendar. */
+const COMPOSITE_CODES_MAX = 20;
+
+/** Reads a code such as `any(XLON,XNYS)` or `all(XLON,XNYS)`. Returns undefined for any other code. */
+export function parseCompositeCode(code: string): CompositeCode | undefined {
+  const [, rule, list] = /^(any|all)\(([^()]+)\)$/.exec(code) ?? [];
+  if (list === undefined || (rule !== 'any' && rule !== 'all')) return undefined;
+  const codes = list.split(',').map((name) => name.trim());
+  const isValid = codes.length >= 2 && codes.length <= COMPOSITE_CODES_MAX && new Set(codes).size === codes.length;
+  return isValid ? { rule, codes } : undefined;
+}
+
+/** Returns the codes of the exchanges of a calendar: its own, or those of a composite calendar. */
+export const listExchangeCodes = (code: string): readonly string[] => parseCompositeCode(code)?.codes ?? [code];
+
 /** Range of days, and the part that a calendar covers. */
 export interface CoveredRange {
   readonly calendar: string;

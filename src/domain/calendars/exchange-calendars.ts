@@ -1,15 +1,17 @@
 import { compareText } from '../base/findings.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay, toCivilDate, toWeekday } from '../base/time.js';
-import type {
-  Calendar,
-  CalendarCoverage,
-  CalendarOption,
-  Calendars,
-  EarlyClose,
-  RecordedClosures,
-  SessionChange,
-  VersionedClosures,
+import {
+  type Calendar,
+  type CalendarCoverage,
+  type CalendarOption,
+  type Calendars,
+  type CompositeCode,
+  type EarlyClose,
+  parseCompositeCode,
+  type RecordedClosures,
+  type SessionChange,
+  type VersionedClosures,
 } from './calendar.js';
 import {
   type AliasFile,
@@ -325,17 +327,75 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
     return expansion;
   };
 
+  const get = (code: string): ExchangeCalendar | undefined => {
+    const exchangeCalendar = calendars.get(code);
+    if (exchangeCalendar !== undefined) return exchangeCalendar;
+    const entry = entries.get(code);
+    const calendar =
+      entry === undefined ? findComposite(code, get) : createCalendar(createOption(entry), findExpansion(entry.rules));
+    if (calendar !== undefined) calendars.set(code, calendar);
+    return calendar;
+  };
+  return { list: () => options, get };
+}
+
+/** Returns the composite calendar of a code. Returns undefined if the code is not composite, or an exchange is unknown. */
+function findComposite(
+  code: string,
+  get: (code: string) => ExchangeCalendar | undefined,
+): ExchangeCalendar | undefined {
+  const composite = parseCompositeCode(code);
+  if (composite === undefined) return undefined;
+  const members = composite.codes.flatMap((own) => (parseCompositeCode(own) === undefined ? (get(own) ?? []) : []));
+  return members.length === composite.codes.length ? composeCalendar(code, composite, members) : undefined;
+}
+
+/**
+ * Creates a calendar whose sessions are those of any or of all of several calendars, on the days that all of them cover.
+ * Hours and early closes are those of the first calendar with a session on the day, in its local time.
+ */
+function composeCalendar(
+  code: string,
+  { rule, codes }: CompositeCode,
+  members: readonly ExchangeCalendar[],
+): ExchangeCalendar {
+  const [first] = members;
+  const coverage = {
+    from: Math.max(...members.map((member) => member.coverage.from)),
+    publishedTo: Math.min(...members.map((member) => member.coverage.publishedTo)),
+    to: Math.min(...members.map((member) => member.coverage.to)),
+  };
+  const isSession = (day: Day): boolean =>
+    day >= coverage.from &&
+    day <= coverage.to &&
+    (rule === 'any'
+      ? members.some((member) => member.isSession(day))
+      : members.every((member) => member.isSession(day)));
+  const days = new Set(members.flatMap(({ sessions }) => [...sessions]));
+  const sessions = Int32Array.from([...days].filter(isSession)).toSorted();
+  const findOpen = (day: Day) => (isSession(day) ? members.find((member) => member.isSession(day)) : undefined);
+  const earlyCloses = new Map<Day, string>();
+  for (const { earlyCloses: own } of members)
+    for (const [day] of own) {
+      const closes = findOpen(day)?.earlyCloses.get(day);
+      if (closes !== undefined) earlyCloses.set(day, closes);
+    }
   return {
-    list: () => options,
-    get(code) {
-      const exchangeCalendar = calendars.get(code);
-      if (exchangeCalendar !== undefined) return exchangeCalendar;
-      const entry = entries.get(code);
-      if (entry === undefined) return undefined;
-      const calendar = createCalendar(createOption(entry), findExpansion(entry.rules));
-      calendars.set(code, calendar);
-      return calendar;
+    code,
+    name: `${rule === 'any' ? 'Any' : 'All'} of ${codes.join(', ')}`,
+    region: first!.region,
+    tz: first!.tz,
+    coverage,
+    sessions,
+    isSession,
+    earlyCloses,
+    earlyCloseOn: (day) => findOpen(day)?.earlyCloseOn?.(day),
+    closureOn(day) {
+      if (isSession(day)) return undefined;
+      const names = new Set(members.flatMap((member) => member.closureOn?.(day) ?? []));
+      return names.size === 0 ? undefined : [...names].join('; ');
     },
+    hoursOn: (day) => findOpen(day)?.hoursOn(day),
   };
 }
 
@@ -372,17 +432,18 @@ function createCalendar(
 /** Returns calendars with recorded changes applied. */
 export function correctCalendars(calendars: ExchangeCalendars, closures: RecordedClosures): ExchangeCalendars {
   const correctedCalendars = new Map<string, ExchangeCalendar>();
-  return {
-    list: () => calendars.list(),
-    get(code) {
-      const calendar = calendars.get(code);
-      const recordedClosures = Object.hasOwn(closures, code) ? closures[code] : undefined;
-      if (calendar === undefined || recordedClosures === undefined) return calendar;
-      const exchangeCalendar = correctedCalendars.get(code) ?? correctCalendar(calendar, recordedClosures);
-      correctedCalendars.set(code, exchangeCalendar);
-      return exchangeCalendar;
-    },
+  const get = (code: string): ExchangeCalendar | undefined => {
+    const known = correctedCalendars.get(code);
+    if (known !== undefined) return known;
+    const recordedClosures = Object.hasOwn(closures, code) ? closures[code] : undefined;
+    const isComposite = parseCompositeCode(code) !== undefined;
+    const calendar = isComposite ? findComposite(code, get) : calendars.get(code);
+    if (calendar === undefined || (!isComposite && recordedClosures === undefined)) return calendar;
+    const corrected = recordedClosures === undefined ? calendar : correctCalendar(calendar, recordedClosures);
+    correctedCalendars.set(code, corrected);
+    return corrected;
   };
+  return { list: () => calendars.list(), get };
 }
 
 function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures): ExchangeCalendar {

@@ -284,11 +284,6 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   /** True if one parameter limits both sides; `lower` is then its negative. */
   readonly isSymmetric?: true;
   readonly params: P;
-  /**
-   * Schema for the parameters of a monitored row. Present if a monitored row may have wider bounds than an optimised
-   * row.
-   */
-  readonly watched?: P;
   /** Returns rows of the program. A class that covers several members returns one row per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
   /**

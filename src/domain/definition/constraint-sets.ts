@@ -64,8 +64,6 @@ export interface ConstraintCheck {
   readonly path: string;
   /** Constituents of the index, if known; other identifiers cause a warning. */
   readonly identifiers?: ReadonlySet<string>;
-  /** True if the rows are monitored instead of optimised. */
-  readonly areWatched?: boolean;
   /** True if bounds may follow a path, as in rows that are optimised on successive dates. */
   readonly followPaths?: boolean;
 }
@@ -77,10 +75,7 @@ export function validateConstraints(rows: readonly ConstraintRow[], check: Const
   return reportFindings([...findings, ...listRepeatedIds(rows, path)]);
 }
 
-function validateRow(
-  row: ConstraintRow,
-  { path, identifiers, areWatched = false, followPaths = false }: ConstraintCheck,
-): Finding[] {
+function validateRow(row: ConstraintRow, { path, identifiers, followPaths = false }: ConstraintCheck): Finding[] {
   const entry = findConstraintClass(row.type);
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
@@ -98,8 +93,7 @@ function validateRow(
       },
     ];
   }
-  const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
-  const { findings: ofParams } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
+  const { findings: ofParams } = checkParams(entry.params, row.params, { path: `${path}.params`, rowId: row_id });
   const findings = followPaths ? ofParams : [...ofParams, ...listUnreadPaths(row, path)];
   return identifiers === undefined
     ? findings

@@ -396,10 +396,11 @@ export const IndexDocument = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ label: 'Description', help: 'Description of the index, free text.', format: 'prose' }),
-  calendar: z
-    .string()
-    .min(1)
-    .meta({ label: 'Calendar', help: 'Exchange whose sessions the index uses.', format: 'calendar' }),
+  calendar: z.string().min(1).meta({
+    label: 'Calendar',
+    help: 'Exchange whose sessions the index uses. `any(XLON,XNYS)` has the sessions on which any of several exchanges is open, `all(XLON,XNYS)` those on which all are open.',
+    format: 'calendar',
+  }),
   base_date: IsoDate.meta({
     label: 'Base date',
     help: 'The first rebalance is on the first session on or after this date.',

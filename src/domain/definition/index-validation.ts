@@ -4,6 +4,7 @@ import { type Finding, hasErrors, keepSmallValue, reportFindings, sortFindings }
 import { LIMITS } from '../base/limits.js';
 import { checkFinite, checkShape } from '../base/schema.js';
 import { formatDay, parseValidDay } from '../base/time.js';
+import { listExchangeCodes } from '../calendars/calendar.js';
 import { createPair, listUsedPairs } from '../market/currencies.js';
 import { hasCash, listVariants, type MarketData } from '../market/market-data.js';
 import { checkAmendments } from './amendments.js';
@@ -623,7 +624,8 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
       ),
     );
   }
-  if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
+  const isKnown = (name: string) => calendars.some(({ code }) => code === name);
+  if (typeof calendar === 'string' && calendar !== '' && !listExchangeCodes(calendar).every(isKnown)) {
     const calendarCodes = calendars.map(({ code }) => code);
     findings.push(
       createError(

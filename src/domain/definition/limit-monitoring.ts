@@ -68,7 +68,7 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
   return rows.flatMap((row, position) => {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
-    const params = (entry.watched ?? entry.params).parse(row.params);
+    const params = entry.params.parse(row.params);
     const name = `${row.type}[${row.id === '' ? position : row.id}]`;
     try {
       return entry.toRows(params, createRowContextAt(position)).flatMap((expanded) =>

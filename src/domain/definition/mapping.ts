@@ -24,6 +24,35 @@ const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9
 /** Name of a time zone, an offset from UTC, or the code of a calendar. */
 const TIME_ZONE = /^(?:[A-Za-z][\w+-]*(?:\/[\w+-]+)*|[+-]\d\d:?\d\d|\d\d[-/]\d)$/;
 
+/** Units of interest rates. A series is stored in percent. */
+export const RATE_UNITS = ['percent', 'basis_points', 'fraction'] as const;
+export type RateUnit = (typeof RATE_UNITS)[number];
+
+/** Interpretation of wide tables of series: one row per date and one column per series. */
+const WideSeries = defineObject(() => ({
+  base: z
+    .string()
+    .regex(/^[A-Z]{3}$/, { error: 'must be a code of ISO 4217, such as EUR' })
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        'Currency to which columns named by one currency belong: with EUR, the column USD is the rate between EUR and USD. Null: no column is named by one currency.',
+      example: 'EUR',
+    }),
+  quoted: z.enum(['per_base', 'per_unit']).default('per_base').meta({
+    description:
+      'Meaning of the rates of these columns: units of the currency for one unit of the base, as in EURUSD, or units of the base for one unit of the currency, the inverse.',
+    example: 'per_base',
+  }),
+  unit: z.enum(RATE_UNITS).default('percent').meta({
+    description:
+      'Unit of the columns that are no exchange rates, if they are interest rates. Values are converted to percent. A level such as that of a benchmark is not converted with `percent`.',
+    example: 'basis_points',
+  }),
+})).meta({ id: 'WideSeries' });
+export type WideSeries = z.infer<typeof WideSeries>;
+
 /** Mapping of a market whose prices come from a file, sheet or table in the format of a vendor. */
 export const Mapping = defineObject(() => ({
   layout: z.enum(['long', 'wide']).default('long').meta({
@@ -141,6 +170,13 @@ export const Mapping = defineObject(() => ({
       'Source of cash dividends if the table has a column of dividends, such as Dividends or divCash: `adjusted_close` or that column. `column` also reads splits, if CLOSE is as traded and the table has a column of splits. With both sources, each difference is a finding.',
     example: 'column',
   }),
+  series: WideSeries.nullable()
+    .default(null)
+    .meta({
+      description:
+        'Interpretation of `series` tables without the columns identifier and CLOSE: one row per date and one column per series, as in the table of exchange rates of the European Central Bank.',
+      example: { base: 'EUR' },
+    }),
   ignore: z
     .array(ColumnName)
     .max(ENTRIES_MAX)

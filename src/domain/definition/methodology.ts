@@ -20,7 +20,13 @@ import {
   type TreatmentSpec,
   type UniverseSpec,
 } from './index-document.js';
-import { type CostsSpec, readExpectedReturns, readObjective, type UncertaintySpec } from './optimisation.js';
+import {
+  type CostsSpec,
+  readExpectedReturns,
+  readObjective,
+  type ScenarioViews,
+  type UncertaintySpec,
+} from './optimisation.js';
 import { findOverlayType } from './overlays.js';
 import type { PluginUse } from './plugins.js';
 import { bindPipeline, bindRule, bindWeighting, findCountedShares, readShareTerms } from './rule-pipeline.js';
@@ -697,6 +703,7 @@ function describeDerivation(derivation: NonNullable<IndexDocument['derivation']>
     ...describeUncertainty(derivation.uncertainty),
     ...(costs === null || costs === undefined ? [] : [describeTradingCosts(costs)]),
     ...(derivation.risk_model ? [describeRisk(derivation.risk_model)] : []),
+    ...(derivation.scenario_views ? [describeScenarioViews(derivation.scenario_views)] : []),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
     ...describeRelaxation(derivation.relax ?? []),
   ];
@@ -747,6 +754,21 @@ function describeRisk(model: RiskModelChoice): string {
       : `intensity ${intensity}`;
   const decayText = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
   return `Risk is a covariance of ${returnsText}${decayText}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weightText}.`;
+}
+
+const RELATIONS = { equal: 'equals', at_least: 'is at least', at_most: 'is at most' } as const;
+
+function describeScenarioViews({ sessions, half_life, views }: ScenarioViews): string {
+  const prior = half_life === null ? 'equal probabilities' : `probabilities that halve every ${half_life} sessions`;
+  const formatPortfolio = (weights: Readonly<Record<string, number>>) =>
+    Object.entries(weights)
+      .map(([identifier, weight]) => `${weight} ${identifier}`)
+      .join(' + ');
+  const texts = views.map(
+    ({ measure, weights, with: other, relation, value, confidence }) =>
+      `the ${measure}${measure === 'cvar' ? ` at ${confidence}` : ''} of ${formatPortfolio(weights)}${other === null ? '' : ` with ${formatPortfolio(other)}`} ${RELATIONS[relation]} ${value}`,
+  );
+  return `Risk, historical means and tails are those of ${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision, with the probabilities nearest in relative entropy to ${prior} for which ${texts.join('; ')}.`;
 }
 
 /** Describes an estimator without a shrinkage target, as the end of a sentence. */

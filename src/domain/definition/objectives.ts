@@ -20,6 +20,7 @@ import {
   type ScenarioTerms,
   type TailGoal,
   tailParams,
+  type WeightedScenarios,
 } from './tail-risk.js';
 
 /** Objective in the form that a solver minimises or maximises. Arrays follow the securities of the problem. */
@@ -119,8 +120,8 @@ interface GoalContext {
   categories(field: string): readonly (string | null)[];
   /** Returns annualised expected returns, [N]. Only objectives that need them call this function. */
   expectedReturns(): Float64Array;
-  /** Returns simple returns of the securities by scenario, [T x N]. Only objectives on scenarios call this function. */
-  scenarios(terms: ScenarioTerms): Float64Array;
+  /** Returns the returns of the securities by scenario. Only objectives on scenarios call this function. */
+  scenarios(terms: ScenarioTerms): WeightedScenarios;
   /**
    * Reports a warning.
    * @param path path of the parameter, with its leading dot.

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { type Finding, keepSmallValue } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
-import { defineObject } from '../base/schema.js';
+import { AssetIdentifier, defineObject } from '../base/schema.js';
 import { ESTIMATOR_SETTINGS, type EstimatorSettingName } from '../risk/model-terms.js';
 import { type Estimator, RiskEstimator, RiskModelChoice, RiskModelRequest } from '../risk/risk-models.js';
 import { checkParams } from './catalogue.js';
@@ -80,6 +80,65 @@ export const UncertaintySpec = defineObject(() => ({
 });
 export type UncertaintySpec = z.infer<typeof UncertaintySpec>;
 
+/** Maximum number of views on scenarios; each is a row of a small dense system over all scenarios. */
+const SCENARIO_VIEWS_MAX = 50;
+
+const portfolioOfView = z
+  .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
+  .refine((weights) => Object.values(weights).some((weight) => weight !== 0), { error: 'has only zero weights' });
+
+/** Measures of a portfolio on which a view can be. */
+export const VIEW_MEASURES = ['mean', 'volatility', 'correlation', 'cvar'] as const;
+
+/** View on the distribution of the scenarios. */
+export const ScenarioView = defineObject(() => ({
+  measure: z.enum(VIEW_MEASURES).meta({
+    description:
+      '`mean`: expected return per year; `volatility`: volatility per year; `correlation`: correlation with the portfolio `with`; `cvar`: average loss of the worst sessions.',
+  }),
+  weights: portfolioOfView.meta({ description: 'Portfolio of the view: weights by identifier.' }),
+  with: portfolioOfView
+    .nullable()
+    .default(null)
+    .meta({
+      description: 'Second portfolio of a correlation.',
+      when: [{ measure: ['correlation'] }],
+    }),
+  relation: z
+    .enum(['equal', 'at_least', 'at_most'])
+    .default('equal')
+    .meta({ description: 'Relation of the measure to `value`.' }),
+  value: z.number().min(-100).max(100).meta({ description: 'Value of the measure, as a fraction.' }),
+  confidence: z
+    .number()
+    .min(0)
+    .lt(1)
+    .default(0.95)
+    .meta({
+      description:
+        'Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence.',
+      when: [{ measure: ['cvar'] }],
+    }),
+})).meta({ id: 'ScenarioView' });
+export type ScenarioView = z.infer<typeof ScenarioView>;
+
+/** Views on the distribution of returns, by entropy pooling. */
+export const ScenarioViews = defineObject(() => ({
+  sessions: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_SCENARIOS).nullable().default(null).meta({
+    description:
+      'Number of sessions up to the decision, whose returns are the scenarios. Null: the window of the risk model.',
+  }),
+  half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({
+    description: 'Sessions after which the prior probability of a scenario has halved. Null: equal probabilities.',
+  }),
+  views: z.array(ScenarioView).min(1).max(SCENARIO_VIEWS_MAX).meta({ description: 'Views that must all hold.' }),
+})).meta({
+  id: 'ScenarioViews',
+  description:
+    'Entropy pooling: the scenarios receive the probabilities nearest to the prior that satisfy the views. Covariances, historical means and tails then use these probabilities, instead of `risk_model`.',
+});
+export type ScenarioViews = z.infer<typeof ScenarioViews>;
+
 /** Class of a catalogue: its type together with its parameters. */
 const TypedBody = z.looseObject({ type: z.string().min(1).max(64) });
 
@@ -120,6 +179,7 @@ export const optimisationFields = {
     description:
       'Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.',
   }),
+  scenario_views: ScenarioViews.nullable().optional(),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
       'Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.',
@@ -133,6 +193,7 @@ export interface OptimisationSpec {
   readonly uncertainty?: UncertaintySpec | null | undefined;
   readonly costs?: CostsSpec | null | undefined;
   readonly risk_model?: RiskModelChoice | null | undefined;
+  readonly scenario_views?: ScenarioViews | null | undefined;
   readonly candidates?: 'parent' | 'universe' | undefined;
 }
 
@@ -170,6 +231,7 @@ interface RawFields {
   readonly expected_returns?: unknown;
   readonly uncertainty?: unknown;
   readonly risk_model?: unknown;
+  readonly scenario_views?: unknown;
   readonly constraints?: unknown;
 }
 
@@ -194,8 +256,74 @@ export function checkOptimisation(raw: RawFields, path: string, isDerivation = f
   if (entry !== undefined) findings.push(...reportUncertainty(raw.uncertainty, entry, `${path}uncertainty`));
   const { data: estimator } = RiskEstimator.safeParse(raw.risk_model);
   if (estimator !== undefined) findings.push(...reportIdleSettings(estimator, `${path}risk_model.`));
+  if (isPresent(raw.scenario_views)) findings.push(...reportScenarioViews(raw, path));
   return findings;
 }
+
+const isPresent = (value: unknown): boolean => value !== null && value !== undefined;
+
+/** Reports members that scenarios with probabilities exclude. @param raw fields that are not validated yet */
+function reportScenarioViews(
+  { objective, risk_model: model, scenario_views: views, constraints }: RawFields,
+  path: string,
+) {
+  const findings: Finding[] = [];
+  const report = (member: string, message: string) =>
+    findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: `${path}${member}`, message });
+  if (isPresent(model))
+    report(
+      'risk_model',
+      `${path}risk_model and ${path}scenario_views are present; the covariance is that of the scenarios with their probabilities. Use one of them.`,
+    );
+  reportUnweightedScenarios(objective, 'objective', report);
+  if (Array.isArray(constraints))
+    constraints.forEach((row: unknown, k) => reportUnweightedScenarios(row, `constraints[${k}]`, report));
+  const { data } = ScenarioViews.safeParse(views);
+  data?.views.forEach(({ measure, with: other, value }, k) => {
+    const at = `scenario_views.views[${k}]`;
+    if ((measure === 'correlation') !== (other !== null))
+      report(
+        `${at}.with`,
+        measure === 'correlation'
+          ? `${path}${at}.with is required: the second portfolio of the correlation.`
+          : `${path}${at}.with is present, but the measure is ${measure}. Only a correlation has a second portfolio.`,
+      );
+    if (measure === 'volatility' && value < 0)
+      report(`${at}.value`, `${path}${at}.value is ${value}; a volatility is at least 0.`);
+    if (measure === 'correlation' && Math.abs(value) > 1)
+      report(`${at}.value`, `${path}${at}.value is ${value}; a correlation is between -1 and 1.`);
+  });
+  return findings;
+}
+
+/** Classes whose scenarios must be consecutive sessions. */
+const DRAWDOWN_TYPES = ['min_cdar', 'CDaR'];
+
+/** Reports an objective or a constraint whose scenarios cannot have the probabilities of views. */
+function reportUnweightedScenarios(spec: unknown, member: string, report: (at: string, message: string) => void): void {
+  const type = readType(spec) ?? '';
+  if (DRAWDOWN_TYPES.includes(type))
+    report(
+      member,
+      `${type} measures drawdowns of consecutive sessions, which have no probabilities. Remove scenario_views, or use the conditional value at risk.`,
+    );
+  const body = typeof spec === 'object' && spec !== null ? spec : {};
+  const params: Readonly<Record<string, unknown>> = 'params' in body ? Object(body.params) : body;
+  const at = 'params' in body ? `${member}.params` : member;
+  if (params['source'] === 'bootstrap')
+    report(
+      `${at}.source`,
+      `${at}.source is bootstrap, whose blocks of consecutive sessions have no probabilities. Use historical, normal or student.`,
+    );
+  if (isPresent(params['scenarios']) && findReadsScenarios(type))
+    report(
+      `${at}.scenarios`,
+      `${at}.scenarios is ${String(params['scenarios'])}; with scenario_views, scenario_views.sessions sets the number of scenarios.`,
+    );
+}
+
+const findReadsScenarios = (type: string): boolean =>
+  type === 'min_cvar' || findConstraintClass(type)?.readsScenarios === true;
 
 /**
  * Reports absent expected returns that a constraint needs.

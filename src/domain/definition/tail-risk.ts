@@ -127,21 +127,31 @@ export interface TailGoal {
   readonly scenarios: number;
   /** Simple returns of the securities by scenario, [T x N]; for drawdowns their cumulative sums. */
   readonly returns: Float64Array;
+  /** Number of equally likely scenarios for which each scenario counts, [T], of sum T; null if each counts as one. */
+  readonly counts: Float64Array | null;
+}
+
+/** Returns by scenario, with their probabilities. */
+export interface WeightedScenarios {
+  /** Simple returns of the securities, [T x N]. */
+  readonly returns: Float64Array;
+  /** As in `TailGoal`. */
+  readonly counts: Float64Array | null;
 }
 
 /**
- * Creates a tail goal from simple returns by session, [T x N].
+ * Creates a tail goal from simple returns by session.
  * @cost T N for drawdowns
  */
 export function createTailGoal(
   measure: TailMeasure,
   confidence: number,
-  returns: Float64Array,
+  { returns, counts }: WeightedScenarios,
   securityCount: number,
 ): TailGoal {
   const scenarioCount = returns.length / securityCount;
   const sums = measure === 'loss' ? returns : cumulateReturns(returns, securityCount);
-  return { form: 'tail', measure, confidence, scenarios: scenarioCount, returns: sums };
+  return { form: 'tail', measure, confidence, scenarios: scenarioCount, returns: sums, counts };
 }
 
 function cumulateReturns(returns: Float64Array, securityCount: number): Float64Array {
@@ -206,15 +216,13 @@ export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float6
   const n = weights.length;
   const outcomes = computeOutcomes(goal, weights);
   const peaks = goal.measure === 'loss' ? undefined : findPeaksBefore(computeValues(goal, weights));
-  const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
-  const tailSize = computeTailSize(countTailScenarios(goal), outcomes.length);
   const slopes = new Float64Array(n);
   const addScenario = (t: number, share: number) => {
     for (let i = 0; i < n; i++) slopes[i]! += share * goal.returns[t * n + i]!;
   };
-  for (let k = 0; k < Math.min(Math.ceil(tailSize), order.length); k++) {
-    const share = Math.min(1, tailSize - k) / tailSize;
-    const t = order[k]!;
+  const tailSize = computeTailSize(goal);
+  for (const { scenario: t, count } of listTail(goal, outcomes)) {
+    const share = count / tailSize;
     addScenario(t, -share);
     if (peaks !== undefined && peaks[t]! >= 0) addScenario(peaks[t]!, share);
   }
@@ -248,37 +256,73 @@ export interface TailOutcome {
  */
 export function computeTailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
   const values = computeOutcomes(goal, weights);
-  const size = countTailScenarios(goal);
-  const sortedValues = values.toSorted().reverse();
+  const last = listTail(goal, values).at(-1)!; // a tail has at least one scenario
   return {
     scenarios: goal.scenarios,
-    average: computeTailAverage(values, size),
-    level: sortedValues[Math.max(Math.ceil(size) - 1, 0)]!,
-    largest: sortedValues[0]!,
+    average: computeTailAverage(goal, values),
+    level: values[last.scenario]!,
+    largest: values.reduce((most, value) => Math.max(most, value), -Infinity),
   };
 }
 
-/** Returns the number of averaged scenarios, which may have a fractional part. */
-export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
-  return (1 - confidence) * scenarios;
-}
-
 /**
- * Returns the average of the largest `size` values. If `size` is not whole, the last value counts in part. If it is
- * less than one, returns the largest value.
+ * Returns the average of the worst values, up to the size of the tail. If the size is not whole, the last value counts
+ * in part. With fewer than one scenario of equal probability, returns the largest value.
+ * @param values  loss or drawdown of each scenario, [T].
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
  * Finance 26(7), proposition 8.
  */
-export function computeTailAverage(values: Float64Array, size: number): number {
+export function computeTailAverage(goal: TailGoal, values: Float64Array): number {
+  const tailSize = computeTailSize(goal);
+  if (goal.counts !== null)
+    return listTail(goal, values).reduce((sum, { scenario, count }) => sum + count * values[scenario]!, 0) / tailSize;
   const sortedValues = values.toSorted().reverse();
-  const tailSize = computeTailSize(size, values.length);
   let total = 0;
   for (let k = 0; k < Math.min(Math.ceil(tailSize), sortedValues.length); k++)
     total += Math.min(1, tailSize - k) * sortedValues[k]!;
   return total / tailSize;
 }
 
-/** Returns the number of averaged scenarios, raised to 1 if it is smaller. */
-function computeTailSize(size: number, scenarioCount: number): number {
-  return Math.max(size, Math.min(1, scenarioCount));
+/** Returns the worst scenarios, largest value first, with the number for which each counts in the tail. */
+function listTail(goal: TailGoal, values: Float64Array): { readonly scenario: number; readonly count: number }[] {
+  const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
+  const tail: { scenario: number; count: number }[] = [];
+  const tailSize = computeTailSize(goal);
+  if (goal.counts === null) {
+    for (let k = 0; k < Math.min(Math.ceil(tailSize), order.length); k++)
+      tail.push({ scenario: order[k]!, count: Math.min(1, tailSize - k) });
+    return tail;
+  }
+  let open = tailSize;
+  for (const scenario of order) {
+    const count = Math.min(goal.counts[scenario]!, open);
+    if (count <= 0) continue;
+    tail.push({ scenario, count });
+    open -= count;
+    if (open <= 0) break;
+  }
+  return tail;
+}
+
+/**
+ * Returns the number of averaged scenarios, which may have a fractional part. It is at least 1 if all scenarios have the
+ * same probability.
+ */
+export function computeTailSize({ confidence, scenarios, counts }: TailGoal): number {
+  const size = (1 - confidence) * scenarios;
+  return counts === null ? Math.max(size, Math.min(1, scenarios)) : size;
+}
+
+/** Returns the smallest number of worst scenarios that contains a multiple of the tail. */
+export function countWorstScenarios(goal: TailGoal, values: Float64Array, times: number): number {
+  const size = times * computeTailSize(goal);
+  const { counts } = goal;
+  if (counts === null) return Math.ceil(size);
+  const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
+  let total = 0;
+  for (const [k, scenario] of order.entries()) {
+    total += counts[scenario]!;
+    if (total >= size) return k + 1;
+  }
+  return order.length;
 }

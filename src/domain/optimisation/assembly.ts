@@ -13,7 +13,7 @@ import {
 } from '../definition/constraint-class.js';
 import { findConstraintClass } from '../definition/constraints.js';
 import { isPureTracking } from '../definition/objectives.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage, type TailGoal } from '../definition/tail-risk.js';
 import {
   computePrices,
   type Origin,
@@ -639,7 +639,7 @@ export function isCurve(rowWithOrigin: RowWithOrigin): rowWithOrigin is CurvedLi
 export function measureRow(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
     ? computeRowNorm(problem, row, weights)
-    : computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
+    : computeTailAverage(row.goal, computeOutcomes(row.goal, weights));
 }
 
 /** Returns the largest allowed measure of a row after changes to it. */

@@ -188,7 +188,7 @@ export function createDecisionProblem(input: ProblemInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);
-  const warnings: ProblemWarning[] = [];
+  const warnings: ProblemWarning[] = (risk.pooled?.ignored ?? []).map(({ message, path }) => ({ message, path }));
   assertDrawsFit(identifiers.length, listDrawTerms(objective, rows, input.path));
   const findIdentifier = (column: number) => identifiers[columns.indexOf(column)]!;
   const scenarios = findScenarioCoverage(objective, rows, { risk, nameOf: findIdentifier, warnings });

@@ -97,6 +97,7 @@ import {
   readStoredRisk,
   type RiskEstimate,
 } from './risk-estimate.js';
+import { estimateViewedRisk } from './scenario-views.js';
 import { type SearchOutcome, solveProblem } from './search.js';
 
 /** Solved weights of a derived index between rebalances. */
@@ -255,7 +256,13 @@ export function createDerivedSolver({
   function estimateRiskOnSession(decision: number, columns: Int32Array): RiskEstimate {
     const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
     const window = { sm, growth, datapoints: readDatapoints(), from, to: decision };
-    const { risk_model: model } = document.derivation;
+    const { risk_model: model, scenario_views: views } = document.derivation;
+    if (views !== null && views !== undefined)
+      return estimateViewedRisk(engine, window, columns, {
+        views,
+        identifiers: listIdentifiers(sm, columns),
+        path: 'derivation.',
+      });
     return typeof model === 'string'
       ? readStoredRisk(composer.riskModel(model), { window, decision }, columns)
       : estimateRisk(engine, window, columns, { memory, estimator: model });

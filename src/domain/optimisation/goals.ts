@@ -16,7 +16,7 @@ import {
   type QuadraticGoal,
   type TradeCosts,
 } from '../definition/objectives.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios } from '../definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage } from '../definition/tail-risk.js';
 import { addLinearCost, computeCost, computePrices, type Problem, scalePrices } from './problem.js';
 import { addSeparableTerms, createBarrierTerm, createImpactTerm, solveSeparable } from './separable-terms.js';
 import { solveTailGoal, type TailSolution, type TailStart } from './tail-averages.js';
@@ -232,8 +232,7 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
     const square = curvature === 0 ? 0 : computeWorstVariance(metric, robustness, offset);
     return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + totalCost;
   }
-  if (goal.form === 'tail')
-    return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + totalCost;
+  if (goal.form === 'tail') return computeTailAverage(goal, computeOutcomes(goal, weights)) + totalCost;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear')
     return -(computeDotProduct(goal.numerator.slopes, weights) - totalCost) / volatility;

@@ -9,7 +9,7 @@ import { createReturnDraws, type DrawAlgebra } from '../analytics/simulation.js'
 import type { Finding } from '../base/findings.js';
 import { computeDotProduct } from '../base/numbers.js';
 import { TRACKING_OBJECTIVE } from '../definition/objectives.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage, type TailGoal } from '../definition/tail-risk.js';
 import type { Restriction } from './assembly.js';
 import { clearRoundingWeights } from './convex-solve.js';
 import type { FrontierRisk } from './frontier-terms.js';
@@ -95,7 +95,7 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
         const point = computeFrontierPoint(problem, means, portfolioWeights);
         const risk =
           goal.form === 'tail'
-            ? computeTailAverage(computeOutcomes(goal, portfolioWeights), countTailScenarios(goal))
+            ? computeTailAverage(goal, computeOutcomes(goal, portfolioWeights))
             : point.tracking_error;
         return { ...point, risk_measure: measure, risk, weights: portfolioWeights };
       });

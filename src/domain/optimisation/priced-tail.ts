@@ -4,7 +4,7 @@ import { type Program, sumKinks } from '#kernels/optimisation/program/program.js
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { computeDotProduct } from '../base/numbers.js';
 import type { TailRow } from '../definition/constraint-class.js';
-import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage, type TailGoal } from '../definition/tail-risk.js';
 import { addUpperRows, type AssembledProgram, type CurvedLimit } from './assembly.js';
 import type { RowWithOrigin, TailCut, TailCuts } from './problem.js';
 import {
@@ -154,8 +154,7 @@ export function solvePricedTail(
   const { x, rowMultipliers } = answer.point;
   const { bare, price: first } = removeTailPlanes(assembled, goal, rowMultipliers);
   if (!(first > 0)) return { planes: [], attained: null, optimum: null };
-  const size = countTailScenarios(goal);
-  const unit = computeTailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
+  const unit = computeTailAverage(goal, computeOutcomes(goal, x).map(Math.abs)) || 1;
   const planes: TailCut[] = [];
   let worstSet = findWorstScenarios(goal, x);
   let last: PricedOptimum | undefined;
@@ -177,7 +176,7 @@ export function solvePricedTail(
         planes.push(result.plane);
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
-        const tail = computeTailAverage(outcomes, size);
+        const tail = computeTailAverage(goal, outcomes);
         const joinedSet = joinSets(worstSet, findWorstScenarios(goal, weights, outcomes));
         const isWhole =
           isSame(joinedSet, worstSet) ||
@@ -195,7 +194,7 @@ export function solvePricedTail(
     const tailSet = worstSet;
     const result = findOptimum(price);
     if (result === undefined) return undefined;
-    const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
+    const tail = computeTailAverage(goal, computeOutcomes(goal, result.weights));
     if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
     worstSet = joinSets(tailSet, findWorstScenarios(goal, result.weights));
@@ -238,7 +237,7 @@ function createLimitSolution(
   const optimum = addPlane(bare, rowWithOrigin, { ...corner, weights, answer });
   const { goal } = rowWithOrigin.row;
   return {
-    attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
+    attained: optimum === null ? null : computeTailAverage(goal, computeOutcomes(goal, weights)),
     optimum,
   };
 }

@@ -37,6 +37,7 @@ import {
   type ScenarioTerms,
   type TailGoal,
   type TailMeasure,
+  type WeightedScenarios,
 } from '../definition/tail-risk.js';
 
 /** Returns P x, [N], for the metric P. */
@@ -126,9 +127,8 @@ export interface TailCuts {
 
 /**
  * Creates the tails of a problem without cutting planes.
- * @param scenarios simple returns by scenario, [T x N]
  */
-function createTailCuts(securityCount: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
+function createTailCuts(securityCount: number, scenarios: (terms: ScenarioTerms) => WeightedScenarios): TailCuts {
   const goals = new Map<string, TailGoal>();
   const tailCuts: TailCut[] = [];
   return {
@@ -193,9 +193,9 @@ export interface ProblemInput extends ContextInput {
   /** Uncertainty of the estimates; null if they are exact. */
   readonly robustness?: Robustness | null;
   /**
-   * Returns simple returns of the securities by scenario, [T x N]. Absent if neither objective nor rows need scenarios.
+   * Returns the returns of the securities by scenario. Absent if neither objective nor rows need scenarios.
    */
-  readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
+  readonly scenarios?: (terms: ScenarioTerms) => WeightedScenarios;
   /** Engine for objectives that solve another problem first. Default: plain loops. */
   readonly algebra?: DenseAlgebra;
   /** Cutting planes of tails, from an otherwise equal problem. Default: no planes yet. */
@@ -331,7 +331,7 @@ interface ProblemStatement {
  * Returns the source of scenarios of a problem.
  * @param who caller, for the error without scenarios
  */
-function createScenarioSource({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
+function createScenarioSource({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => WeightedScenarios {
   if (scenarios !== undefined) return scenarios;
   return () => {
     throw new Error(`the ${who} were not given the scenarios that they need`);

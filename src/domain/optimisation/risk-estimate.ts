@@ -17,7 +17,7 @@ import { type Day, formatDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { TRACKING_OBJECTIVE } from '../definition/objectives.js';
 import type { OptimisationSpec } from '../definition/optimisation.js';
-import type { ScenarioTerms } from '../definition/tail-risk.js';
+import type { ScenarioTerms, WeightedScenarios } from '../definition/tail-risk.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { createLoadings as factorLoadings, estimateFactors } from '../risk/factors.js';
 import { isFactorEstimator } from '../risk/model-terms.js';
@@ -39,7 +39,7 @@ import {
 import type { Problem } from './problem.js';
 
 /** Window of returns, with the start date of the request if it states one. */
-interface RequestedWindow extends ReturnWindow {
+export interface RequestedWindow extends ReturnWindow {
   readonly start?: Day | null;
 }
 
@@ -97,10 +97,8 @@ function findLateStart(window: RequestedWindow, { columns, excluded }: Coverage)
   return isEstimable(coverage) ? ` The window begins on start ${formatDay(start)}; choose an earlier start.` : '';
 }
 
-/** Historical return scenarios of securities. */
-export interface Scenarios {
-  /** Simple returns by session, [T x N]; 0 for a security that is not covered. */
-  readonly returns: Float64Array;
+/** Historical return scenarios of securities. The return of a security that is not covered is 0. */
+export interface Scenarios extends WeightedScenarios {
   readonly coverage: Coverage;
 }
 
@@ -109,7 +107,10 @@ export interface Scenarios {
  * number of returns (null for all in the window), and computes equal numbers once. @throws Refusal
  * RISK_INSUFFICIENT_DATA @cost T N
  */
-function readScenarioReturns(window: RequestedWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
+export function readScenarioReturns(
+  window: RequestedWindow,
+  columns: Int32Array,
+): (sessions: number | null) => Scenarios {
   const scenariosBySessions = new Map<number | null, Scenarios>();
   return (sessions) => {
     const result = scenariosBySessions.get(sessions) ?? readScenarios(window, columns, sessions);
@@ -127,14 +128,40 @@ function readScenarios(window: RequestedWindow, columns: Int32Array, sessionCoun
     throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: scenarioWindow });
   const panel = new Float64Array(complete.length * covered.length);
   readReturns(scenarioWindow, coverage, panel);
-  if (covered.length === columns.length) return { returns: panel, coverage };
+  if (covered.length === columns.length) return { returns: panel, counts: null, coverage };
   const positionByColumn = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
   const returns = new Float64Array(complete.length * columns.length);
   covered.forEach((column, k) => {
     const position = positionByColumn.get(column)!; // covered securities are among the requested ones
     for (let t = 0; t < complete.length; t++) returns[t * columns.length + position] = panel[t * covered.length + k]!;
   });
-  return { returns, coverage };
+  return { returns, counts: null, coverage };
+}
+
+/** View with its value before and after the probabilities. */
+export interface ViewOutcome {
+  /** Position in the request. */
+  readonly position: number;
+  readonly prior: number;
+  readonly posterior: number;
+  /** Change of the relative entropy per unit of the value; for a view of a tail per unit of a session's loss. */
+  readonly multiplier: number;
+}
+
+/** Probabilities of scenarios, with the proof that they are the nearest to the prior. */
+export interface PooledScenarios {
+  /** Day of each scenario, [T]. */
+  readonly days: readonly Day[];
+  /** [T], of sum 1. */
+  readonly probabilities: Float64Array;
+  /** Relative entropy to the prior, and the lower bound that the multipliers prove. */
+  readonly entropy: number;
+  readonly bound: number;
+  /** Exponential of the entropy of the probabilities: the number of equally likely scenarios with the same entropy. */
+  readonly effective: number;
+  readonly views: readonly ViewOutcome[];
+  /** Messages on views that were ignored, with their paths. */
+  readonly ignored: readonly { readonly message: string; readonly path: string }[];
 }
 
 /** Annualised risk model of an optimisation, with every requested security. */
@@ -156,10 +183,12 @@ export interface RiskEstimate {
   readonly coverage: Coverage;
   /** True if there were too few observations, so that the identity replaces the covariance. */
   readonly isIdentity: boolean;
+  /** Probabilities of the scenarios, if views on them were requested. */
+  readonly pooled?: PooledScenarios;
 }
 
 /** Ratio of securities to observations above which loadings cost less than a dense matrix. */
-const SECURITIES_PER_OBSERVATION = 1.8;
+export const SECURITIES_PER_OBSERVATION = 1.8;
 
 /** Options of an estimate. */
 export interface RiskTerms {
@@ -436,7 +465,7 @@ export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32
 }
 
 /** Returns a function that computes mean returns of every requested security on demand. */
-function createMeansReader(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
+export function createMeansReader(means: Float64Array, coverage: Coverage, columns: Int32Array): () => Float64Array {
   let all: Float64Array | undefined;
   return () => (all ??= extendMeans(means, coverage, columns));
 }
@@ -465,8 +494,8 @@ export function drawScenarios({
   algebra,
   risk,
   expectedReturns,
-}: DrawnScenariosInput): (terms: ScenarioTerms) => Float64Array {
-  const scenariosByKey = new Map<string, Float64Array>();
+}: DrawnScenariosInput): (terms: ScenarioTerms) => WeightedScenarios {
+  const scenariosByKey = new Map<string, WeightedScenarios>();
   return (terms) => {
     const key = JSON.stringify(terms);
     const result = scenariosByKey.get(key) ?? findScenarios(terms);
@@ -474,9 +503,12 @@ export function drawScenarios({
     return result;
   };
 
-  function findScenarios({ sessions, drawn }: ScenarioTerms): Float64Array {
+  function findScenarios({ sessions, drawn }: ScenarioTerms): WeightedScenarios {
+    return drawn === null ? risk.scenarios(sessions) : { returns: drawReturns(sessions, drawn), counts: null };
+  }
+
+  function drawReturns(sessions: number | null, drawn: NonNullable<ScenarioTerms['drawn']>): Float64Array {
     const { n } = risk.metric;
-    if (drawn === null) return risk.scenarios(sessions).returns;
     const random = createCounterRandom({ seed: drawn.seed, stream: 0 });
     if (drawn.source === 'bootstrap') return resampleReturns(risk.scenarios(sessions).returns, n, { ...drawn, random });
     const { periods } = risk;

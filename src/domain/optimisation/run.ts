@@ -4,7 +4,7 @@ import { createSolver, type Solver } from '#kernels/optimisation/solve-program.j
 import { compareText, type Finding } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { findFirstAtLeast } from '../base/numbers.js';
-import { Refusal } from '../base/refusals.js';
+import { assertNoErrors, Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composer, type Composition, findCompositionInForce } from '../books/compositions.js';
 import { createIndexCrossSections } from '../decide/rule-decider.js';
@@ -44,11 +44,13 @@ import {
 import {
   describeUncovered,
   estimateRisk,
+  type PooledScenarios,
   readStoredRisk,
   refuseInsufficientRisk,
   reportJointEstimate,
   type RiskEstimate,
 } from './risk-estimate.js';
+import { estimateViewedRisk } from './scenario-views.js';
 import { type Solution, solveProblem } from './search.js';
 import {
   computeOneSidedPrices,
@@ -104,6 +106,8 @@ export function createRunProblem(
 ): RunProblem {
   const { composer, engine, indexId, constraints, spec, start } = question;
   report(0, 'composing the index');
+  const statedFindings = checkOptimisation({ ...spec, constraints }, '');
+  assertNoErrors('request', statedFindings);
   const target = findTargetComposition(question);
   const sm = composer.market(indexId);
   const window = findWindow(sm, target, question);
@@ -115,8 +119,8 @@ export function createRunProblem(
   const growth = computeGrowth(sm, createReturnTerms(treatment, currency, 'total'));
   const datapoints = createIndexCrossSections({ market: sm, treatment, currency });
   const returns = { sm, growth, datapoints, start, ...window };
-  const { risk_model: model } = spec;
-  const risk =
+  const { risk_model: model, scenario_views: views } = spec;
+  const estimate = () =>
     typeof model === 'string'
       ? readStoredRisk(
           composer.riskModel(model),
@@ -124,12 +128,17 @@ export function createRunProblem(
           columns,
         )
       : estimateRisk(engine, returns, columns, { estimator: model });
+  const identifiers = listIdentifiers(sm, columns);
+  const risk =
+    views === null || views === undefined
+      ? estimate()
+      : estimateViewedRisk(engine, returns, columns, { views, identifiers, path: '' });
   if (risk.isIdentity) throw refuseInsufficientRisk(risk.coverage, columns.length, { window: returns });
   const problem = createDecisionProblem({
     spec,
     rows: constraints,
     columns,
-    identifiers: listIdentifiers(sm, columns),
+    identifiers,
     index,
     previous: null,
     // A run has no book, so trades are measured from the index.
@@ -141,7 +150,7 @@ export function createRunProblem(
   });
   const uncoveredFindings = describeUncovered(sm, risk, problem);
   const findings = [
-    ...checkOptimisation(spec, ''),
+    ...statedFindings,
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
     ...findUnknownGroups(constraints, sm.market, 'constraints'),
     ...(uncoveredFindings === '' ? [] : [createNoDataFinding(uncoveredFindings, '')]),
@@ -253,6 +262,8 @@ export interface OptimisationRun {
   readonly rowCosts: readonly RowCost[];
   readonly nextNames: readonly NextSecurity[];
   readonly findings: readonly Finding[];
+  /** Probabilities of the scenarios; null without views on them. */
+  readonly pooled: PooledScenarios | null;
 }
 
 /** Security of an optimisation result. */
@@ -311,6 +322,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     sensitivities: computeSensitivities(solvers, explainedInput, { dependent: oneSidedPrices.dependent }),
     rowCosts: computeRowCosts(solvers, explainedInput),
     nextNames: listNextSecurities(problem, solution),
+    pooled: risk.pooled ?? null,
     findings: [...findings, ...checkTangencyRate(input.spec, input.riskFreeRate), ...frontiers.findings],
   };
 }

@@ -18,8 +18,9 @@ import { computeDotProduct } from '../base/numbers.js';
 import {
   computeOutcomes,
   computeTailAverage,
+  computeTailSize,
   computeValues,
-  countTailScenarios,
+  countWorstScenarios,
   type TailGoal,
 } from '../definition/tail-risk.js';
 import { addLinearCost, type Problem } from './problem.js';
@@ -136,7 +137,8 @@ export function createTailProgram(
   const count = rows.rows.count + scenarios.length + peaks.length;
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
-  penalty.fill(price / Math.max(countTailScenarios(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  const unitPrice = price / computeTailSize(goal);
+  scenarios.forEach((t, k) => (penalty[rows.rows.count + k] = unitPrice * (goal.counts?.[t] ?? 1)));
   const linear = extendValues(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
@@ -292,10 +294,14 @@ export function findWorstScenarios(
   weights: Float64Array,
   outcomes = computeOutcomes(goal, weights),
 ): TailSet {
-  const size = Math.max(countTailScenarios(goal), 1);
+  const size = countWorstScenarios(goal, outcomes, 1);
+  const count =
+    goal.counts === null
+      ? Math.ceil(TAIL_FACTOR * computeTailSize(goal) + SECURITIES_FACTOR * weights.length)
+      : countWorstScenarios(goal, outcomes, TAIL_FACTOR) + Math.ceil(SECURITIES_FACTOR * weights.length);
   return {
-    scenarios: selectWorst(outcomes, Math.ceil(TAIL_FACTOR * size + SECURITIES_FACTOR * weights.length) + 1),
-    peaks: findPeaks(goal, weights, selectWorst(outcomes, Math.ceil(size) + 1)),
+    scenarios: selectWorst(outcomes, count + 1, goal.counts),
+    peaks: findPeaks(goal, weights, selectWorst(outcomes, size + 1)),
   };
 }
 
@@ -314,10 +320,14 @@ function isMuchLarger(joinedSet: TailSet, set: TailSet): boolean {
   return joinedSet.scenarios.length > (1 + GROWTH_MIN) * set.scenarios.length;
 }
 
-/** Returns the indices of the largest values, ascending. */
-function selectWorst(values: Float64Array, count: number): Int32Array {
+/** Number of equally likely scenarios below which a scenario is too improbable for a program. */
+const COUNT_MIN = 1e-9;
+
+/** Returns the indices of the largest values, ascending, without improbable scenarios. */
+function selectWorst(values: Float64Array, count: number, counts: Float64Array | null = null): Int32Array {
   const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
-  return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
+  const worst = order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
+  return counts === null ? worst : worst.filter((t) => counts[t]! >= COUNT_MIN);
 }
 
 /** Returns the peaks before the given scenarios, ascending, without the start; empty for losses. */
@@ -444,8 +454,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = meterSolver(inner);
   const isWithin = () => solver.spent() < workMax;
-  const size = Math.max(countTailScenarios(goal), 1);
-  const unit = computeTailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
+  const unit = computeTailAverage(goal, computeOutcomes(goal, near).map(Math.abs)) || 1;
   let restrictedTerms = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   let { set, isFar: isGrowing } =
     terms.first === undefined
@@ -461,7 +470,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     if (result === undefined || wholeSolution === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
-    const value = computeTailAverage(outcomes, size);
+    const value = computeTailAverage(goal, outcomes);
     const worstSet = findWorstScenarios(goal, x, outcomes);
     const pulledVariables = 'pulled' in wholeSolution ? wholeSolution.pulled : new Int32Array(0);
     const joinedSet = joinSets(set, worstSet);
@@ -513,11 +522,11 @@ interface InitialScenarioSet {
  * drawdowns depend too much on the weights for this.
  */
 function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): InitialScenarioSet {
-  const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
+  const firstCount = countWorstScenarios(goal, outcomes, FIRST_TAIL_SIZES);
   const tailSet: TailSet = {
-    scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST_TAIL_SIZES * size), ALL_SCENARIOS_MAX)),
-    peaks: findPeaks(goal, near, selectWorst(outcomes, 2 * Math.ceil(size))),
+    scenarios: selectWorst(outcomes, Math.max(firstCount, ALL_SCENARIOS_MAX), goal.counts),
+    peaks: findPeaks(goal, near, selectWorst(outcomes, 2 * countWorstScenarios(goal, outcomes, 1))),
   };
   if (goal.measure === 'drawdown' || tailSet.scenarios.length === goal.scenarios)
     return { set: tailSet, isFar: isExpensive({ goal, rows }) };

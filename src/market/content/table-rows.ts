@@ -1,6 +1,7 @@
 import { compareText } from '#domain/base/findings.js';
 import { isAssetIdentifier } from '#domain/base/schema.js';
 import { type Day, formatDay } from '#domain/base/time.js';
+import { RATE_UNITS, type RateUnit, type WideSeries } from '#domain/definition/mapping.js';
 import { isCurrency, parsePair } from '#domain/market/currencies.js';
 import type {
   Membership,
@@ -275,13 +276,58 @@ interface SeriesRows {
 
 /**
  * Creates the reader of the dataset `series`. Values may have any sign, because interest rates can be negative. A row
- * without a value is ignored.
+ * without a value is ignored. A table without the columns identifier and CLOSE is wide: each column is a series.
+ * @param wide interpretation of wide tables
  */
-export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
+export function createSeriesRows(problems: Problems, wide: WideSeries | null = null): CheckedRows<SeriesTable> {
   const series = new Map<string, SeriesRows>();
   let rows = 0;
 
+  const findRows = (identifier: string): SeriesRows => {
+    const ownRows = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
+    series.set(identifier, ownRows);
+    return ownRows;
+  };
+  const isWithinLimit = (label: string, count: number): boolean => {
+    const before = rows;
+    rows += count;
+    if (rows > SERIES_ROWS_MAX && before <= SERIES_ROWS_MAX)
+      problems.error({
+        code: 'OUT_OF_RANGE',
+        path: label,
+        message: `The series have more than ${SERIES_ROWS_MAX} rows, the maximum of a store.`,
+      });
+    return rows <= SERIES_ROWS_MAX;
+  };
+
+  /** Begins a table with one column per series. */
+  function beginWideFile(label: string, written: readonly string[], dateAt: number) {
+    const columns = nameWideColumns(label, written, dateAt, wide, problems);
+    let fileRow = 0;
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      fileRow += 1;
+      if (cells === null || !isWithinLimit(label, columns.length)) return;
+      const day = readDate(cells[dateAt], () => formatCellPath(label, fileRow, written[dateAt]!), problems);
+      if (day === null)
+        problems.error(describeBadDay(formatCellPath(label, fileRow, written[dateAt]!), written[dateAt]!, null));
+      if (day === null || day === undefined) return;
+      for (const { column, identifier, convert } of columns) {
+        if (MISSING_RATES.has((readText(cells[column]) ?? '').trim().toLowerCase())) continue;
+        const path = () => formatCellPath(label, fileRow, written[column]!);
+        const close = closeIn(cells[column], { column: written[column]!, path }, problems);
+        if (close === undefined || Number.isNaN(close)) continue;
+        const { closes } = findRows(identifier);
+        if (closes.has(day)) problems.error(describeRepeatedKey(path(), identifier, day));
+        else closes.set(day, convert(close));
+      }
+    };
+  }
+
   function beginFile(label: string, written: readonly string[]) {
+    const plainNames = written.map((column) => column.trim().toLowerCase());
+    const dateColumn = plainNames.indexOf('date');
+    if (dateColumn >= 0 && !plainNames.includes('identifier') && !plainNames.includes('close'))
+      return beginWideFile(label, written, dateColumn);
     const names = nameFileColumns('series', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
@@ -289,25 +335,19 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       const column = names.indexOf(name);
       return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
     };
-    const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [
+    const [identifierAt, dateAt, closeAt, currencyAt, nameAt, unitAt] = [
       locateColumn('identifier'),
       locateColumn('date'),
       locateColumn('CLOSE'),
       locateColumn('CURRENCY'),
       locateColumn('NAME'),
+      locateColumn('UNIT'),
     ];
 
     return (cells: readonly (Cell | undefined)[] | null) => {
-      rows += 1;
       fileRow += 1;
-      if (cells === null) return;
-      if (rows === SERIES_ROWS_MAX + 1)
-        problems.error({
-          code: 'OUT_OF_RANGE',
-          path: label,
-          message: `The series have more than ${SERIES_ROWS_MAX} rows, the maximum of a store.`,
-        });
-      if (rows > SERIES_ROWS_MAX) return;
+      const isWithin = isWithinLimit(label, 1);
+      if (cells === null || !isWithin) return;
       const readNeeded = createNeededReader(cells, problems);
       const identifier = readNeeded(identifierAt, readIdentifier);
       const day = readNeeded(dateAt, readDate);
@@ -315,9 +355,9 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       const close = readNeeded(closeAt, (cell, path) =>
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
       );
+      const convert = readUnit(cells[unitAt.column], unitAt.path, problems);
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
-      const ownSeriesRows = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
-      series.set(identifier, ownSeriesRows);
+      const ownSeriesRows = findRows(identifier);
       ownSeriesRows.currency = findCommonAttribute(
         ownSeriesRows.currency,
         readText(cells[currencyAt.column]),
@@ -332,7 +372,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       );
       if (ownSeriesRows.closes.has(day))
         problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
-      else if (close === close) ownSeriesRows.closes.set(day, close);
+      else if (close === close) ownSeriesRows.closes.set(day, convert(close));
     };
   }
 
@@ -350,6 +390,94 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       return rows;
     },
   };
+}
+
+/** Converts rates in some unit to percentages. */
+const TO_PERCENT: Readonly<Record<RateUnit, (value: number) => number>> = {
+  percent: (value) => value,
+  basis_points: (value) => value / 100,
+  fraction: (value) => value * 100,
+};
+
+/** Returns the conversion of a unit to percent. For an unknown unit, adds a finding. */
+function readUnit(cell: Cell | undefined, path: CellLocation, problems: Problems): (value: number) => number {
+  const text = readText(cell);
+  if (text === null) return TO_PERCENT.percent;
+  const unit = RATE_UNITS.find((name) => name === text.trim());
+  if (unit !== undefined) return TO_PERCENT[unit];
+  problems.error({
+    code: 'NOT_IN_CHOICES',
+    path: path(),
+    message: `UNIT is ${quoteText(text)}; the accepted units are ${RATE_UNITS.join(', ')}.`,
+    accepted: [...RATE_UNITS],
+    value: text,
+  });
+  return TO_PERCENT.percent;
+}
+
+/** Texts of wide tables that are no value, in lower case. */
+const MISSING_RATES: ReadonlySet<string> = new Set(['n/a', 'na', '-', '.', '#n/a', 'nd']);
+
+/** Column of a wide table of series. */
+interface WideSeriesColumn {
+  readonly column: number;
+  readonly identifier: string;
+  /** Converts the values to those of the series. */
+  readonly convert: (value: number) => number;
+}
+
+/**
+ * Returns the series of the columns of a wide table. A pair such as EUR/USD or EURUSD and one currency are exchange
+ * rates, any other name is a series. Columns without a name are ignored.
+ */
+function nameWideColumns(
+  label: string,
+  written: readonly string[],
+  dateAt: number,
+  wide: WideSeries | null,
+  problems: Problems,
+): WideSeriesColumn[] {
+  const isCode = (name: string) => name.length === 3 && isCurrency(name);
+  const columns = written.flatMap((column, position): WideSeriesColumn[] => {
+    const name = column.trim();
+    if (position === dateAt || name === '' || name === wide?.base) return [];
+    const pair = parsePair(name.replace(/[/ .-]/, ''));
+    if (pair?.every(isCode)) return [{ column: position, identifier: pair.join(''), convert: TO_PERCENT.percent }];
+    if (isCode(name)) {
+      const base = wide?.base ?? null;
+      if (base === null) {
+        problems.error({
+          code: 'REQUIRED',
+          path: `${label}.${name}`,
+          message: `${label} has a column ${name}, named by one currency. Set series.base of the mapping to the currency of the other side, and series.quoted to per_base or per_unit.`,
+        });
+        return [];
+      }
+      return [
+        {
+          column: position,
+          identifier: wide?.quoted === 'per_unit' ? `${name}${base}` : `${base}${name}`,
+          convert: TO_PERCENT.percent,
+        },
+      ];
+    }
+    if (!isAssetIdentifier(name)) {
+      problems.error(describeBadIdentifier(`${label}.${name}`, name));
+      return [];
+    }
+    return [{ column: position, identifier: name, convert: TO_PERCENT[wide?.unit ?? 'percent'] }];
+  });
+  const repeated = columns.find(
+    ({ identifier }, k) => columns.findIndex((other) => other.identifier === identifier) !== k,
+  );
+  if (repeated !== undefined)
+    problems.error({
+      code: 'DUPLICATE_KEY',
+      path: `${label}.${written[repeated.column]!}`,
+      column: written[repeated.column]!,
+      message: `The series ${repeated.identifier} appears in more than one column.`,
+    });
+  return columns;
 }
 
 /** Returns the number of a cell, NaN for an empty cell. For any other content, returns undefined and adds a finding. */

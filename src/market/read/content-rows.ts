@@ -67,7 +67,7 @@ export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): Co
     reference: createReferenceRows(problems),
     corporate_actions: createActionRows(problems),
     universes: createUniverseRows(problems),
-    series: createSeriesRows(problems),
+    series: createSeriesRows(problems, terms.mapping?.series),
   };
 
   function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TableLocation): RowSink {

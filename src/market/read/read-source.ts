@@ -58,7 +58,12 @@ export async function readSource(
     onProgress(0.8, 'reading tables');
     const actions = await readActions(files, readState, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), readState);
-    const series = await readTable('series', files.series, createSeriesRows(problems), readState);
+    const series = await readTable(
+      'series',
+      files.series,
+      createSeriesRows(problems, terms.mapping?.series),
+      readState,
+    );
     for (const { label } of await findChangedFiles(TABLE_KINDS.flatMap((tableKind) => files[tableKind])))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {

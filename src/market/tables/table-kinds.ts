@@ -63,7 +63,7 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
     'election_default',
   ],
   universes: ['universe', 'identifier', 'start', 'end'],
-  series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
+  series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME', 'UNIT'],
 };
 
 /** Datasets that may have additional columns. */

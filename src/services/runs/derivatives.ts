@@ -22,6 +22,7 @@ import {
   computeTermStructure,
   countDaysTo,
   type Forward,
+  type ForwardTerms,
   listResetDates,
   type PointDividend,
   priceForward,
@@ -249,7 +250,8 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
       assertPositive(forward, spot);
-      const { market_price: market } = request;
+      const { market_price: market, cash_rates: cashRates } = request;
+      if (cashRates !== null) assertCashRates(cashRates);
       return assertFinite({
         index_id: request.index_id,
         requested_as_of: request.as_of,
@@ -264,6 +266,7 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
         mispricing: market === null ? null : market - forward.fairValue,
         implied_rate: market === null ? null : solveImpliedRate(terms, market),
         implied_dividend_yield: market === null ? null : solveImpliedDividendYield(terms, market),
+        no_arbitrage: cashRates && describeArbitrage(terms, cashRates, market),
       });
     },
 
@@ -479,4 +482,25 @@ function findLevel({ days, levels }: IndexLevels, day: Day, indexId: string): nu
     'NO_DATA_AT_DATE',
     `start ${formatDay(day)} is before the first level of ${indexId}, ${formatDay(days[0]!)}; give initial_level.`,
   );
+}
+
+type CashRates = NonNullable<FuturesPriceRequest['cash_rates']>;
+
+/** @throws Refusal RATE_OUT_OF_RANGE, VALIDATION_FAILED if cash is lent at a higher rate than it is borrowed */
+function assertCashRates({ borrowing, lending }: CashRates): void {
+  assertRates({ 'cash_rates.borrowing': borrowing, 'cash_rates.lending': lending });
+  if (lending <= borrowing) return;
+  const message = `cash_rates.lending is ${lending}, more than cash_rates.borrowing, which is ${borrowing}: lending borrowed cash would be an arbitrage.`;
+  throw new Refusal('VALIDATION_FAILED', message, {
+    findings: [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'cash_rates.lending', message, value: lending }],
+  });
+}
+
+/** Returns the prices without arbitrage. An owner of the securities does not pay for borrowing them. */
+function describeArbitrage(terms: ForwardTerms, { borrowing, lending }: CashRates, market: number | null) {
+  const { rates } = terms;
+  const upper = priceForward({ ...terms, rates: { ...rates, riskFree: borrowing, borrow: 0 } }).fairValue;
+  const lower = priceForward({ ...terms, rates: { ...rates, riskFree: lending } }).fairValue;
+  const position = market === null ? null : market < lower ? 'below' : market > upper ? 'above' : 'within';
+  return { lower, upper, market: position } as const;
 }

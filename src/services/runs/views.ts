@@ -390,7 +390,7 @@ async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunReq
   const { rows: sentRows } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sentRows, 'rows');
   const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sentRows, 'today'); // the rows have the same shape except for their expressions
-  assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
+  assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows' })]);
   const servedMarket = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
   if (servedMarket !== null)
     assertNoErrors('body', checkConstraintFields(rows, servedMarket.market, { path: 'rows', severity: 'error' }));

@@ -414,6 +414,8 @@ async function* prepareViews(
       columns,
       ...window,
       by,
+      linking: 'arithmetic',
+      currency: 'included',
       benchmark: null,
       market: handle,
     }));

@@ -49,3 +49,27 @@ test('live calendars follow the last recorded closures', () => {
   liveCalendars.record({});
   expect(liveCalendars.get('XNYS')).toBe(rules);
 });
+
+test('a composite calendar has the sessions of any or all of its exchanges, with their recorded changes', () => {
+  // 2024: New York closes on 4 July, London on 26 August, both on 25 December.
+  const calendars = correctCalendars(base, closures);
+  const [any, all] = ['any(XLON,XNYS)', 'all(XLON,XNYS)'].map((code) => calendars.get(code)!);
+  const has = (date: string) => [any!.isSession(parseValidDay(date)), all!.isSession(parseValidDay(date))];
+  expect(has('2024-07-03')).toEqual([true, true]);
+  expect(has('2024-07-04')).toEqual([true, false]);
+  expect(has('2024-08-26')).toEqual([true, false]);
+  expect(has('2024-12-25')).toEqual([false, false]);
+  expect(has('2024-03-05')).toEqual([true, false]); // recorded: New York is closed
+  expect(has('2024-03-09')).toEqual([true, false]); // recorded: New York is open on a Saturday
+  const [london, newYork] = [base.get('XLON')!, correctedCalendar];
+  const union = new Set([...london.sessions, ...newYork.sessions]);
+  const isCovered = (day: number) => day >= any!.coverage.from && day <= any!.coverage.to;
+  expect([...any!.sessions]).toEqual([...union].filter(isCovered).toSorted((a, b) => a - b));
+  expect([...all!.sessions]).toEqual([...london.sessions].filter((day) => newYork.isSession(day) && isCovered(day)));
+  expect(any!.coverage.from).toBe(Math.max(london.coverage.from, newYork.coverage.from));
+  // Hours are those of the first exchange that is open.
+  expect(any!.hoursOn(parseValidDay('2024-08-26'))).toEqual(newYork.hoursOn(parseValidDay('2024-08-26')));
+  expect(any!.hoursOn(parseValidDay('2024-07-04'))).toEqual(london.hoursOn(parseValidDay('2024-07-04')));
+  for (const code of ['any(XLON)', 'any(XLON,NONE)', 'any(XLON,XLON)', 'some(XLON,XNYS)', 'any(XLON,all(XNYS,XPAR))'])
+    expect(calendars.get(code), code).toBeUndefined();
+});

@@ -49,7 +49,7 @@ export function createGoldenProblem(golden: GoldenCase, { type, ...params }: Gol
     },
     objective,
     expectedReturns: Float64Array.from(golden.expected_returns),
-    scenarios: () => Float64Array.from(golden.scenarios.flat()),
+    scenarios: () => ({ returns: Float64Array.from(golden.scenarios.flat()), counts: null }),
     costs: costs === null ? null : { linear: costs.bps / 1e4, impact: costs.impact, reference: previous, fixed: 0 },
   });
 }

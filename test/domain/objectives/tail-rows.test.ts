@@ -5,7 +5,6 @@ import {
   computeOutcomes,
   computeTailAverage,
   computeTailSlopes,
-  countTailScenarios,
   createTailGoal,
   type TailGoal,
 } from '#domain/definition/tail-risk.js';
@@ -40,7 +39,7 @@ type Kind = keyof typeof MEASURES;
 /** Returns the average that a row limits, at the given weights. */
 function computeTailMeasure(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
-  return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
+  return computeTailAverage(goal, computeOutcomes(goal, weights));
 }
 
 const requireSolution = (problem: Problem) => {
@@ -92,9 +91,8 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const random = seeded(2);
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
-    const goal = createTailGoal(MEASURES[kind], confidence, returns, NAMES);
-    const computeLossAverage = (weights: Float64Array) =>
-      computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
+    const goal = createTailGoal(MEASURES[kind], confidence, { returns, counts: null }, NAMES);
+    const computeLossAverage = (weights: Float64Array) => computeTailAverage(goal, computeOutcomes(goal, weights));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const point = draw();

@@ -25,11 +25,11 @@ function createScenarios(expectedReturns: Float64Array | null = null) {
       scenarios: (sessions) => {
         requests.push(sessions);
         // The code under test does not read the coverage.
-        return { returns: history, coverage: { excluded: new Map(), observations: SESSIONS } as never };
+        return { returns: history, counts: null, coverage: { excluded: new Map(), observations: SESSIONS } as never };
       },
     },
   });
-  return { drawReturns, requests };
+  return { drawReturns: (terms: ScenarioTerms) => drawReturns(terms).returns, requests };
 }
 
 const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({

@@ -43,7 +43,7 @@ test.each([1, 2, 4])(
           NAMES,
         ),
         previous: null,
-        scenarios: () => returns,
+        scenarios: () => ({ returns, counts: null }),
         rows: rows.map((row) => ConstraintRow.parse(row)),
         datapoints: {
           numbers: () => new Float64Array(NAMES),

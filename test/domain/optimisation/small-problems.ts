@@ -51,7 +51,7 @@ export function buildProblem(market: SmallMarket): Problem {
   if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
   const scenarios = drawScenarioReturns(random, loadings, n);
   return createProblem({
-    scenarios: () => scenarios,
+    scenarios: () => ({ returns: scenarios, counts: null }),
     ...(objective === undefined ? {} : { objective: createObjective(objective) }),
     expectedReturns,
     costs:

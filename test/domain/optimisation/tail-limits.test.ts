@@ -2,12 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { ConstraintRow } from '#domain/definition/constraint-class.js';
-import {
-  computeOutcomes,
-  computeTailAverage,
-  countTailScenarios,
-  type TailGoal,
-} from '#domain/definition/tail-risk.js';
+import { computeOutcomes, computeTailAverage, type TailGoal } from '#domain/definition/tail-risk.js';
 import {
   describeInfeasibility,
   explainChoice,
@@ -36,7 +31,7 @@ function createTailProblem({ names, returns, rows }: Tails): Problem {
     index: new Float64Array(names).fill(1 / names),
     previous: null,
     metric: createDenseMetric(matrix, names),
-    scenarios: () => returns,
+    scenarios: () => ({ returns, counts: null }),
     rows: rows.map((row) => ConstraintRow.parse(row)),
     datapoints: {
       numbers: () => new Float64Array(names),
@@ -71,7 +66,7 @@ function drawReturns(names: number, scenarios: number, seed: number): Float64Arr
 }
 
 const computeLossAverage = (goal: TailGoal, weights: Float64Array) =>
-  computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
+  computeTailAverage(goal, computeOutcomes(goal, weights));
 
 const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
 

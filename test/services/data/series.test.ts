@@ -341,3 +341,54 @@ test('an import in which a security is in both market and series is refused', as
   const { status, detail } = await service.refusal('POST', '/data/import', { store_id: 'both', name: 'both', tables });
   expect([status, detail]).toMatchObject([422, { findings: [{ code: 'DUPLICATE_KEY', path: 'series[A]' }] }]);
 });
+
+test('a month-end value on a day without a session counts for the session before, and a later one ends the extension', async () => {
+  const folder = join(service.root, 'monthly');
+  await mkdir(folder);
+  // 31 March 2024 is Easter Sunday; the last session of March is the 28th.
+  const values: Readonly<Record<string, number>> = {
+    '2024-01-31': 100,
+    '2024-02-29': 104,
+    '2024-03-31': 102,
+    '2024-04-30': 105,
+  };
+  const write = async (last: string, lastValue: string) => {
+    const days = DAYS.filter((day) => day <= last);
+    const rows = days.flatMap((day, t) => NAMES.map((name) => `${name},${day},${computePrice(name, t)}`));
+    const series = Object.entries(values).flatMap(([day, value]) => (day <= lastValue ? [`MON,${day},${value}`] : []));
+    await Promise.all([
+      writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`),
+      writeFile(join(folder, 'series.csv'), `identifier,date,CLOSE\n${series.join('\n')}\n`),
+    ]);
+  };
+  const refresh = async () => {
+    await service.ask('POST', '/data/stores/monthly/refresh');
+    expect((await service.waitForJob('refresh:monthly')).error).toBeNull();
+  };
+  const request = { benchmark: { kind: 'identifier', id: 'MON' } };
+  const readLevels = ({ benchmark }: Record<string, unknown>) => {
+    const { index: dates, data } = (benchmark as { level: { index: string[]; data: number[] } }).level;
+    return dates.map((date, k) => [date.slice(0, 10), Number(data[k]!.toFixed(9))]);
+  };
+  await write('2024-03-28', '2024-02-29');
+  const body = { store_id: 'monthly', name: 'x', kind: 'folder', location: folder, activate: true };
+  expect((await service.ask('POST', '/data/stores', body)).status).toBe(201);
+  expect(readLevels(await run('LISTED', request))).toEqual([
+    ['2024-01-31', 100],
+    ['2024-02-29', 104],
+  ]);
+  await write('2024-04-30', '2024-04-30');
+  await refresh();
+  const later = await run('LISTED', request);
+  expect(readLevels(later)).toEqual([
+    ['2024-01-31', 100],
+    ['2024-02-29', 104],
+    ['2024-03-28', 102],
+    ['2024-04-30', 105],
+  ]);
+  expect(later['extended_from']).toBeNull();
+  const findings = later['findings'] as { code: string; message: string }[];
+  expect(findings.find(({ code }) => code === 'NOT_A_SESSION')?.message).toMatch(
+    /^1 values .* MON .*: 2024-03-31 for 2024-03-28\.$/,
+  );
+});

@@ -120,3 +120,25 @@ test('a repeated expiry of a term structure is refused at its second position', 
     [['expiries', 2], 'is 2025-03-14, the same date as expiries[0]'],
   ]);
 });
+
+test('with separate rates for borrowing and lending, the price has a range without arbitrage', async () => {
+  const terms = { dividend_yield: 0.015, borrow_rate: 0.002, cash_rates: { borrowing: 0.055, lending: 0.045 } };
+  // 146 days are two fifths of a year. A buyer of the securities does not pay the borrow rate.
+  const [upper, lower] = [1000 * Math.exp(0.4 * (0.055 - 0.015)), 1000 * Math.exp(0.4 * (0.045 - 0.015 - 0.002))];
+  const { no_arbitrage, fair_value } = await findPrice(terms);
+  expect(no_arbitrage).toEqual({ lower: expect.closeTo(lower, 9), upper: expect.closeTo(upper, 9), market: null });
+  expect(fair_value).toBeCloseTo(1000 * Math.exp(0.4 * 0.033), 9);
+  for (const [price, position] of [
+    [lower - 1, 'below'],
+    [fair_value, 'within'],
+    [upper + 1, 'above'],
+  ] as const)
+    expect((await findPrice({ ...terms, market_price: price })).no_arbitrage!.market).toBe(position);
+  expect((await findPrice({})).no_arbitrage).toBeNull();
+  await expect(findPrice({ ...terms, cash_rates: { borrowing: 0.04, lending: 0.05 } })).rejects.toThrow(
+    'cash_rates.lending is 0.05, more than cash_rates.borrowing, which is 0.04',
+  );
+  await expect(findPrice({ ...terms, cash_rates: { borrowing: 5, lending: 0.05 } })).rejects.toThrow(
+    'cash_rates.borrowing is 5',
+  );
+});

@@ -7,6 +7,7 @@ import { describeUncertainty } from './optimise/uncertainty.js';
 import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
 import { describeStoredModels } from './optimise/stored-models.js';
 import { describeStudies } from './optimise/studies.js';
+import { describeViews } from './optimise/views.js';
 import { useOptimisations } from './optimise/set-up.js';
 
 useOptimisations();
@@ -19,3 +20,4 @@ describeUncertainty();
 describeRiskAndCandidates();
 describeStoredModels();
 describeStudies();
+describeViews();

@@ -684,7 +684,15 @@ interface RequestedTerms {
   readonly terms: string | null;
 }
 
-const REQUEST_MEMBERS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
+const REQUEST_MEMBERS = [
+  'objective',
+  'expected_returns',
+  'uncertainty',
+  'costs',
+  'risk_model',
+  'scenario_views',
+  'candidates',
+];
 
 function createRequestedTerms(request: unknown): RequestedTerms {
   const runRequest = request as Json | undefined;

@@ -245,7 +245,7 @@ export const asRows = (constraints: ConstraintSet['constraints']): readonly Json
 
 type SentTerms = Pick<
   OptimiseRequest,
-  'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
+  'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'scenario_views' | 'candidates'
 >;
 
 /** Casts terms of the form to terms of a request. The service validates them. */

@@ -16,7 +16,6 @@ import {
   type VerifiedNumber,
 } from '#domain/outputs/receipts.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
-import type { DocumentStore } from '#store/port.js';
 import { cancelBody, getType, readWithin, type ResponseParts } from './answers.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 
@@ -136,7 +135,7 @@ export interface ReceiptDependencies {
   /** Answers a request on behalf of an authenticated client. */
   readonly answerFor: (request: Request, client: Reader) => Promise<ResponseParts>;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly documents: Pick<DocumentStore, 'ids'>;
+  readonly documents: { ids(kind: (typeof NAMED_KINDS)[number]): Promise<readonly string[]> };
 }
 
 /** Kinds of documents that a sentence may name. */

@@ -1,5 +1,4 @@
 import type { jobRoutes } from '#contract/job-routes.js';
-import { isTerminal } from '#jobs/port/life-cycle.js';
 import type { AnyJobEvent, JobKindsService, JobsService, JobView } from '#services/shared/jobs.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { frameStream } from '#services/shared/stamped-json.js';
@@ -20,14 +19,14 @@ export function createJobHandlers(jobs: JobsService, kinds: JobKindsService): Ha
       const view = await jobs.read(params.job_id, { waitSeconds: query.wait, signal });
       if (query.wait > 0 && !(await isStillAllowed()))
         throw new Refusal('UNAUTHENTICATED', 'The key, token or session ended while the request waited.');
-      const { created_at: createdAt, status } = view.status;
+      const { created_at: createdAt, finished_at: finishedAt } = view.status;
       if (query.created_at !== undefined && query.created_at !== createdAt)
         throw new Refusal(
           'JOB_NOT_FOUND',
           `The job ${params.job_id} was submitted at ${createdAt}, not at ${query.created_at}.`,
           { job_id: params.job_id, created_at: createdAt },
         );
-      return { ...(await createJobReply(view)), ...(isTerminal(status) && { pins: { created_at: createdAt } }) };
+      return { ...(await createJobReply(view)), ...(finishedAt !== null && { pins: { created_at: createdAt } }) };
     },
     listJobKinds: async () => ({ json: { kinds: await kinds.list() } }),
     pauseJobKind: async ({ params, body, authorship }) => ({

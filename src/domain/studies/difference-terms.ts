@@ -1,13 +1,16 @@
 import { listChanges } from '../base/json.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import type { Book } from '../books/book.js';
+import { type Book, createBookResume, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
 import type { Composer, Compositions, DeciderFactory } from '../books/compositions.js';
-import { simulateIndexBook } from '../books/index-run.js';
+import { createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
 import { hasAnyBar } from '../books/rebalance-dates.js';
+import { createBookRounding, createShareChangeTerms } from '../books/state.js';
+import { simulateBook } from '../books/step.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { IndexDocument, isOverlayDocument, listSources } from '../definition/index-document.js';
+import { cutMarket } from '../market/growth.js';
 import {
   type CorporateAction,
   type MarketData,
@@ -15,6 +18,7 @@ import {
   resolveVariant,
   type ReturnVariant,
 } from '../market/market-data.js';
+import { alignMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
 /** Subjects of the causes of a difference. */
@@ -199,6 +203,70 @@ export function selectVariant(
 export function readLevels(book: Book, { treatment, sm }: Compositions, variant: ReturnVariant): Float64Array {
   const isOwn = resolveVariant(sm.market, treatment.dividends) === resolveVariant(sm.market, variant);
   return isOwn ? book.value : (book.reinvested?.levels[variant] ?? book.value);
+}
+
+/** Simulation of the sessions around a difference, from the book before them. */
+export interface Window {
+  /** First session that is simulated. */
+  readonly from: number;
+  /** Returns the levels after changes of events and closes. Returns null for changes of anything else. */
+  run(edits: readonly Edit[], to: number): Pick<Evaluation, 'days' | 'levels'> | null;
+}
+
+/**
+ * Opens a window on a run. The compositions are those of the run: only the book is simulated, from its state at the close
+ * of the session before.
+ * @param from session before the first change
+ * @cost O(T H) once; O(S + sessions of the window x N) for a change
+ */
+export function openWindow(own: Evaluation, from: number): Window | null {
+  const { compositions, terms } = own;
+  const { sm, overlay, document, treatment, outside, list, first } = compositions;
+  if (overlay !== undefined || document.pipeline === null || from <= first || terms.reading.length > 0) return null;
+  const selected = selectVariant(compositions, terms.variant);
+  const growth = createIndexTerms(compositions, selected.variant);
+  const stored = toStoredBook(simulateIndexBook({ compositions, to: from, isBrief: true, ...selected }));
+  const { mark } = cutMarket(sm, growth, { from, to: sm.sessions.length - 1 });
+  const { market, calendar } = sm;
+  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  return {
+    from,
+    run(edits, to) {
+      if (edits.some(({ kind }) => kind !== 'action' && kind !== 'bars')) return null;
+      if (edits.some((edit) => edit.kind === 'bars' && edit.field !== 'CLOSE')) return null;
+      const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
+      const changed = applyEdits({ ...terms, market: { ...market, actions: later } }, edits).market;
+      const changedMarket: MarketData = {
+        ...changed,
+        dates: market.dates.subarray(0, rows),
+        fields: new Map(
+          [...changed.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
+        ),
+      };
+      const aligned = alignMarket({ market: changedMarket, calendar, calendars: terms.calendars, mark: mark! });
+      const book = simulateBook({
+        title: `The index ${document.id}`,
+        sm: aligned,
+        treatment,
+        growth,
+        outside,
+        isBrief: true,
+        from,
+        to,
+        targets: list
+          .filter(({ session }) => session > from && session <= to)
+          .map((composition) => createIndexTargets(composition, false)),
+        shareChanges: createShareChangeTerms({ sm: aligned, document, treatment }),
+        initialValue: document.base_value,
+        ...createBookRounding(document, aligned),
+        costRate: 0,
+        fills: 'all',
+        resume: createBookResume(stored, from),
+      });
+      const [days, levels] = [sm.sessions.slice(from, to + 1), readLevels(book, compositions, terms.variant)];
+      return { days, levels };
+    },
+  };
 }
 
 /** Operation of a JSON patch (RFC 6902). */

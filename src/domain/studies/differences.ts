@@ -13,8 +13,10 @@ import {
   evaluate,
   type Evaluation,
   findRuleId,
+  openWindow,
   type RunTerms,
   type Subject,
+  type Window,
 } from './difference-terms.js';
 
 /** Levels from outside, on ascending days. */
@@ -405,7 +407,8 @@ function listFits(node: Node, search: Search): Fit[] {
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     ({ subject }) => !search.known.has(subject),
   );
-  const tried = candidates.flatMap((candidate, k) => {
+  const isPossible = createFilter(node, search);
+  const tried = candidates.filter(isPossible).flatMap((candidate, k) => {
     if (k % 16 === 0) search.report(0.9 * Math.min(1, agreement.reach / outside.days.length), `explaining the session ${formatDay(day)}`);
     return tryCandidate(node, candidate, search);
   });
@@ -415,6 +418,54 @@ function listFits(node: Node, search: Search): Fit[] {
   );
   const isWeak = result.length === 0 || result[0]!.agreement.reach <= agreement.reach + 1;
   return isWeak ? [...listPairs(node, tried, search), ...result].toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)) : result;
+}
+
+/** Factor within which the estimated effect of a change must be that of the difference, in addition to rounding. */
+const ESTIMATE_FACTOR = 3;
+
+/**
+ * Returns a function that excludes changes of prices, members and share counts whose effect cannot have the size of a
+ * difference. It is estimated from the weight of the security and its return in excess of the index.
+ */
+function createFilter(node: Node, { outside }: Search): (candidate: Candidate) => boolean {
+  const { reach, low, high } = node.agreement;
+  const day = outside.days[reach]!;
+  const [value, level] = [outside.values[reach]!, levelOn(node.own, day)];
+  const scale = Number.isFinite(high) ? (low + high) / 2 : value / level;
+  const needed = Math.abs(value / (level * scale) - 1);
+  const tolerance = (2 * computeTolerance(outside, value)) / value;
+  const estimate = createEstimate(node, day);
+  return (candidate) => {
+    const size = estimate(candidate);
+    return size === null || size * ESTIMATE_FACTOR + tolerance >= needed;
+  };
+}
+
+/** Largest exposure of an overlay to the index beneath it that the estimate allows. */
+const EXPOSURE = 4;
+
+function createEstimate(node: Node, day: Day): (candidate: Candidate) => number | null {
+  const ruleId = findRuleId(node.terms);
+  const { list, sm } = node.own.composer.compositions(ruleId);
+  const session = sm.sessionAt(day);
+  const exposure = ruleId === node.terms.indexId ? 1 : EXPOSURE;
+  return ({ subject, manner, identifier, date, value, edits: [edit] }) => {
+    if (identifier === null || date === null || edit === undefined) return null;
+    const column = sm.columnOf(identifier);
+    if (subject === 'price' && manner === 'carried' && edit.kind === 'bars') {
+      const weight = Math.max(...list.map((one) => one.weights[one.columns.indexOf(column)] ?? 0));
+      const price = sm.closeAt(sm.sessionAt(date), column);
+      return exposure * 2 * weight * Math.abs(value! / price - 1);
+    }
+    if (subject !== 'constituent') return null;
+    const start = sm.sessionAt(date);
+    const composition = list.findLast((one) => one.session <= start);
+    const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0.5;
+    const growth = sm.carriedClose(session, column) / sm.carriedClose(start, column);
+    const index = levelOn(node.own, day) / levelOn(node.own, sm.sessions[start]!);
+    const spread = Math.abs(growth - index) + (exposure === 1 ? 0 : Math.abs(index - 1)) + 0.02;
+    return Number.isNaN(spread) ? null : exposure * weight * spread;
+  };
 }
 
 function findRuleSession({ own, terms }: Node, day: Day, session: number): number {
@@ -460,25 +511,61 @@ function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | nul
   return tryAll(node, [candidate], search);
 }
 
-function tryAll(node: Node, candidates: readonly Candidate[], { outside }: Search): Tried | null {
+function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
+  const { outside } = search;
   const { reach } = node.agreement;
   const day = outside.days[reach]!;
-  const terms = attempt(() =>
-    applyEdits(
-      node.terms,
-      candidates.flatMap(({ edits }) => edits),
-    ),
-  );
-  const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
-  const part = terms && attempt(() => evaluate(terms, until));
-  if (terms === null || part === null) return null;
+  const edits = candidates.flatMap((candidate) => candidate.edits);
+  if (isRefutedEarly(node, candidates, search)) return null;
+  const part = attempt(() => evaluatePart(node, edits, search));
+  if (part === null) return null;
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
-  const agreement = compareLevels(part, outside, node.unexplained);
-  const tried = { candidates, terms, effect };
-  if (agreement.reach <= reach) return { ...tried, own: part, agreement };
-  const own = attempt(() => evaluate(terms));
-  return own === null ? null : { ...tried, own, agreement: compareLevels(own, outside, node.unexplained) };
+  const agreement = comparePart(node, part, search);
+  const tried = { candidates, terms: node.terms, effect };
+  if (agreement.reach <= reach) return { ...tried, own: node.own, agreement };
+  const terms = attempt(() => applyEdits(node.terms, edits));
+  const own = terms && attempt(() => evaluate(terms));
+  return terms === null || own === null
+    ? null
+    : { ...tried, terms, own, agreement: compareLevels(own, outside, node.unexplained) };
+}
+
+/** Sessions of the first check of a convention, which changes the levels from the start. */
+const EARLY_SESSIONS = 45;
+
+/** Returns true if a convention changes levels that agree. */
+function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], { outside }: Search): boolean {
+  const { reach } = node.agreement;
+  if (candidate!.date !== null || candidate!.free !== undefined || reach < 2 * EARLY_SESSIONS) return false;
+  const part = attempt(() => evaluate(applyEdits(node.terms, candidate!.edits), outside.days[EARLY_SESSIONS]!));
+  return part === null || compareLevels(part, outside, node.unexplained).reach <= EARLY_SESSIONS;
+}
+
+/** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
+function evaluatePart(node: Node, edits: readonly Edit[], { outside }: Search): OwnLevels {
+  const { reach } = node.agreement;
+  const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
+  const { sm } = node.own.compositions;
+  const session = sm.sessionAt(outside.days[reach]!);
+  if (!windows.has(node.own)) windows.set(node.own, openWindow(node.own, session - WINDOW_SESSIONS));
+  const window = windows.get(node.own)!;
+  return window?.run(edits, sm.sessionAt(until)) ?? evaluate(applyEdits(node.terms, edits), until);
+}
+
+const windows = new WeakMap<Evaluation, Window | null>();
+
+/** Sessions from the state of the book to a difference. */
+const WINDOW_SESSIONS = 8;
+
+/** Compares levels of a part of the sessions: those before it are those of the state itself. */
+function comparePart(node: Node, part: OwnLevels, { outside }: Search): Agreement {
+  const first = node.own.days.indexOf(part.days[0]!);
+  if (first <= 0) return compareLevels(part, outside, node.unexplained);
+  const levels = new Float64Array(first + part.levels.length);
+  levels.set(node.own.levels.subarray(0, first));
+  levels.set(part.levels, first);
+  return compareLevels({ days: node.own.days.subarray(0, levels.length), levels }, outside, node.unexplained);
 }
 
 /** Sessions after a difference from which a value that acts on every session is found. */
@@ -496,7 +583,9 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
   for (const target of new Set(targets)) {
     const day = outside.days[target]!;
     const run = (value: number): number => {
-      const own = attempt(() => evaluate(applyEdits(node.terms, create(value)), day));
+      const own = attempt(() =>
+        target === reach ? evaluatePart(node, create(value), search) : evaluate(applyEdits(node.terms, create(value)), day),
+      );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
     const wanted = outside.values[target]!;

@@ -10,7 +10,7 @@ import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { IndexDocument, isOverlayDocument, listSources } from '../definition/index-document.js';
-import { cutMarket } from '../market/growth.js';
+import { markMarket } from '../market/growth.js';
 import {
   type CorporateAction,
   type MarketData,
@@ -226,7 +226,7 @@ export function openWindow(own: Evaluation, from: number): Window | null {
   const selected = selectVariant(compositions, terms.variant);
   const growth = createIndexTerms(compositions, selected.variant);
   const stored = toStoredBook(simulateIndexBook({ compositions, to: from, isBrief: true, ...selected }));
-  const { mark } = cutMarket(sm, growth, { from, to: sm.sessions.length - 1 });
+  const mark = markMarket(sm, from, [growth]);
   const { market, calendar } = sm;
   const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
   return {
@@ -243,7 +243,7 @@ export function openWindow(own: Evaluation, from: number): Window | null {
           [...changed.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
         ),
       };
-      const aligned = alignMarket({ market: changedMarket, calendar, calendars: terms.calendars, mark: mark! });
+      const aligned = alignMarket({ market: changedMarket, calendar, calendars: terms.calendars, mark });
       const book = simulateBook({
         title: `The index ${document.id}`,
         sm: aligned,

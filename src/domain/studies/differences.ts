@@ -187,7 +187,7 @@ interface Fit {
 }
 
 /** Maximum number of states whose candidates are computed. */
-const EXPANSIONS_MAX = 40;
+const EXPANSIONS_MAX = 16;
 
 /** Maximum number of candidates of a state that are followed. */
 const BRANCHES_MAX = 4;
@@ -196,7 +196,7 @@ const BRANCHES_MAX = 4;
 const AHEAD = 2;
 
 /** Maximum number of pairs of changes of one session that are computed. */
-const PAIRS_MAX = 200;
+const PAIRS_MAX = 40;
 
 /** Maximum number of rivals that are computed with all other causes. */
 const RIVALS_MAX = 40;

@@ -1,8 +1,8 @@
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
-import { type Day, formatDay } from '../base/time.js';
+import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { isOverlayDocument } from '../definition/index-document.js';
-import { RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
@@ -55,7 +55,55 @@ export interface Cause extends CauseName {
   readonly ties: readonly CauseName[];
 }
 
-export type Shape = 'step' | 'steps' | 'drift' | 'shift' | 'factor' | 'noise' | 'currency' | 'none';
+/** Courses of a difference over the sessions. */
+export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
+export type Shape = (typeof SHAPES)[number];
+
+/** Maximum number of outside levels: 80 years of sessions. */
+export const LEVELS_MAX = 20_000;
+
+/** Question of a job: the outside levels, or the series that has them, and their terms. */
+export interface DifferenceQuestion {
+  readonly levels?: readonly { readonly date: string; readonly value: number }[] | undefined;
+  readonly series?: string | undefined;
+  readonly variant: ReturnVariant | null;
+  readonly currency: string | null;
+  readonly decimals: number | null;
+  readonly start: string | null;
+  readonly end: string | null;
+  readonly causes_max: number;
+  readonly known: readonly Subject[];
+}
+
+/**
+ * Reads the outside levels of a question from it or from a market, ascending.
+ * @throws Refusal VALIDATION_FAILED for an unknown series
+ */
+export function readOutsideLevels(
+  { levels, series, start, end }: DifferenceQuestion,
+  market: Pick<MarketData, 'series' | 'identifiers' | 'dates' | 'fields'>,
+): Pick<OutsideLevels, 'days' | 'values'> {
+  const all =
+    levels === undefined
+      ? readSeriesLevels(series!, market) // a question has levels or a series
+      : levels.map(({ date, value }) => [parseValidDay(date), value] as const);
+  const [from, to] = [start === null ? -Infinity : parseValidDay(start), end === null ? Infinity : parseValidDay(end)];
+  const used = all.filter(([day, value]) => day >= from && day <= to && value > 0).toSorted(([a], [b]) => a - b);
+  return { days: Int32Array.from(used, ([day]) => day), values: Float64Array.from(used, ([, value]) => value) };
+}
+
+function readSeriesLevels(
+  name: string,
+  { series, identifiers, dates, fields }: Pick<MarketData, 'series' | 'identifiers' | 'dates' | 'fields'>,
+): (readonly [Day, number])[] {
+  const own = series?.get(name);
+  if (own !== undefined) return Array.from(own.days, (day, t) => [day, own.closes[t]!]);
+  const column = identifiers.indexOf(name);
+  if (column < 0)
+    throw new Refusal('VALIDATION_FAILED', `The store of the run has no series and no security ${name}.`, { series: name });
+  const close = fields.get('CLOSE')!;
+  return Array.from(dates, (day, row) => [day, close[row * identifiers.length + column]!]);
+}
 
 export interface Difference {
   readonly variant: ReturnVariant;

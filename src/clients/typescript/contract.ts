@@ -2755,6 +2755,20 @@ export interface DataCell {
   readonly after: string | number | boolean | null;
 }
 
+export interface DataChange {
+  readonly table: 'market' | 'corporate_actions';
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** The date. */
+  readonly date: string;
+  /** Datapoint or reference column. */
+  readonly field: string;
+  /** New value; null removes the bar or the action. */
+  readonly value: unknown;
+  /** The value is a whole row that is added. */
+  readonly added?: true | undefined;
+}
+
 export interface DataDifference {
   /** The earlier version. */
   readonly from: number;
@@ -3590,6 +3604,159 @@ export interface DeskDecisionRequest {
   readonly sources?: readonly ActionSourceInput[] | undefined;
   /** Comment, for the history and the audit log. */
   readonly comment?: string | null | undefined;
+}
+
+export interface DifferenceCause {
+  /** Event, price, rule or convention that differs. */
+  readonly subject: 'dividend' | 'special_dividend' | 'split' | 'spin_off' | 'rights' | 'removal' | 'price' | 'constituent' | 'rebalance' | 'pricing' | 'cap' | 'shares' | 'rounding' | 'variant' | 'tax' | 'reinvestment' | 'currency' | 'calendar' | 'fee' | 'financing' | 'day_count' | 'scale';
+  /** What the outside level did, compared with the run. */
+  readonly manner: 'ignored' | 'added' | 'doubled' | 'inverted' | 'early' | 'late' | 'carried' | 'value';
+  /** Security, exchange rate or country; null for the whole index. */
+  readonly identifier: string | null;
+  /** Ex-date, session or effective date of the run's own event; null for a convention from the start. */
+  readonly date: string | null;
+  /** Price, amount, rate or ratio of the outside level. */
+  readonly value: number | null;
+  readonly sentence: string;
+  /** Last session of a state that lasts. */
+  readonly through: string | null;
+  /** Change with which a run reproduces the outside level. Changes apply in the order of causes. */
+  readonly change: {
+    /** JSON patch (RFC 6902) of the document of the index. Paths of the index beneath an overlay begin with its id. */
+    readonly document: readonly PatchOperation[];
+    /** Rows of cells. */
+    readonly data: readonly DataChange[];
+    /** Terms by which the outside level follows from the levels of the run; null if there are none. */
+    readonly rounding: Readonly<Record<string, unknown>> | null;
+  };
+  /** Number of sessions that agree only with this cause. */
+  readonly sessions: number;
+  /** Effect of the cause alone on the last common level, in basis points. */
+  readonly effect_bps: number;
+  /** Other causes that explain the same sessions equally well. */
+  readonly ties: readonly ({
+    /** Event, price, rule or convention that differs. */
+    readonly subject: 'dividend' | 'special_dividend' | 'split' | 'spin_off' | 'rights' | 'removal' | 'price' | 'constituent' | 'rebalance' | 'pricing' | 'cap' | 'shares' | 'rounding' | 'variant' | 'tax' | 'reinvestment' | 'currency' | 'calendar' | 'fee' | 'financing' | 'day_count' | 'scale';
+    /** What the outside level did, compared with the run. */
+    readonly manner: 'ignored' | 'added' | 'doubled' | 'inverted' | 'early' | 'late' | 'carried' | 'value';
+    /** Security, exchange rate or country; null for the whole index. */
+    readonly identifier: string | null;
+    /** Ex-date, session or effective date of the run's own event; null for a convention from the start. */
+    readonly date: string | null;
+    /** Price, amount, rate or ratio of the outside level. */
+    readonly value: number | null;
+    readonly sentence: string;
+  })[];
+}
+
+export interface DifferencesJobStatus {
+  /** {kind}:{id}, for example backtest:LARGE-100. */
+  readonly job_id: string;
+  readonly kind: 'differences';
+  /** Order in which waiting jobs start. */
+  readonly priority: 'high' | 'normal' | 'low';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
+  readonly progress: number;
+  /** Current step. */
+  readonly message: string;
+  /** Error of the job; only if it failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
+  readonly finished_at: string | null;
+  /** Time of the last heartbeat of the running attempt. */
+  readonly heartbeat_at: string | null;
+  /** Number of starts, which is recorded before the work starts. */
+  readonly attempt: number;
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
+  readonly attempts: readonly JobAttempt[];
+  /** Request body as it was accepted. */
+  readonly request: unknown;
+  /** SHA-256 of all inputs except the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
+  readonly request_id: string | null;
+  /** Trace of the submission, from its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are notified when the job ends. */
+  readonly callbacks: readonly JobCallback[];
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
+  readonly result: DifferencesView | null;
+}
+
+export interface DifferencesRequest {
+  /** Levels from outside, one per date. Either these or `series`. */
+  readonly levels?: readonly OutsideLevel[] | undefined;
+  /** Identifier of a series or security of the store that has the levels from outside. */
+  readonly series?: string | undefined;
+  /** Return variant of the outside level. Default: the variant with which the most sessions agree. */
+  readonly variant?: 'price' | 'total' | 'net' | null | undefined;
+  /** Currency of the outside level. Default: found from the levels, beginning with that of the index. */
+  readonly currency?: string | null | undefined;
+  /** Decimals to which the outside level is rounded. Default: found from the values. */
+  readonly decimals?: number | null | undefined;
+  /** First date that is compared. */
+  readonly start?: string | null | undefined;
+  /** Last date that is compared. */
+  readonly end?: string | null | undefined;
+  /** Maximum number of causes. */
+  readonly causes_max?: number | undefined;
+  /** Subjects that are known to agree. No cause concerns them. */
+  readonly known?: readonly ('dividend' | 'special_dividend' | 'split' | 'spin_off' | 'rights' | 'removal' | 'price' | 'constituent' | 'rebalance' | 'pricing' | 'cap' | 'shares' | 'rounding' | 'variant' | 'tax' | 'reinvestment' | 'currency' | 'calendar' | 'fee' | 'financing' | 'day_count' | 'scale')[] | undefined;
+}
+
+export interface DifferencesView {
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** The optimisation run. */
+  readonly run_id: string;
+  /** Return variant of the outside level. */
+  readonly variant: 'price' | 'total' | 'net';
+  /** Outside level over own level on the first common session. */
+  readonly scale: number;
+  /** Decimals of the outside level; null if it is not rounded. */
+  readonly decimals: number | null;
+  readonly sessions: {
+    /** Number of sessions of both levels. */
+    readonly common: number;
+    /** Sessions on which the levels agree within rounding. */
+    readonly equal: number;
+    /** Sessions that agree with all causes. */
+    readonly explained: number;
+    readonly unexplained: readonly {
+      /** The date. */
+      readonly date: string;
+      readonly difference_bps: number;
+    }[];
+  };
+  /** Largest weight. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level of the run times the scale. */
+    readonly own: number;
+    readonly outside: number;
+    readonly difference_bps: number;
+  };
+  /** Mean absolute difference of the levels. */
+  readonly mean_absolute_bps: number;
+  /** Course of the differences. */
+  readonly shapes: readonly ('step' | 'steps' | 'drift' | 'shift' | 'factor' | 'noise' | 'currency' | 'none')[];
+  /** Causes by date. */
+  readonly causes: readonly DifferenceCause[];
+  /** True if every session is explained. */
+  readonly complete: boolean;
+  /** Fewest causes that explain all sessions, if every smaller set was excluded; otherwise null. */
+  readonly fewest: number | null;
+  /** True if the run with all changes equals the outside level on every common session within rounding. */
+  readonly reproduced: boolean;
+  /** Null: the differences are not divided into parts. */
+  readonly parts: null;
 }
 
 export interface Distribution {
@@ -6033,7 +6200,7 @@ export interface JobKindPause {
 /** A kind of job. */
 export interface JobKindState {
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences';
   /** Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane. */
   readonly lane: 'heavy' | 'light';
   /** Pause of the kind; null if it is not paused. */
@@ -6065,7 +6232,7 @@ export interface JobRetries {
 
 export interface JobRetryRequest {
   /** Kinds of jobs. Default: all kinds. */
-  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined;
+  readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences')[] | undefined;
   /** Ids of jobs. Only failed jobs are queued again. Default: all failed jobs. */
   readonly job_ids?: readonly string[] | undefined;
   /** Only jobs that failed at or after this time, with an offset. Default: no limit. */
@@ -6079,7 +6246,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
   /** Kind of the object. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences';
   /** Order in which waiting jobs start. */
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
@@ -7836,6 +8003,13 @@ export interface OtherAdjustment {
   readonly meaning: string;
 }
 
+export interface OutsideLevel {
+  /** The date. */
+  readonly date: string;
+  /** Level on the date. */
+  readonly value: number;
+}
+
 export interface OverlayPart {
   /** Overlay of the part: this overlay, or an underlying overlay. */
   readonly index_id: string;
@@ -8044,6 +8218,14 @@ export interface ParentPayload {
   readonly tracking_error: number;
   /** Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions. */
   readonly forecast?: TrackingForecastPayload | undefined;
+}
+
+export interface PatchOperation {
+  readonly op: 'add' | 'remove' | 'replace';
+  /** Path of the field, as the client wrote it. */
+  readonly path: string;
+  /** The value. */
+  readonly value?: unknown | undefined;
 }
 
 export interface PerformanceView {
@@ -13593,7 +13775,7 @@ export interface Operations {
   };
   /** Lists jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Streams the status of every job as server-sent events. */
@@ -13608,12 +13790,12 @@ export interface Operations {
   };
   /** Pauses all jobs of a kind. */
   pauseJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences' }; readonly body?: JobKindPause | null | undefined };
     answer: JobKindState;
   };
   /** Resumes the jobs of a kind. */
   resumeJobKind: {
-    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' } };
+    request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' | 'differences' } };
     answer: JobKindState;
   };
   /** Returns the status of a job. After success, the response includes its result. */
@@ -14081,6 +14263,11 @@ export interface Operations {
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
+  };
+  /** Explains why a level from outside differs from a stored run, as a job. */
+  explainDifference: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: DifferencesRequest };
+    answer: DifferencesJobStatus;
   };
   /** Returns volatility, tracking error, beta and correlation of a run over time. */
   getRollingRisk: {
@@ -14898,6 +15085,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   startStudy: 'POST /optimise/studies',
   getStudyRows: 'GET /optimise/studies/{study_id}/rows',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
+  explainDifference: 'POST /analytics/{index_id}/differences',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',
   listRenders: 'GET /reports/renders',

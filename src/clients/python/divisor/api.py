@@ -90,7 +90,7 @@ class Operations:
         """
         return self._transport.content("POST", "/mcp", body=body, query={"tools": tools}, accept=media)
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Lists jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -111,14 +111,14 @@ class Operations:
         """Lists the kinds of jobs, and shows which kinds are paused."""
         return cast("c.JobKindList", self._transport.json("GET", "/jobs/kinds"))
 
-    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
+    def pause_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"], body: Optional[c.JobKindPause] = None) -> c.JobKindState:
         """Pauses all jobs of a kind.
 
         :param job_kind: Kind of job.
         """
         return cast("c.JobKindState", self._transport.json("POST", f"/jobs/kinds/{word(job_kind)}/pause", body=body))
 
-    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]) -> c.JobKindState:
+    def resume_job_kind(self, job_kind: Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"]) -> c.JobKindState:
         """Resumes the jobs of a kind.
 
         :param job_kind: Kind of job.
@@ -1033,6 +1033,15 @@ class Operations:
         :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
+
+    def explain_difference(self, index_id: str, body: c.DifferencesRequest, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.DifferencesView]:
+        """Explains why a level from outside differs from a stored run, as a job.
+
+        :param run_id: Id of a stored run. Default: the newest run.
+        :param callback: URL that is notified when a job of this request ends. It must be an http or https URL on a host that the operator allows.
+        :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/differences", body=body, query={"run_id": run_id, "callback": callback, "priority": priority}))
 
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Returns volatility, tracking error, beta and correlation of a run over time.

@@ -3135,6 +3135,23 @@ class DataCell(t.TypedDict):
     after: t.Optional[t.Union[str, float, bool]]
 
 
+class _DataChange(t.TypedDict):
+    table: t.Literal["market", "corporate_actions"]
+    #: Asset identifier.
+    identifier: str
+    #: The date.
+    date: str
+    #: Datapoint or reference column.
+    field: str
+    #: New value; null removes the bar or the action.
+    value: t.Any
+
+
+class DataChange(_DataChange, total=False):
+    #: The value is a whole row that is added.
+    added: t.Literal[true]
+
+
 class DataDifferenceAppended(t.TypedDict):
     #: Number of new sessions.
     sessions: int
@@ -4059,6 +4076,169 @@ class DeskDecisionRequest(_DeskDecisionRequest, total=False):
     sources: t.Sequence[ActionSourceInput]
     #: Comment, for the history and the audit log.
     comment: t.Optional[str]
+
+
+class DifferenceCauseChange(t.TypedDict):
+    #: JSON patch (RFC 6902) of the document of the index. Paths of the index beneath an overlay begin with its id.
+    document: t.Sequence[PatchOperation]
+    #: Rows of cells.
+    data: t.Sequence[DataChange]
+    #: Terms by which the outside level follows from the levels of the run; null if there are none.
+    rounding: t.Optional[t.Mapping[str, t.Any]]
+
+
+class DifferenceCauseTies(t.TypedDict):
+    #: Event, price, rule or convention that differs.
+    subject: t.Literal["dividend", "special_dividend", "split", "spin_off", "rights", "removal", "price", "constituent", "rebalance", "pricing", "cap", "shares", "rounding", "variant", "tax", "reinvestment", "currency", "calendar", "fee", "financing", "day_count", "scale"]
+    #: What the outside level did, compared with the run.
+    manner: t.Literal["ignored", "added", "doubled", "inverted", "early", "late", "carried", "value"]
+    #: Security, exchange rate or country; null for the whole index.
+    identifier: t.Optional[str]
+    #: Ex-date, session or effective date of the run's own event; null for a convention from the start.
+    date: t.Optional[str]
+    #: Price, amount, rate or ratio of the outside level.
+    value: t.Optional[float]
+    sentence: str
+
+
+class DifferenceCause(t.TypedDict):
+    #: Event, price, rule or convention that differs.
+    subject: t.Literal["dividend", "special_dividend", "split", "spin_off", "rights", "removal", "price", "constituent", "rebalance", "pricing", "cap", "shares", "rounding", "variant", "tax", "reinvestment", "currency", "calendar", "fee", "financing", "day_count", "scale"]
+    #: What the outside level did, compared with the run.
+    manner: t.Literal["ignored", "added", "doubled", "inverted", "early", "late", "carried", "value"]
+    #: Security, exchange rate or country; null for the whole index.
+    identifier: t.Optional[str]
+    #: Ex-date, session or effective date of the run's own event; null for a convention from the start.
+    date: t.Optional[str]
+    #: Price, amount, rate or ratio of the outside level.
+    value: t.Optional[float]
+    sentence: str
+    #: Last session of a state that lasts.
+    through: t.Optional[str]
+    #: Change with which a run reproduces the outside level. Changes apply in the order of causes.
+    change: DifferenceCauseChange
+    #: Number of sessions that agree only with this cause.
+    sessions: int
+    #: Effect of the cause alone on the last common level, in basis points.
+    effect_bps: float
+    #: Other causes that explain the same sessions equally well.
+    ties: t.Sequence[DifferenceCauseTies]
+
+
+class DifferencesJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:LARGE-100.
+    job_id: str
+    kind: t.Literal["differences"]
+    #: Order in which waiting jobs start.
+    priority: t.Literal["high", "normal", "low"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
+    progress: float
+    #: Current step.
+    message: str
+    #: Error of the job; only if it failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
+    finished_at: t.Optional[str]
+    #: Time of the last heartbeat of the running attempt.
+    heartbeat_at: t.Optional[str]
+    #: Number of starts, which is recorded before the work starts.
+    attempt: int
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
+    attempts: t.Sequence[JobAttempt]
+    #: Request body as it was accepted.
+    request: t.Any
+    #: SHA-256 of all inputs except the market.
+    input_hash: str
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
+    request_id: t.Optional[str]
+    #: Trace of the submission, from its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are notified when the job ends.
+    callbacks: t.Sequence[JobCallback]
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
+    result: t.Optional[DifferencesView]
+
+
+class DifferencesRequest(t.TypedDict, total=False):
+    #: Levels from outside, one per date. Either these or `series`.
+    levels: t.Sequence[OutsideLevel]
+    #: Identifier of a series or security of the store that has the levels from outside.
+    series: str
+    #: Return variant of the outside level. Default: the variant with which the most sessions agree.
+    variant: t.Optional[t.Literal["price", "total", "net"]]
+    #: Currency of the outside level. Default: found from the levels, beginning with that of the index.
+    currency: t.Optional[str]
+    #: Decimals to which the outside level is rounded. Default: found from the values.
+    decimals: t.Optional[int]
+    #: First date that is compared.
+    start: t.Optional[Date]
+    #: Last date that is compared.
+    end: t.Optional[Date]
+    #: Maximum number of causes.
+    causes_max: int
+    #: Subjects that are known to agree. No cause concerns them.
+    known: t.Sequence[t.Literal["dividend", "special_dividend", "split", "spin_off", "rights", "removal", "price", "constituent", "rebalance", "pricing", "cap", "shares", "rounding", "variant", "tax", "reinvestment", "currency", "calendar", "fee", "financing", "day_count", "scale"]]
+
+
+class DifferencesViewSessionsUnexplained(t.TypedDict):
+    #: The date.
+    date: str
+    difference_bps: float
+
+
+class DifferencesViewSessions(t.TypedDict):
+    #: Number of sessions of both levels.
+    common: int
+    #: Sessions on which the levels agree within rounding.
+    equal: int
+    #: Sessions that agree with all causes.
+    explained: int
+    unexplained: t.Sequence[DifferencesViewSessionsUnexplained]
+
+
+class DifferencesViewLargest(t.TypedDict):
+    #: The date.
+    date: str
+    #: Level of the run times the scale.
+    own: float
+    outside: float
+    difference_bps: float
+
+
+class DifferencesView(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: The optimisation run.
+    run_id: str
+    #: Return variant of the outside level.
+    variant: t.Literal["price", "total", "net"]
+    #: Outside level over own level on the first common session.
+    scale: float
+    #: Decimals of the outside level; null if it is not rounded.
+    decimals: t.Optional[int]
+    sessions: DifferencesViewSessions
+    #: Largest weight.
+    largest: DifferencesViewLargest
+    #: Mean absolute difference of the levels.
+    mean_absolute_bps: float
+    #: Course of the differences.
+    shapes: t.Sequence[t.Literal["step", "steps", "drift", "shift", "factor", "noise", "currency", "none"]]
+    #: Causes by date.
+    causes: t.Sequence[DifferenceCause]
+    #: True if every session is explained.
+    complete: bool
+    #: Fewest causes that explain all sessions, if every smaller set was excluded; otherwise null.
+    fewest: t.Optional[int]
+    #: True if the run with all changes equals the outside level on every common session within rounding.
+    reproduced: bool
+    #: Null: the differences are not divided into parts.
+    parts: None
 
 
 class Distribution(t.TypedDict):
@@ -6824,7 +7004,7 @@ class JobKindState(t.TypedDict):
     """A kind of job."""
 
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"]
     #: Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane.
     lane: t.Literal["heavy", "light"]
     #: Pause of the kind; null if it is not paused.
@@ -6851,7 +7031,7 @@ class JobRetries(t.TypedDict):
 
 class JobRetryRequest(t.TypedDict, total=False):
     #: Kinds of jobs. Default: all kinds.
-    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]
+    kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"]]
     #: Ids of jobs. Only failed jobs are queued again. Default: all failed jobs.
     job_ids: t.Sequence[str]
     #: Only jobs that failed at or after this time, with an offset. Default: no limit.
@@ -6866,7 +7046,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
     #: Kind of the object.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff", "differences"]
     #: Order in which waiting jobs start.
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
@@ -8783,6 +8963,13 @@ class OtherAdjustment(t.TypedDict):
     meaning: str
 
 
+class OutsideLevel(t.TypedDict):
+    #: The date.
+    date: Date
+    #: Level on the date.
+    value: float
+
+
 class OverlayPart(t.TypedDict):
     #: Overlay of the part: this overlay, or an underlying overlay.
     index_id: str
@@ -9008,6 +9195,17 @@ class _ParentPayload(t.TypedDict):
 class ParentPayload(_ParentPayload, total=False):
     #: Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.
     forecast: TrackingForecastPayload
+
+
+class _PatchOperation(t.TypedDict):
+    op: t.Literal["add", "remove", "replace"]
+    #: Path of the field, as the client wrote it.
+    path: str
+
+
+class PatchOperation(_PatchOperation, total=False):
+    #: The value.
+    value: t.Any
 
 
 class PerformanceView(t.TypedDict):

@@ -50,7 +50,8 @@ export const DifferencesRequest = defineObject(() => ({
     }
     if (start !== null && end !== null && start >= end) report('end', `must be after start: ${end} and ${start}`);
     const count = [...dates].filter((date) => (start ?? date) <= date && date <= (end ?? date)).length;
-    if (levels !== undefined && count < 2) report('levels', `has ${count} values from start to end; at least 2 are needed`);
+    if (levels !== undefined && count < 2)
+      report('levels', `has ${count} values from start to end; at least 2 are needed`);
   })
   .meta({ id: 'DifferencesRequest' });
 export type DifferencesRequest = z.infer<typeof DifferencesRequest>;
@@ -60,7 +61,10 @@ const manner = z.enum(MANNERS).meta({ description: 'What the outside level did, 
 const causeFields = {
   subject,
   manner,
-  identifier: z.string().nullable().meta({ description: 'Security, exchange rate or country; null for the whole index.' }),
+  identifier: z
+    .string()
+    .nullable()
+    .meta({ description: 'Security, exchange rate or country; null for the whole index.' }),
   date: z.string().nullable().meta({
     description: "Ex-date, session or effective date of the run's own event; null for a convention from the start.",
   }),
@@ -97,7 +101,9 @@ const DifferenceCause = defineObject(() => ({
         description: 'Terms by which the outside level follows from the levels of the run; null if there are none.',
       }),
     })
-    .meta({ description: 'Change with which a run reproduces the outside level. Changes apply in the order of causes.' }),
+    .meta({
+      description: 'Change with which a run reproduces the outside level. Changes apply in the order of causes.',
+    }),
   sessions: z.int().meta({ description: 'Number of sessions that agree only with this cause.' }),
   effect_bps: z.number().meta({ description: 'Effect of the cause alone on the last common level, in basis points.' }),
   ties: z

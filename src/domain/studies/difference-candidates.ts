@@ -6,7 +6,14 @@ import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument }
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { ACTION_KINDS, type CorporateAction, RETURN_VARIANTS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { changeDocument, type Edit, type Evaluation, findRuleId, type Manner, type Subject } from './difference-terms.js';
+import {
+  changeDocument,
+  type Edit,
+  type Evaluation,
+  findRuleId,
+  type Manner,
+  type Subject,
+} from './difference-terms.js';
 
 /** Change that may explain a difference. */
 export interface Candidate {
@@ -106,7 +113,8 @@ function listActionCandidates(place: Place): Candidate[] {
 function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
   const compositions = [findCompositionInForce(list, session - EVENT_SESSIONS), findCompositionInForce(list, session)];
   const columns = new Set(compositions.flatMap((composition) => [...(composition?.columns ?? [])]));
-  for (const { action, column } of sm.actions.related) if (columns.has(column)) columns.add(sm.columnOf(action.related!));
+  for (const { action, column } of sm.actions.related)
+    if (columns.has(column)) columns.add(sm.columnOf(action.related!));
   return columns;
 }
 
@@ -137,7 +145,12 @@ function createActionCandidate(
     subject: SUBJECT_BY_TYPE[before.type],
     manner,
     identifier: before.identifier,
-    date: sm.sessions[Math.min(sm.sessions.length - 1, sm.actions.all.find((one) => one.action === before)?.session ?? sm.sessionAt(before.exDay))]!,
+    date: sm.sessions[
+      Math.min(
+        sm.sessions.length - 1,
+        sm.actions.all.find((one) => one.action === before)?.session ?? sm.sessionAt(before.exDay),
+      )
+    ]!,
     through: null,
     value,
     words: `${words} ${ACTION_WORDS[before.type]} of ${before.identifier}`,
@@ -163,12 +176,17 @@ const ACTION_WORDS: Readonly<Record<CorporateAction['type'], string>> = {
 function listChangesOfAction(place: Place, action: CorporateAction, at: number): Candidate[] {
   const { sm } = place;
   const { type, value } = action;
-  const create = (manner: Manner, after: CorporateAction | null, words: string, number: number | null = null): Candidate =>
-    createActionCandidate(place, action, manner, after, words, number);
+  const create = (
+    manner: Manner,
+    after: CorporateAction | null,
+    words: string,
+    number: number | null = null,
+  ): Candidate => createActionCandidate(place, action, manner, after, words, number);
   const kind = ACTION_KINDS[type];
   const candidates = [create('ignored', null, 'left out the')];
   const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];
-  if (before !== undefined) candidates.push(create('early', { ...action, exDay: before }, 'applied one session early the'));
+  if (before !== undefined)
+    candidates.push(create('early', { ...action, exDay: before }, 'applied one session early the'));
   if (later !== undefined) candidates.push(create('late', { ...action, exDay: later }, 'applied one session late the'));
   if (kind === 'cash' || type === 'SPIN_OFF')
     candidates.push(create('doubled', { ...action, value: 2 * value }, 'counted twice the'));
@@ -184,7 +202,9 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
   if (type === 'SPECIAL_DIVIDEND' || type === 'RETURN_OF_CAPITAL')
     candidates.push(create('ignored', { ...action, type: 'DIVIDEND' }, 'treated as ordinary the'));
   if (type === 'RIGHTS_ISSUE' && action.subscriptionPrice !== null)
-    candidates.push(createFreeAction(create, action, action.subscriptionPrice, (price) => ({ ...action, subscriptionPrice: price })));
+    candidates.push(
+      createFreeAction(create, action, action.subscriptionPrice, (price) => ({ ...action, subscriptionPrice: price })),
+    );
   else if (value > 0 && type !== 'TICKER_CHANGE')
     candidates.push(createFreeAction(create, action, value, (amount) => ({ ...action, value: amount })));
   return candidates;
@@ -209,7 +229,8 @@ function createFreeAction(
 
 /** Returns the number of decimals of a number as it is written, at most 6. */
 export function countDecimals(value: number): number {
-  for (let decimals = 0; decimals < 6; decimals++) if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
+  for (let decimals = 0; decimals < 6; decimals++)
+    if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
   return 6;
 }
 
@@ -247,7 +268,9 @@ function listPriceCandidates(place: Place): Candidate[] {
     if (bar === undefined) return listStalePrices(place, column, previous);
     return [
       ...createCarried(place, column, { previous, count: 1, subject }),
-      ...[100, 0.01].map((factor) => create('value', factor * bar.price, `used ${factor === 100 ? '100 times' : 'one hundredth of'} the price`)),
+      ...[100, 0.01].map((factor) =>
+        create('value', factor * bar.price, `used ${factor === 100 ? '100 times' : 'one hundredth of'} the price`),
+      ),
       ...listScaledPrices(place, column, bar.price).map((price) => create('value', price, 'used the adjusted price')),
       ...listBadPrints(place, column, { previous, bar }),
     ];
@@ -312,7 +335,9 @@ function listBadPrints(
   const { sm, session } = place;
   const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
   const move = Math.abs(bar.price / previous - 1);
-  const hasAction = sm.actions.all.some((placed) => placed.column === column && Math.abs(placed.session - session) <= 1);
+  const hasAction = sm.actions.all.some(
+    (placed) => placed.column === column && Math.abs(placed.session - session) <= 1,
+  );
   if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
   return [createFreePrice(place, column, { row: bar.row, previous, words: 'used another price than the bad print' })];
 }
@@ -499,7 +524,9 @@ function listConstituentCandidates(place: Place): Candidate[] {
     const members = new Set(composition.columns);
     const universe = place.own.composer.universe(ruleId, composition.decision);
     const create = (manner: Manner, column: number, isLasting: boolean): Candidate => {
-      const changed = [...members, column].filter((one) => manner === 'added' || one !== column).toSorted((a, b) => a - b);
+      const changed = [...members, column]
+        .filter((one) => manner === 'added' || one !== column)
+        .toSorted((a, b) => a - b);
       const until = isLasting || next === undefined ? null : next;
       return {
         subject: 'constituent',
@@ -511,10 +538,14 @@ function listConstituentCandidates(place: Place): Candidate[] {
         words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
         edits: [
           changeDocument(ruleId, (own) =>
-            holdMembers(own, changed.map((one) => sm.identifiers[one]!), {
-              from: position === 0 ? null : composition.date,
-              until: until?.date ?? null,
-            }),
+            holdMembers(
+              own,
+              changed.map((one) => sm.identifiers[one]!),
+              {
+                from: position === 0 ? null : composition.date,
+                until: until?.date ?? null,
+              },
+            ),
           ),
         ],
       };
@@ -719,10 +750,19 @@ function listWeightingCandidates({ document, ruleId }: Place): Candidate[] {
       pipeline: { ...own.pipeline!, weighting: { ...own.pipeline!.weighting, ...changes } },
     }));
   return [
-    ...(cap === null ? [] : [createConvention({ subject: 'cap', manner: 'ignored', words: 'has no cap', edits: [change({ cap: null })] })]),
+    ...(cap === null
+      ? []
+      : [createConvention({ subject: 'cap', manner: 'ignored', words: 'has no cap', edits: [change({ cap: null })] })]),
     ...(groupCaps.length === 0
       ? []
-      : [createConvention({ subject: 'cap', manner: 'ignored', words: 'has no caps of groups', edits: [change({ group_caps: [] })] })]),
+      : [
+          createConvention({
+            subject: 'cap',
+            manner: 'ignored',
+            words: 'has no caps of groups',
+            edits: [change({ group_caps: [] })],
+          }),
+        ]),
     ...(typeof cap === 'string' || (typeof cap === 'object' && cap !== null)
       ? []
       : CAPS.filter((value) => value !== cap).map((value) =>
@@ -761,7 +801,11 @@ function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
       ),
     ),
     ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
-      create({ effective_lag: sessions }, `decides and prices a rebalance ${sessions} sessions before its effect`, sessions),
+      create(
+        { effective_lag: sessions },
+        `decides and prices a rebalance ${sessions} sessions before its effect`,
+        sessions,
+      ),
     ),
   ];
 }
@@ -776,7 +820,14 @@ function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
     return [
       ...(own_ === undefined
         ? []
-        : [createConvention({ subject: 'rounding', manner: 'ignored', words: `does not round the ${member}`, edits: [change(others)] })]),
+        : [
+            createConvention({
+              subject: 'rounding',
+              manner: 'ignored',
+              words: `does not round the ${member}`,
+              edits: [change(others)],
+            }),
+          ]),
       ...DECIMALS.filter((decimals) => decimals !== own_).map((decimals) =>
         createConvention({
           subject: 'rounding',
@@ -825,9 +876,7 @@ function listCurrencyCandidates(place: Place): Candidate[] {
         manner,
         identifier: market.identifiers[column]!,
         words,
-        edits: [
-          { kind: 'bars', field: 'CLOSE', column, bars: rows.map((row, k) => ({ row, value: read(k) })) },
-        ],
+        edits: [{ kind: 'bars', field: 'CLOSE', column, bars: rows.map((row, k) => ({ row, value: read(k) })) }],
       });
     const readRate = (k: number): number => panel[rows[Math.max(0, Math.min(rows.length - 1, k))]! * width + column]!;
     return [
@@ -841,7 +890,12 @@ function listCurrencyCandidates(place: Place): Candidate[] {
   const ofSeries = [...(market.series?.keys() ?? [])]
     .filter((name) => name.length === 6 && (name.endsWith(document.currency) || name.startsWith(document.currency)))
     .flatMap((identifier) =>
-      ([['late', -1], ['early', 1]] as const).map(([manner, by]) =>
+      (
+        [
+          ['late', -1],
+          ['early', 1],
+        ] as const
+      ).map(([manner, by]) =>
         createConvention({
           subject: 'currency',
           manner,
@@ -871,7 +925,12 @@ function listCurrencyCandidates(place: Place): Candidate[] {
 }
 
 const listCalendarCandidates = (): Candidate[] =>
-  ([['late', -1], ['early', 1]] as const).map(([manner, by]) =>
+  (
+    [
+      ['late', -1],
+      ['early', 1],
+    ] as const
+  ).map(([manner, by]) =>
     createConvention({
       subject: 'calendar',
       manner,
@@ -892,8 +951,13 @@ function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
   const spec = document.overlay as unknown as Readonly<Record<string, unknown>> & { readonly type: string };
   const change = (changes: Readonly<Record<string, unknown>>): Edit =>
     changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
-  const create = (subject: Subject, manner: Manner, changes: Readonly<Record<string, unknown>>, words: string, value: number | null = null): Candidate =>
-    createConvention({ subject, manner, value, words, edits: [change(changes)] });
+  const create = (
+    subject: Subject,
+    manner: Manner,
+    changes: Readonly<Record<string, unknown>>,
+    words: string,
+    value: number | null = null,
+  ): Candidate => createConvention({ subject, manner, value, words, edits: [change(changes)] });
   const solve = (subject: Subject, member: string, scale: number, words: string): Candidate[] => {
     const guess = spec[member];
     if (typeof guess !== 'number') return [];
@@ -920,16 +984,29 @@ function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
     ...(basis === 360 || basis === 365
       ? [create('day_count', 'value', { basis: 725 - basis }, `counts ${725 - basis} days per year`, 725 - basis)]
       : []),
-    ...(isFee && typeof spec['percent'] === 'number' ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')] : []),
+    ...(isFee && typeof spec['percent'] === 'number'
+      ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')]
+      : []),
     ...(isFee ? solve('fee', 'percent', 0.01, 'subtracts another percentage') : []),
     ...(isFee ? solve('fee', 'points', 1, 'subtracts other points') : []),
     ...(spec.type === 'decrement' && typeof spec['percent'] === 'number'
-      ? [create('fee', 'value', { method: spec['method'] === 'geometric' ? 'arithmetic' : 'geometric' }, 'subtracts by another method')]
+      ? [
+          create(
+            'fee',
+            'value',
+            { method: spec['method'] === 'geometric' ? 'arithmetic' : 'geometric' },
+            'subtracts by another method',
+          ),
+        ]
       : []),
     ...(spec.type === 'leverage'
       ? [
-          ...(spec['financing'] === null ? [] : [create('financing', 'ignored', { financing: null, spread_bps: 0 }, 'counts no financing')]),
-          ...(spec['financing'] === null || spec['spread_bps'] === 0 ? [] : [create('financing', 'ignored', { financing: null }, 'counts no rate of financing')]),
+          ...(spec['financing'] === null
+            ? []
+            : [create('financing', 'ignored', { financing: null, spread_bps: 0 }, 'counts no financing')]),
+          ...(spec['financing'] === null || spec['spread_bps'] === 0
+            ? []
+            : [create('financing', 'ignored', { financing: null }, 'counts no rate of financing')]),
           ...solve('financing', 'spread_bps', 1e-4, 'finances at another spread'),
         ]
       : []),

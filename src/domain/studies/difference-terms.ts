@@ -61,7 +61,11 @@ export type Edit =
   | { readonly kind: 'series'; readonly identifier: string; readonly by: number }
   | { readonly kind: 'document'; readonly change: (documents: Documents) => Documents }
   | { readonly kind: 'variant'; readonly variant: ReturnVariant }
-  | { readonly kind: 'levels'; readonly change: (levels: Float64Array, days: Int32Array) => Float64Array; readonly terms: Readonly<Record<string, number | string>> };
+  | {
+      readonly kind: 'levels';
+      readonly change: (levels: Float64Array, days: Int32Array) => Float64Array;
+      readonly terms: Readonly<Record<string, number | string>>;
+    };
 
 /** Value of a field of a security on a row of the market; NaN for a missing value. */
 export interface Bar {
@@ -142,9 +146,7 @@ function replaceActions(actions: CorporateAction[], removed: Map<string, number>
       else left.set(key, count - 1);
       return false;
     })
-    .toSorted(
-      (a, b) => compareCodes(a.identifier, b.identifier) || a.exDay - b.exDay || compareCodes(a.type, b.type),
-    );
+    .toSorted((a, b) => compareCodes(a.identifier, b.identifier) || a.exDay - b.exDay || compareCodes(a.type, b.type));
 }
 
 const compareCodes = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -301,13 +303,11 @@ export function describeEdits(terms: RunTerms, edits: readonly Edit[]): ChangeVi
   const after = applyEdits(terms, edits);
   const document = Object.entries(after.documents).flatMap(([id, changed]) => {
     const prefix = id === terms.indexId ? '' : `/${id}`;
-    return listChanges(terms.documents[id], changed).map(
-      ({ op, path, after: value }): PatchOperation => ({
-        op,
-        path: `${prefix}${path}`,
-        ...(op === 'remove' ? {} : { value }),
-      }),
-    );
+    return listChanges(terms.documents[id], changed).map(({ op, path, after: value }): PatchOperation => ({
+      op,
+      path: `${prefix}${path}`,
+      ...(op === 'remove' ? {} : { value }),
+    }));
   });
   const reading = edits.flatMap((edit) => (edit.kind === 'levels' ? [edit.terms] : []));
   const rounding = edits.some((edit) => edit.kind === 'variant') ? { variant: after.variant } : {};
@@ -330,8 +330,7 @@ function describeData({ identifiers, dates }: MarketData, edit: Edit): DataChang
     }));
   if (edit.kind !== 'action') return [];
   const { before, after } = edit;
-  const isSameRow =
-    before !== null && after !== null && before.type === after.type && before.exDay === after.exDay;
+  const isSameRow = before !== null && after !== null && before.type === after.type && before.exDay === after.exDay;
   if (isSameRow) return [{ ...locate(before), field: 'value', value: after.value }];
   return [
     ...(before === null ? [] : [{ ...locate(before), field: 'value', value: null }]),

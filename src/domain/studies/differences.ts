@@ -100,7 +100,9 @@ function readSeriesLevels(
   if (own !== undefined) return Array.from(own.days, (day, t) => [day, own.closes[t]!]);
   const column = identifiers.indexOf(name);
   if (column < 0)
-    throw new Refusal('VALIDATION_FAILED', `The store of the run has no series and no security ${name}.`, { series: name });
+    throw new Refusal('VALIDATION_FAILED', `The store of the run has no series and no security ${name}.`, {
+      series: name,
+    });
   const close = fields.get('CLOSE')!;
   return Array.from(dates, (day, row) => [day, close[row * identifiers.length + column]!]);
 }
@@ -329,7 +331,8 @@ function countEqualReturns(own: OwnLevels, outside: OutsideLevels): number {
   for (let t = 1; t < outside.days.length; t++) {
     const [before, value] = [outside.values[t - 1]!, outside.values[t]!];
     const growth = levelOn(own, outside.days[t]!) / levelOn(own, outside.days[t - 1]!);
-    const tolerance = computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / before ** 2;
+    const tolerance =
+      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / before ** 2;
     if (Math.abs(value / before - growth) <= tolerance) count++;
   }
   return count;
@@ -382,7 +385,9 @@ function descend(node: Node, search: Search): void {
   const fits = listFits(node, search);
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
   for (const fit of fits.slice(0, BRANCHES_MAX)) {
-    const rivals = fits.filter((one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1);
+    const rivals = fits.filter(
+      (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
+    );
     descend(createChild(node, fit, rivals), search);
   }
   if (fits.length === 0) descendWithout(node, search, false);
@@ -457,15 +462,21 @@ function listFits(node: Node, search: Search): Fit[] {
   );
   const isPossible = createFilter(node, search);
   const tried = candidates.filter(isPossible).flatMap((candidate, k) => {
-    if (k % 16 === 0) search.report(0.9 * Math.min(1, agreement.reach / outside.days.length), `explaining the session ${formatDay(day)}`);
+    if (k % 16 === 0)
+      search.report(
+        0.9 * Math.min(1, agreement.reach / outside.days.length),
+        `explaining the session ${formatDay(day)}`,
+      );
     return tryCandidate(node, candidate, search);
   });
   const fits = tried.filter((one) => one.agreement.reach > agreement.reach);
-  const result = removeDuplicates(
-    fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)),
-  );
+  const result = removeDuplicates(fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)));
   const isWeak = result.length === 0 || result[0]!.agreement.reach <= agreement.reach + 1;
-  return isWeak ? [...listPairs(node, tried, search), ...result].toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)) : result;
+  return isWeak
+    ? [...listPairs(node, tried, search), ...result].toSorted(
+        (a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b),
+      )
+    : result;
 }
 
 /** Factor within which the estimated effect of a change must be that of the difference, in addition to rounding. */
@@ -624,7 +635,9 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const { guess, create, decimals, accepts, isGradual } = candidate.free!;
-  const targets = isGradual ? GRADUAL_SESSIONS.map((after) => Math.min(reach + after, outside.days.length - 1)) : [reach];
+  const targets = isGradual
+    ? GRADUAL_SESSIONS.map((after) => Math.min(reach + after, outside.days.length - 1))
+    : [reach];
   let best: Tried | null = null;
   const scale = Number.isFinite(high) ? (low + high) / 2 : 1;
   const step = guess === 0 ? 0.01 : 0.1 * guess;
@@ -632,7 +645,9 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
     const day = outside.days[target]!;
     const run = (value: number): number => {
       const own = attempt(() =>
-        target === reach ? evaluatePart(node, create(value), search) : evaluate(applyEdits(node.terms, create(value)), day),
+        target === reach
+          ? evaluatePart(node, create(value), search)
+          : evaluate(applyEdits(node.terms, create(value)), day),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -684,7 +699,9 @@ function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
   const tolerance = computeTolerance(outside, value) / own;
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / own;
   const wanted = value / own / scale;
-  const local = tried.filter(({ candidates: [one], effect }) => one!.date !== null && Math.abs(effect - 1) > tolerance / 2);
+  const local = tried.filter(
+    ({ candidates: [one], effect }) => one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
+  );
   const pairs: { readonly pair: readonly [Tried, Tried]; readonly error: number }[] = [];
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
@@ -731,7 +748,12 @@ function createResult(node: Node, start: Node, { search }: ResultInput): Differe
       common: outside.days.length,
       equal: errors.filter((_, t) => isEqualAt(errors, t, outside)).length,
       explained: outside.days.length - unexplained.length,
-      unexplained: listUnexplained(node, final, search, unexplained.map(([, day]) => day)),
+      unexplained: listUnexplained(
+        node,
+        final,
+        search,
+        unexplained.map(([, day]) => day),
+      ),
     },
     largest: {
       date: formatDay(outside.days[largest]!),
@@ -740,7 +762,11 @@ function createResult(node: Node, start: Node, { search }: ResultInput): Differe
       difference_bps: errors[largest]! * 10_000,
     },
     mean_absolute_bps: (10_000 * errors.reduce((sum, error) => sum + Math.abs(error), 0)) / errors.length,
-    shapes: findShapes(errors, outside, { scale, own: start.own, isCurrency: causes.some(({ subject }) => subject === 'currency') }),
+    shapes: findShapes(errors, outside, {
+      scale,
+      own: start.own,
+      isCurrency: causes.some(({ subject }) => subject === 'currency'),
+    }),
     causes,
     complete: reproduced,
     fewest: reproduced && !search.isBounded ? causes.length : null,

@@ -97,7 +97,9 @@ function createMarket(draw: Draw, sessions: number): { readonly market: MarketDa
   }
   const parent = draw.pick(NAMES.slice(0, 6));
   const spunAt = draw.int(30, sessions - 40);
-  close['SPUN'] = dates.map((_, t) => (t < spunAt ? null : round(close[parent]![spunAt]! * 0.4 * Math.exp(0.1 * Math.sin(t)))));
+  close['SPUN'] = dates.map((_, t) =>
+    t < spunAt ? null : round(close[parent]![spunAt]! * 0.4 * Math.exp(0.1 * Math.sin(t))),
+  );
   close[parent] = close[parent]!.map((price, t) => (t < spunAt || price === null ? price : round(price * 0.9)));
   actions.push({ name: parent, type: 'SPIN_OFF', value: 0.25, ex: dates[spunAt]!, related: 'SPUN' });
   if (draw.next() < 0.5) {
@@ -105,7 +107,8 @@ function createMarket(draw: Draw, sessions: number): { readonly market: MarketDa
     const at = draw.int(40, sessions - 30);
     const last = close[name]![at - 1] ?? close[name]![at - 2]!;
     close[name] = close[name]!.map((price, t) => (t < at ? price : null));
-    for (const action of actions.filter((one) => one.name === name && one.ex >= dates[at]!)) actions.splice(actions.indexOf(action), 1);
+    for (const action of actions.filter((one) => one.name === name && one.ex >= dates[at]!))
+      actions.splice(actions.indexOf(action), 1);
     actions.push({ name, type: draw.pick(['ACQUISITION', 'DELISTING']), value: round(last * 1.05), ex: dates[at]! });
   }
   let rate = 1.1;
@@ -190,12 +193,15 @@ function createDocuments(draw: Draw): Record<string, IndexDocument> {
 
 type Planting = { readonly terms: RunTerms; readonly plant: Plant } | null;
 
-const withActions = (terms: RunTerms, change: (actions: readonly CorporateAction[]) => CorporateAction[]): RunTerms => ({
+const withActions = (
+  terms: RunTerms,
+  change: (actions: readonly CorporateAction[]) => CorporateAction[],
+): RunTerms => ({
   ...terms,
   market: {
     ...terms.market,
-    actions: change(terms.market.actions).toSorted(
-      (a, b) => (a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay),
+    actions: change(terms.market.actions).toSorted((a, b) =>
+      a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay,
     ),
   },
 });
@@ -231,7 +237,13 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
   const row = market.dates.indexOf(action.exDay);
   const isRatio = action.type === 'SPLIT';
   const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
-  const manners = ['ignored', 'early', 'late', ...(isEnd || action.type === 'RIGHTS_ISSUE' ? ['value'] : ['doubled', 'value']), ...(isRatio ? ['inverted'] : [])];
+  const manners = [
+    'ignored',
+    'early',
+    'late',
+    ...(isEnd || action.type === 'RIGHTS_ISSUE' ? ['value'] : ['doubled', 'value']),
+    ...(isRatio ? ['inverted'] : []),
+  ];
   const manner = draw.pick(action.type === 'SPIN_OFF' ? ['ignored', 'early', 'late', 'doubled'] : manners);
   const changed: CorporateAction | null =
     manner === 'ignored'
@@ -288,7 +300,12 @@ function plantPrint(terms: RunTerms, draw: Draw): Planting {
       const [a, c] = [changed[(row - 1) * width + column]!, changed[(row + 1) * width + column]!];
       changed[row * width + column] = Math.round(((a + c) / 2) * 100) / 100;
     }),
-    plant: { subject: 'price', manner: 'value', identifier: market.identifiers[column]!, date: formatDay(market.dates[row]!) },
+    plant: {
+      subject: 'price',
+      manner: 'value',
+      identifier: market.identifiers[column]!,
+      date: formatDay(market.dates[row]!),
+    },
   };
 }
 
@@ -336,13 +353,18 @@ function plantShares(terms: RunTerms, draw: Draw): Planting {
   const document = terms.documents['X']!;
   if (document.pipeline!.weighting.type !== 'MarketCapWeight') return null;
   const { market } = terms;
-  const field = document.pipeline!.weighting.params['free_float'] === true ? draw.pick(['SHARES_OUTSTANDING', 'FREE_FLOAT']) : 'SHARES_OUTSTANDING';
+  const field =
+    document.pipeline!.weighting.params['free_float'] === true
+      ? draw.pick(['SHARES_OUTSTANDING', 'FREE_FLOAT'])
+      : 'SHARES_OUTSTANDING';
   const panel = market.fields.get(field)!;
   const width = market.identifiers.length;
   const { list, sm } = evaluate(terms).composer.compositions('X');
   const changes: (readonly [number, number, number])[] = [];
   for (let k = 1; k < list.length - 1; k++) {
-    const [from, to] = [list[k - 1]!.decision, list[k]!.decision].map((session) => market.dates.indexOf(sm.sessions[session]!));
+    const [from, to] = [list[k - 1]!.decision, list[k]!.decision].map((session) =>
+      market.dates.indexOf(sm.sessions[session]!),
+    );
     for (let row = from! + 1; row < to!; row++)
       for (const name of NAMES.slice(0, 10)) {
         const column = market.identifiers.indexOf(name);
@@ -357,7 +379,12 @@ function plantShares(terms: RunTerms, draw: Draw): Planting {
     terms: withBars(terms, field, (changed) => {
       for (let r = row; r <= decided; r++) changed[r * width + column] = changed[(row - 1) * width + column]!;
     }),
-    plant: { subject: 'shares', manner: 'ignored', identifier: market.identifiers[column]!, date: formatDay(market.dates[row]!) },
+    plant: {
+      subject: 'shares',
+      manner: 'ignored',
+      identifier: market.identifiers[column]!,
+      date: formatDay(market.dates[row]!),
+    },
   };
 }
 
@@ -389,25 +416,93 @@ function plantConvention(terms: RunTerms, draw: Draw): Planting {
   const readRate = (panel: Float64Array, row: number): number =>
     panel[Math.max(0, Math.min(panel.length / width - 1, row)) * width + euro]!;
   const options: (() => Planting)[] = [
-    () => create('reinvestment', 'value', withTreatment(terms, { reinvestment: treatment.reinvestment === 'index' ? 'constituent' : 'index' })),
+    () =>
+      create(
+        'reinvestment',
+        'value',
+        withTreatment(terms, { reinvestment: treatment.reinvestment === 'index' ? 'constituent' : 'index' }),
+      ),
     () => create('special_dividend', 'ignored', withTreatment(terms, { special_dividends: 'ignore' })),
-    () => (weighting.cap === null ? null : create('cap', 'ignored', withDocument(terms, 'X', (own) => ({ ...own, pipeline: { ...pipeline, weighting: { ...weighting, cap: null } } })))),
-    () => (weighting.cap === null ? null : create('cap', 'value', withDocument(terms, 'X', (own) => ({ ...own, pipeline: { ...pipeline, weighting: { ...weighting, cap: 0.12 } } })))),
-    () => (rebalance.effective_lag === 0 ? null : create('pricing', 'value', withDocument(terms, 'X', (own) => ({ ...own, rebalance: { ...rebalance, pricing_date: { rule: 'sessions_before', sessions: 0 } } })))),
-    () => create('rounding', 'value', withDocument(terms, 'X', (own) => ({ ...own, rounding: { divisor: draw.pick([2, 3]) } }))),
-    () => create('currency', 'late', changeRates((panel, row) => readRate(panel, row - 1)), 'EURUSD'),
-    () => create('currency', 'inverted', changeRates((panel, row) => 1 / readRate(panel, row)), 'EURUSD'),
+    () =>
+      weighting.cap === null
+        ? null
+        : create(
+            'cap',
+            'ignored',
+            withDocument(terms, 'X', (own) => ({
+              ...own,
+              pipeline: { ...pipeline, weighting: { ...weighting, cap: null } },
+            })),
+          ),
+    () =>
+      weighting.cap === null
+        ? null
+        : create(
+            'cap',
+            'value',
+            withDocument(terms, 'X', (own) => ({
+              ...own,
+              pipeline: { ...pipeline, weighting: { ...weighting, cap: 0.12 } },
+            })),
+          ),
+    () =>
+      rebalance.effective_lag === 0
+        ? null
+        : create(
+            'pricing',
+            'value',
+            withDocument(terms, 'X', (own) => ({
+              ...own,
+              rebalance: { ...rebalance, pricing_date: { rule: 'sessions_before', sessions: 0 } },
+            })),
+          ),
+    () =>
+      create(
+        'rounding',
+        'value',
+        withDocument(terms, 'X', (own) => ({ ...own, rounding: { divisor: draw.pick([2, 3]) } })),
+      ),
+    () =>
+      create(
+        'currency',
+        'late',
+        changeRates((panel, row) => readRate(panel, row - 1)),
+        'EURUSD',
+      ),
+    () =>
+      create(
+        'currency',
+        'inverted',
+        changeRates((panel, row) => 1 / readRate(panel, row)),
+        'EURUSD',
+      ),
     () => {
       if (terms.variant !== 'net') return null;
       const tax = treatment.withholding_tax;
       if (typeof tax === 'number') return create('tax', 'value', withTreatment(terms, { withholding_tax: 0.3 }));
-      return create('tax', 'value', withTreatment(terms, { withholding_tax: { ...tax, rates: { ...tax.rates, DE: 0.15 } } }), 'DE');
+      return create(
+        'tax',
+        'value',
+        withTreatment(terms, { withholding_tax: { ...tax, rates: { ...tax.rates, DE: 0.15 } } }),
+        'DE',
+      );
     },
-    () => (overlay === undefined ? null : overlay['basis'] === undefined ? null : create('day_count', 'value', changeOverlay({ basis: overlay['basis'] === 365 ? 360 : 365 }))),
+    () =>
+      overlay === undefined
+        ? null
+        : overlay['basis'] === undefined
+          ? null
+          : create('day_count', 'value', changeOverlay({ basis: overlay['basis'] === 365 ? 360 : 365 })),
     () => (overlay?.['type'] === 'fee' ? create('fee', 'value', changeOverlay({ percent: 0.6 })) : null),
-    () => (overlay?.['type'] === 'decrement' && overlay['percent'] !== null ? create('fee', 'value', changeOverlay({ percent: 4 })) : null),
+    () =>
+      overlay?.['type'] === 'decrement' && overlay['percent'] !== null
+        ? create('fee', 'value', changeOverlay({ percent: 4 }))
+        : null,
     () => (overlay?.['type'] === 'leverage' ? create('financing', 'value', changeOverlay({ spread_bps: 80 })) : null),
-    () => (overlay?.['type'] === 'leverage' ? create('financing', 'ignored', changeOverlay({ financing: null, spread_bps: 0 })) : null),
+    () =>
+      overlay?.['type'] === 'leverage'
+        ? create('financing', 'ignored', changeOverlay({ financing: null, spread_bps: 0 }))
+        : null,
   ];
   return draw.pick(options)();
 }

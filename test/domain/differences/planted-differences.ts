@@ -559,7 +559,7 @@ export function createPlantedCase(seed: number): PlantedCase | null {
 
 /** Returns true for two plants that would change the same thing. */
 const isNear = (a: Plant, b: Plant): boolean =>
-  (a.subject === b.subject && a.identifier === b.identifier && a.date === b.date) ||
+  (a.subject === b.subject && a.identifier === b.identifier && a.identifier !== null) ||
   (a.date === null && b.date === null) ||
   (a.subject === 'rebalance' && b.subject === 'rebalance') ||
   (a.subject === 'constituent' && b.subject === 'constituent');

@@ -103,6 +103,7 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
       outside: readOutsideLevels(question, market),
       decimals: question.decimals,
       variant: question.variant,
+      currency: question.currency,
       ownVariant: resolveTreatment(documents[indexId]!, (id) => documents[id])!.dividends, // a plan has every document that it refers to
       causesMax: question.causes_max,
       known: question.known,

@@ -1,12 +1,12 @@
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { isOverlayDocument } from '../definition/index-document.js';
 import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
   applyEdits,
+  changeDocument,
   type ChangeView,
   describeEdits,
   type Edit,
@@ -33,6 +33,8 @@ export interface DifferenceInput {
   /** Null: found from the values. */
   readonly decimals: number | null;
   readonly variant: ReturnVariant | null;
+  /** Currency of the outside levels; null if it is unknown. */
+  readonly currency: string | null;
   /** Variant of the document. */
   readonly ownVariant: ReturnVariant;
   readonly causesMax: number;
@@ -271,8 +273,29 @@ export function explainDifference(input: DifferenceInput): Difference {
   const root = openSearch(input);
   const { search } = root;
   const start = extendNode(root.node, search);
-  descend(start, search);
+  descend(convertNode(start, input.currency, search), search);
   return createResult(search.best ?? start, start, { search });
+}
+
+/** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
+function convertNode(start: Node, currency: string | null, { outside }: Search): Node {
+  const ruleId = findRuleId(start.terms);
+  const own = start.terms.documents[ruleId]!.currency;
+  if (currency === null || currency === own) return start;
+  const candidate: Candidate = {
+    subject: 'currency',
+    manner: 'value',
+    identifier: currency,
+    date: null,
+    through: null,
+    value: null,
+    words: `is in ${currency}`,
+    edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
+  };
+  const terms = applyEdits(start.terms, candidate.edits);
+  const converted = evaluate(terms); // a missing exchange rate is refused
+  const agreement = compareLevels(converted, outside, NOTHING);
+  return createChild(start, { candidates: [candidate], terms, own: converted, agreement }, []);
 }
 
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
@@ -889,7 +912,3 @@ function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, 
   if (shifted) return [...shapes, 'shift'];
   return [...shapes, steps.length > errors.length / 2 ? 'drift' : 'steps'];
 }
-
-/** Returns true if a document can be explained: a rule-based index, or overlays on one. */
-export const isExplained = ({ documents, indexId }: Pick<RunTerms, 'documents' | 'indexId'>): boolean =>
-  !isOverlayDocument(documents[findRuleId({ documents, indexId })]!);

@@ -586,6 +586,7 @@ export function explainCase({ terms, outside, decimals }: PlantedCase): Differen
     outside,
     decimals,
     variant,
+    currency: null,
     ownVariant: variant,
     causesMax: 12,
     known: [],

@@ -459,6 +459,9 @@ function descendWithout(node: Node, search: Search, isLast: boolean): void {
       if (agreement.reach > at + count || agreement.reach >= outside.days.length)
         next = { ...current, unexplained, agreement };
     }
+    const rescaled =
+      next === null && current.chosen.length < search.causesMax ? findScaleChange(current, search) : null;
+    next ??= rescaled;
     if (next === null) {
       const unexplained = { breaks: [...breaks, outside.days[at]!], skipped };
       next = { ...current, unexplained, agreement: compareLevels(current.own, outside, unexplained) };
@@ -466,6 +469,56 @@ function descendWithout(node: Node, search: Search, isLast: boolean): void {
     current = next;
   } while (isLast && !isSolved(current, search));
   descend(current, search);
+}
+
+/** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */
+const SCALE_WIDTH = 0.02;
+
+/** Sessions that must agree after a change of scale. */
+const SCALE_SESSIONS = 3;
+
+/** Returns the state in which the outside levels have another scale from a difference on, if it is a round number. */
+function findScaleChange(node: Node, { outside }: Search): Node | null {
+  const { reach, low, high } = node.agreement;
+  const day = outside.days[reach]!;
+  const { breaks, skipped } = node.unexplained;
+  const later = compareLevels(node.own, outside, { breaks: [...breaks, day], skipped });
+  if (later.reach < reach + SCALE_SESSIONS || !Number.isFinite(high)) return null;
+  const before = (low + high) / 2;
+  const [from, to] = [later.low / before, later.high / before];
+  const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
+  if (value === null) return null;
+  const candidate: Candidate = {
+    subject: 'scale',
+    manner: 'value',
+    identifier: null,
+    date: day,
+    through: null,
+    value,
+    words: 'has another scale',
+    edits: [
+      {
+        kind: 'levels',
+        terms: { scale: value, from: formatDay(day) },
+        change: (levels, days) => levels.map((level, t) => (days[t]! >= day ? level * value : level)),
+      },
+    ],
+  };
+  const terms = applyEdits(node.terms, candidate.edits);
+  const own = evaluate(terms);
+  const agreement = compareLevels(own, outside, node.unexplained);
+  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }, []) : null;
+}
+
+const invert = (value: number | null): number | null => (value === null ? null : 1 / value);
+
+/** Returns a number with few decimals in a range that is narrow for it. Returns null if there is none. */
+function findRoundNumber(from: number, to: number): number | null {
+  for (let decimals = 0; decimals <= 4; decimals++) {
+    const value = roundHalfAwayFromZero((from + to) / 2, decimals);
+    if (value > 0 && value >= from && value <= to && to - from < SCALE_WIDTH * 10 ** -decimals) return value;
+  }
+  return null;
 }
 
 interface Tried extends Fit {

@@ -569,17 +569,20 @@ function createFilter(node: Node, { outside }: Search): (candidate: Candidate) =
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / level;
   const needed = Math.abs(value / (level * scale) - 1);
   const tolerance = (2 * computeTolerance(outside, value)) / value;
-  const estimate = createEstimate(node, day);
+  const estimate = createEstimate(node, day, tolerance);
   return (candidate) => {
     const size = estimate(candidate);
-    return size === null || size * ESTIMATE_FACTOR + tolerance >= needed;
+    return size === null || (size > 0 && size * ESTIMATE_FACTOR + tolerance >= needed);
   };
 }
+
+/** Excess of an estimated earlier effect over rounding that excludes a change. */
+const PRIOR_FACTOR = 8;
 
 /** Largest exposure of an overlay to the index beneath it that the estimate allows. */
 const EXPOSURE = 4;
 
-function createEstimate(node: Node, day: Day): (candidate: Candidate) => number | null {
+function createEstimate(node: Node, day: Day, tolerance: number): (candidate: Candidate) => number | null {
   const ruleId = findRuleId(node.terms);
   const { list, sm } = node.own.composer.compositions(ruleId);
   const session = sm.sessionAt(day);
@@ -598,6 +601,18 @@ function createEstimate(node: Node, day: Day): (candidate: Candidate) => number 
     const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0.5;
     const growth = sm.carriedClose(session, column) / sm.carriedClose(start, column);
     const index = levelOn(node.own, day) / levelOn(node.own, sm.sessions[start]!);
+    const price = sm.carriedClose(start, column);
+    const least =
+      exposure === 1
+        ? 0.5 * (composition?.weights[composition.columns.indexOf(column)] ?? 0.1 / (composition?.columns.length ?? 1))
+        : 0;
+    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
+    for (let before = start + 1; before < session; before++) {
+      const moved =
+        sm.carriedClose(before, column) / price -
+        levelOn(node.own, sm.sessions[before]!) / levelOn(node.own, sm.sessions[start]!);
+      if (least * Math.abs(moved) > PRIOR_FACTOR * tolerance) return 0;
+    }
     const spread = Math.abs(growth - index) + (exposure === 1 ? 0 : Math.abs(index - 1)) + 0.02;
     return Number.isNaN(spread) ? null : exposure * weight * spread;
   };

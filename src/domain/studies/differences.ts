@@ -642,10 +642,16 @@ function removeDuplicates(fits: readonly Fit[]): Fit[] {
   });
 }
 
+/** Sessions that a change with a free value must explain. */
+const EVIDENCE_SESSIONS = 4;
+
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
 function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[] {
   const direct = candidate.free === undefined ? tryEdits(node, candidate, search) : solveFree(node, candidate, search);
   if (direct === null) return [];
+  // A free value fits its own session by construction, so that only later sessions are evidence.
+  const least = Math.min(node.agreement.reach + EVIDENCE_SESSIONS, search.outside.days.length);
+  if (candidate.free !== undefined && direct.agreement.reach < least) return [];
   const { longer } = candidate;
   if (longer === undefined || direct.agreement.reach <= node.agreement.reach) return [direct];
   const results = [direct];

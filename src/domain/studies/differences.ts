@@ -524,6 +524,8 @@ function findRoundNumber(from: number, to: number): number | null {
 interface Tried extends Fit {
   /** Ratio of the changed to the own level on the session of the difference. */
   readonly effect: number;
+  /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
+  readonly isConclusive?: boolean;
 }
 
 /** Returns the changes that explain a session, the best first. */
@@ -642,6 +644,9 @@ function removeDuplicates(fits: readonly Fit[]): Fit[] {
   });
 }
 
+/** Largest width of the range of a free value, in units of its last decimal, in which such a number is no chance. */
+const CONCLUSIVE_WIDTH = 0.05;
+
 /** Sessions that a change with a free value must explain. */
 const EVIDENCE_SESSIONS = 4;
 
@@ -649,9 +654,9 @@ const EVIDENCE_SESSIONS = 4;
 function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[] {
   const direct = candidate.free === undefined ? tryEdits(node, candidate, search) : solveFree(node, candidate, search);
   if (direct === null) return [];
-  // A free value fits its own session by construction, so that only later sessions are evidence.
+  // A free value fits its own session by construction: evidence are later sessions, or a number with the usual decimals.
   const least = Math.min(node.agreement.reach + EVIDENCE_SESSIONS, search.outside.days.length);
-  if (candidate.free !== undefined && direct.agreement.reach < least) return [];
+  if (candidate.free !== undefined && direct.isConclusive !== true && direct.agreement.reach < least) return [];
   const { longer } = candidate;
   if (longer === undefined || direct.agreement.reach <= node.agreement.reach) return [direct];
   const results = [direct];
@@ -767,7 +772,9 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
       const result = tryEdits(node, { ...candidate, edits, value: guess === 0 ? value : stated }, search);
-      if (result !== null && (best === null || result.agreement.reach > best.agreement.reach)) best = result;
+      const isConclusive = value === roundHalfAwayFromZero(b, decimals) && width < CONCLUSIVE_WIDTH * 10 ** -decimals;
+      if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
+        best = { ...result, isConclusive };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
   }

@@ -155,6 +155,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'repair-market': async () => (await import('./market/contents.js')).repairMarket,
   'refresh-market': async () => (await import('./market/contents.js')).refreshMarket,
   'compare-levels': async () => (await import('./runs/stored-runs.js')).compareLevels,
+  differences: async () => (await import('./runs/stored-runs.js')).explainDifferences,
   'total-return': async () => (await import('./runs/stored-runs.js')).computeTotalReturn,
   'content-change': async () => (await import('./market/contents.js')).writeContentChange,
   'content-copy': async () => (await import('./market/contents.js')).writeContentCopy,

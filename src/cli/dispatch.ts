@@ -2,6 +2,7 @@ import { maskUrlPasswords, removeUrlPassword } from '#base/addresses.js';
 import { suggestName } from '#base/nearest-name.js';
 import { account, batch } from './commands/accounts.js';
 import {
+  explainDifference,
   actions as indexActions,
   attribution,
   compare,
@@ -134,6 +135,7 @@ const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   risk,
   'import-risk': importRisk,
   'validate-risk': validateRisk,
+  'explain-difference': explainDifference,
   report,
 };
 

@@ -18,6 +18,7 @@ import { reportRoutes } from './reports.js';
 import { riskModelImportRoutes, riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes, runViewRoutes } from './analytics/run-views.js';
 import { scheduleRoutes } from './schedules.js';
+import { differenceRoutes } from './differences.js';
 import { simulationRoutes } from './simulations.js';
 import { dataVersionRoutes, overrideRoutes, storeRoutes } from './stores.js';
 import { sqlRoutes } from './sql.js';
@@ -62,6 +63,7 @@ export const API = {
   ...rerunRoutes,
   ...studyRoutes,
   ...simulationRoutes,
+  ...differenceRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,
   ...receiptRoutes,

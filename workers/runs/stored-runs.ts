@@ -9,6 +9,9 @@ import { locateParts } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
+import { explainDifference, readOutsideLevels } from '#domain/studies/differences.js';
+import { parseValidDay } from '#domain/base/time.js';
+import { resolveTreatment } from '#domain/definition/treatment.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OverviewFile, RowEntry, RowsFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import { upgradeRecord, writeRecord } from '#views/json/record.js';
@@ -79,6 +82,33 @@ export const computeTotalReturn: Task<'total-return'> = ({ market: handle, plan,
       report: (fraction) => control.report(fraction, 'running again'),
     });
     return { totalReturn: level.at(-1)! / level[0]! - 1 };
+  });
+
+/** Explains the differences between a run and levels from outside. */
+export const explainDifferences: Task<'differences'> = ({ market: handle, plan, models, question }, control) =>
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
+    const { documents, indexId, request } = plan;
+    const lastDay = market.dates.at(-1)!;
+    return explainDifference({
+      terms: {
+        market,
+        documents,
+        indexId,
+        calendars: openCachedCalendars(listClosures(documents)),
+        ...(models === undefined ? {} : { models: openModels(models) }),
+        createDecider: createIndexDeciders(engine),
+        end: request.end == null ? lastDay : Math.min(lastDay, parseValidDay(request.end)),
+      },
+      outside: readOutsideLevels(question, market),
+      decimals: question.decimals,
+      variant: question.variant,
+      currency: question.currency,
+      ownVariant: resolveTreatment(documents[indexId]!, (id) => documents[id])!.dividends, // a plan has every document that it refers to
+      causesMax: question.causes_max,
+      known: question.known,
+      report: (fraction, message) => control.report(fraction, message),
+    });
   });
 
 /** Reads the index levels of a stored run. */

@@ -1,17 +1,23 @@
+import { createReadStream } from 'node:fs';
 import type {
   ActionsView,
+  DifferenceCause,
+  DifferencesView,
   RebalancePackRequest,
   RiskDecomposition,
   TotalRiskDecomposition,
 } from '#clients/typescript/divisor.js';
 import type { EventsQuery } from '#contract/calendars.js';
 import type { Route } from '#contract/route.js';
+import { splitLines } from '#domain/personal/read-account.js';
+import { parseCsvRows } from '#market/formats/csv-rows.js';
+import { formatTable } from '../terminal.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { type FlagValues, readJsonFile, readTextFile } from './command-line.js';
 import { EXIT } from './connection.js';
-import { BENCHMARK_FLAG, createViewCommand } from './job-command.js';
+import { BENCHMARK_FLAG, createViewCommand, JOB_FLAGS, type JobCommand, readJobQuery } from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
@@ -562,3 +568,85 @@ const parseDividends = (text: string | undefined) =>
   text === undefined || text === 'announced'
     ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
     : { dividends: text.split(',') };
+
+/** Names of the column of levels in a file; otherwise it is the second column. */
+const LEVEL_COLUMNS = ['value', 'level', 'close'];
+
+/** Reads levels from a CSV file with a header. @throws UsageError for a cell that is not a number */
+async function readLevelsFile(file: string): Promise<{ readonly date: string; readonly value: number }[]> {
+  const { header, rows } = await parseCsvRows(splitLines(createReadStream(file)));
+  const names = header.map((name) => name.toLowerCase());
+  const dateAt = Math.max(0, names.indexOf('date'));
+  const named = names.findIndex((name) => LEVEL_COLUMNS.includes(name));
+  const valueAt = named < 0 ? (dateAt === 0 ? 1 : 0) : named;
+  const levels: { date: string; value: number }[] = [];
+  for await (const { cells, number } of rows) {
+    const value = Number(cells[valueAt]);
+    if (cells[valueAt] === '' || cells[valueAt] === undefined) continue;
+    if (Number.isNaN(value))
+      throw new UsageError(`line ${number} of ${file} has the level ${cells[valueAt]}, which is not a number`);
+    levels.push({ date: cells[dateAt] ?? '', value });
+  }
+  return levels;
+}
+
+const listCauseCells = ({ date, subject, manner, identifier, value, sessions, effect_bps, ties }: DifferenceCause) => [
+  date,
+  subject,
+  manner,
+  identifier,
+  value,
+  sessions,
+  effect_bps,
+  ties.length,
+];
+
+const CAUSE_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
+
+export const explainDifference: JobCommand<DifferencesView> = {
+  summary: 'Explain why levels from a file differ from those of a stored run.',
+  notes: 'Exit status 1: sessions remain unexplained. Ties explain the same sessions equally well.',
+  words: [INDEX, { name: 'FILE', help: 'CSV file with a header and the columns date and value (or level, or close).' }],
+  flags: {
+    ...RUN,
+    ...RANGE,
+    variant: {
+      type: 'string',
+      value: 'price|total|net',
+      choices: ['price', 'total', 'net'],
+      help: 'Return variant of the levels. Default: the variant with which the most sessions agree.',
+    },
+    decimals: { type: 'string', value: 'N', help: 'Decimals of the levels. Default: found from the levels.' },
+    ...JOB_FLAGS,
+  },
+  examples: [
+    'divisor explain-difference CORE-100 published.csv',
+    'divisor explain-difference CORE-100 published.csv --json',
+  ],
+  async submit(client, [index_id = '', file = ''], flags) {
+    const body = {
+      levels: await readLevelsFile(file),
+      variant: flags.text<'price' | 'total' | 'net'>('variant') ?? null,
+      decimals: flags.number('decimals') ?? null,
+      start: flags.text('start') ?? null,
+      end: flags.text('end') ?? null,
+    };
+    const query = { ...readJobQuery(flags), run_id: flags.text('run-id') };
+    return { job: await client.call('explainDifference', { params: { index_id }, query, body }) };
+  },
+  show({ sessions, causes, variant, mean_absolute_bps: mean }) {
+    const table = formatTable([
+      CAUSE_HEADER,
+      ...causes.map((cause) => listCauseCells(cause).map((cell) => String(cell ?? '-'))),
+    ]);
+    const sentences = causes.map(
+      ({ sentence, ties }) => `  ${sentence}${ties.length === 0 ? '' : ` Ties: ${ties.length}.`}\n`,
+    );
+    const rest = sessions.unexplained.map(
+      ({ date, difference_bps: size }) => `  ${date} is not explained (${size.toFixed(4)} basis points).\n`,
+    );
+    return `${table}${sentences.join('')}${rest.join('')}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
+  },
+  csv: ({ causes }) => ({ header: CAUSE_HEADER, rows: causes.map(listCauseCells) }),
+  exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),
+};

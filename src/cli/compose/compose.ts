@@ -51,6 +51,7 @@ import {
   createAnalyticsHandlers,
   createDerivativeHandlers,
   createExportHandlers,
+  createDifferenceHandlers,
   createReplayHandlers,
   createReportHandlers,
   createRerunHandlers,
@@ -154,6 +155,8 @@ import {
 } from '#services/runs/backtests.js';
 import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
 import {
+  createOutsideDifferenceJob,
+  createOutsideDifferences,
   createReplayJob,
   createReplays,
   createRunDifferenceJob,
@@ -328,6 +331,9 @@ function composeRuns(
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
       ...createRerunHandlers(reruns),
+      ...createDifferenceHandlers(
+        createOutsideDifferences({ ...core, kind: kinds.differences, engineVersion, estimatedBytes }),
+      ),
       ...createSimulationHandlers(simulations),
       ...createDerivativeHandlers(derivatives),
     },
@@ -344,6 +350,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
     rerun: createRerunJob({ ...jobDependencies, runMaker, runnables, runsKept, workers }),
     replay: createReplayJob(jobDependencies),
     diff: createRunDifferenceJob(jobDependencies),
+    differences: createOutsideDifferenceJob(jobDependencies),
     sweep: createSweepJob({ ...jobDependencies, workers }),
     simulate: createSimulationJob({ ...jobDependencies, workers }),
   };

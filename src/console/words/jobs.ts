@@ -18,6 +18,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   simulate: 'Simulation',
   replay: 'Replay',
   diff: 'Comparison of runs',
+  differences: 'Comparison with an outside level',
   batch: 'Batch of accounts',
   study: 'Study of optimisations',
   account: 'Backtest of an account',
@@ -97,6 +98,7 @@ export function formatJobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): strin
     case 'rerun':
       return '/';
     case 'diff':
+    case 'differences':
       return `/console/indices/${ident}?tab=runs`;
     case 'optimise':
       return `/console/optimise/runs/${ident}`;

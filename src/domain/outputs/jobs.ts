@@ -12,6 +12,7 @@ import { OptimisationRequest } from '../definition/optimisation-requests.js';
 import type { AccountBacktestRequest } from '../personal/account.js';
 import { BatchAccounts, type CommonTerms } from '../personal/batch.js';
 import { RiskModelRequest, RiskValidationRequest, StoredArtifact } from '../risk/risk-models.js';
+import type { DifferenceQuestion } from '../studies/differences.js';
 import type { Patch, RankingName, SweepBase, SweepFolds } from '../studies/sweep.js';
 import type { ReportTemplateDocument } from './report-templates.js';
 
@@ -67,6 +68,15 @@ export const RunDifferencePayload = z.object({
   engine_version: z.string(),
 });
 export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>>;
+
+export const DifferencesPayload = z.object({
+  ...storeFields,
+  run_id: z.string(),
+  ...runReference,
+  request: defineObjectPayload<DifferenceQuestion>(),
+  engine_version: z.string(),
+});
+export type DifferencesPayload = Readonly<z.infer<typeof DifferencesPayload>>;
 
 export const SweepPayload = z.object({
   sweep_id: z.string(),
@@ -419,6 +429,13 @@ export const JOB_KIND_CATALOGUE = {
     lane: 'heavy',
     subject: runSubject,
     payload: RunDifferencePayload,
+    key: ({ run_id }) => run_id,
+    sharedMemory: 'tasks',
+  }),
+  differences: defineKind({
+    lane: 'heavy',
+    subject: runSubject,
+    payload: DifferencesPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: 'tasks',
   }),

@@ -1,6 +1,7 @@
 import type { analyticsRoutes } from '#contract/analytics/analytics.js';
 import type { ViewRoute, ViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
+import type { differenceRoutes } from '#contract/differences.js';
 import type { derivativeRoutes } from '#contract/derivatives.js';
 import type { reportRoutes } from '#contract/reports.js';
 import type { Route } from '#contract/route.js';
@@ -14,7 +15,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Analytics, BacktestBatches, Reruns } from '#services/runs/backtests.js';
 import type { Derivatives } from '#services/runs/derivatives.js';
-import type { Replays, RunDifferences } from '#services/runs/differences.js';
+import type { OutsideDifferences, Replays, RunDifferences } from '#services/runs/differences.js';
 import type { Exports } from '#services/runs/exports.js';
 import type { Simulations } from '#services/runs/simulations.js';
 import type { Sql } from '#services/runs/sql.js';
@@ -238,6 +239,17 @@ export function createRunDifferenceHandlers(differences: RunDifferences): Handle
   return {
     async diffRuns({ params, body, origin }) {
       const status = await differences.difference(params.index_id, body, origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}
+
+export function createDifferenceHandlers(differences: OutsideDifferences): Handlers<typeof differenceRoutes> {
+  return {
+    async explainDifference({ params, query, body, origin }) {
+      const run = readRunParameters({ params, query });
+      await differences.assertRun(run);
+      const status = await differences.explain(run, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

@@ -3,6 +3,7 @@ import type { FullRunReason } from '#domain/definition/runs.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
 import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
+import type { Difference } from '#domain/studies/differences.js';
 import type { MarketAudit } from '#market/judge/audit.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 import type {
@@ -87,6 +88,7 @@ import type {
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
+  DifferencesInput,
   TotalReturnInput,
 } from './runs.js';
 import type { RunViewInput } from './views.js';
@@ -243,6 +245,8 @@ export interface Tasks {
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
   /** Compares the levels of two stored runs. */
   'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
+  /** Explains the differences between a run and levels from outside. */
+  differences: { input: DifferencesInput; output: Difference };
   /** Computes the total return of a run that is not stored. */
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /**

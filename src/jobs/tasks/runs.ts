@@ -14,6 +14,7 @@ import type { AccountBacktestRequest } from '#domain/personal/account.js';
 import type { BatchSummary } from '#domain/personal/batch-summary.js';
 import type { BatchCommon, PartLines } from '#domain/personal/batch.js';
 import type { Patch, RankingName, SweepBase, SweepFolds, Variation } from '#domain/studies/sweep.js';
+import type { DifferenceQuestion } from '#domain/studies/differences.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { IndexQuestion, ModelFiles } from './indices.js';
 import type {
@@ -404,6 +405,10 @@ export interface CompareLevelsInput {
 export interface CompareLevelsOutput extends LevelsDifference {
   /** Total returns of both runs. */
   readonly totalReturns: readonly [number, number];
+}
+
+export interface DifferencesInput extends Omit<TotalReturnInput, 'known'> {
+  readonly question: DifferenceQuestion;
 }
 
 export interface TotalReturnInput {

@@ -1,3 +1,4 @@
+import type { DifferencesView } from '#contract/differences.js';
 import type { RunsDifference } from '#contract/runs.js';
 import type { DataDifferenceView } from '#contract/stores.js';
 import { mayDifferInBits } from '#domain/backtest/plan.js';
@@ -8,7 +9,8 @@ import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
-import type { ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
+import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
+import type { Difference, DifferenceQuestion } from '#domain/studies/differences.js';
 import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { Origin } from '#jobs/port/queue.js';
@@ -235,17 +237,9 @@ export interface RunDifferenceJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'findVersion' | 'difference'>;
 }
 
-/** Maximum number of data values that a result lists. */
-const CELLS_MAX = 100;
-
-/** Creates the kind of job that explains the differences between two stored runs. */
-export function createRunDifferenceJob({
-  documents,
-  artifacts,
-  markets,
-  dataVersions,
-}: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
-  async function readSide(subject: string, id: string): Promise<RunSide> {
+/** Reads stored runs with their inputs. */
+function createSideReader({ documents, artifacts, markets, dataVersions }: RunDifferenceJobDependencies) {
+  async function readSide(subject: string, id?: string): Promise<RunSide> {
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.findVersion(run.store_id ?? '', run.store_content_hash);
@@ -292,6 +286,21 @@ export function createRunDifferenceJob({
     }
     return { models: files };
   }
+
+  return { readSide, findModels };
+}
+
+/** Maximum number of data values that a result lists. */
+const CELLS_MAX = 100;
+
+/** Creates the kind of job that explains the differences between two stored runs. */
+export function createRunDifferenceJob({
+  documents,
+  artifacts,
+  markets,
+  dataVersions,
+}: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
+  const { readSide, findModels } = createSideReader({ documents, artifacts, markets, dataVersions });
 
   return createJobKind('diff', async (payload, attempt) => {
     await markets.settled();
@@ -455,4 +464,82 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
       );
     },
   };
+}
+
+/** Creates the kind of job that explains why a level from outside differs from a stored run. */
+export function createOutsideDifferenceJob(dependencies: RunDifferenceJobDependencies): JobKind<DifferencesPayload> {
+  const { documents, artifacts, markets } = dependencies;
+  const { readSide, findModels } = createSideReader(dependencies);
+  return createJobKind('differences', async ({ run_id: subject, which_run: id, request }, attempt) => {
+    await markets.settled();
+    await assertNotDeleted(documents, subject, 'comparison');
+    const side = await readSide(subject, id);
+    const { run, plan, market } = side;
+    await assertUndamaged(artifacts, run);
+    if ('reason' in market) throw new Refusal('STORE_MISMATCH', market.reason);
+    const models = await findModels(plan, [side]);
+    const difference = await attempt.compute('differences', { market, plan, ...models, question: request });
+    const result: DifferencesView = {
+      index_id: plan.indexId,
+      run_id: computeRunId(run),
+      ...toMutable(difference),
+      parts: null,
+    };
+    return { result: { value: result }, effect: (tx) => assertNotDeleted(tx, subject, 'comparison') };
+  });
+}
+
+/** Returns JSON data without the marks of constant data. */
+const toMutable = (difference: Difference): Omit<DifferencesView, 'index_id' | 'run_id' | 'parts'> =>
+  difference as Omit<DifferencesView, 'index_id' | 'run_id' | 'parts'>;
+
+export interface OutsideDifferences {
+  /** Checks that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  assertRun(name: RequestedRun): Promise<void>;
+  /**
+   * Queues an explanation.
+   * @throws Refusal VALIDATION_FAILED if too few levels are on dates of the run; NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING
+   */
+  explain(name: RequestedRun, question: DifferenceQuestion, origin: Origin | null): Promise<JobStatus>;
+}
+
+export function createOutsideDifferences({
+  documents,
+  jobs,
+  states,
+  stores,
+  kind,
+  engineVersion,
+  estimatedBytes,
+}: Omit<RunDifferencesDependencies, 'kind'> & { readonly kind: JobKind<DifferencesPayload> }): OutsideDifferences {
+  return {
+    assertRun: async (name) => void (await requireRun(documents, name)),
+    async explain(name, question, origin) {
+      const run = await requireRun(documents, name);
+      assertComparable(run, question);
+      await states.requireMarket(run);
+      return stores.within(await states.findStore(run), () =>
+        jobs.submit({
+          kind,
+          payload: { ...createPayload(name), request: question, engine_version: engineVersion },
+          request: { ...question, levels: undefined, count: question.levels?.length ?? null },
+          estimatedBytes: 2 * estimatedBytes(),
+          message: 'waiting for a worker',
+          origin,
+        }),
+      );
+    },
+  };
+}
+
+/** Refuses levels that cannot have two common sessions with a run, and runs whose inputs change with the time of the decision. */
+function assertComparable(run: RunDocument, { levels, start, end }: DifferenceQuestion): void {
+  const [from, to] = [start ?? run.start, end ?? run.end];
+  if (levels === undefined) return;
+  const common = levels.filter(({ date }) => date >= run.start && date <= run.end && date >= from && date <= to);
+  if (common.length >= 2) return;
+  throw new Refusal(
+    'VALIDATION_FAILED',
+    `The run covers ${run.start} to ${run.end}; ${common.length} of the ${levels.length} levels are on these dates. A comparison needs at least 2.`,
+  );
 }

@@ -83,6 +83,11 @@ const PAYLOADS = {
   },
   simulate: { run_id: 'S1', request: { method: 'block_bootstrap' }, calendar: 'XNYS', dates: ['2024-01-02'] },
   replay: { run_id: 'S1', run_hash: 'h', engine_version: '1' },
+  differences: {
+    run_id: 'S1',
+    request: { variant: null, currency: null, decimals: null, start: null, end: null, causes_max: 12, known: [] },
+    engine_version: '1',
+  },
   diff: { run_id: 'S1', from: 'a', to: 'b', engine_version: '1' },
 } as unknown as { readonly [K in JobKindName]: JobPayload<K> };
 

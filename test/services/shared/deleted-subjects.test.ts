@@ -21,6 +21,7 @@ const SUBJECTS = {
   study: null,
   simulate: 'index',
   diff: 'index',
+  differences: 'index',
   replay: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { LEVELS_MAX, SHAPES } from '#domain/studies/differences.js';
+import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
+import { runQuery } from './run.js';
+
+const OutsideLevel = defineObject(() => ({
+  date: IsoDate,
+  value: z.number().gt(0).meta({ description: 'Level on the date.' }),
+})).meta({ id: 'OutsideLevel' });
+
+export const DifferencesRequest = defineObject(() => ({
+  levels: z
+    .array(OutsideLevel)
+    .min(2)
+    .max(LEVELS_MAX)
+    .optional()
+    .meta({ description: 'Levels from outside, one per date. Either these or `series`.' }),
+  series: AssetIdentifier.optional().meta({
+    description: 'Identifier of a series or security of the store that has the levels from outside.',
+  }),
+  variant: z.enum(RETURN_VARIANTS).nullable().default(null).meta({
+    description: 'Return variant of the outside level. Default: the variant with which the most sessions agree.',
+  }),
+  currency: CurrencyCode.nullable().default(null).meta({
+    description: 'Currency of the outside level. Default: found from the levels, beginning with that of the index.',
+  }),
+  decimals: z.int().min(0).max(15).nullable().default(null).meta({
+    description: 'Decimals to which the outside level is rounded. Default: found from the values.',
+  }),
+  start: IsoDate.nullable().default(null).meta({ description: 'First date that is compared.' }),
+  end: IsoDate.nullable().default(null).meta({ description: 'Last date that is compared.' }),
+  causes_max: z.int().min(1).max(12).default(12).meta({ description: 'Maximum number of causes.' }),
+  known: z
+    .array(z.enum(SUBJECTS))
+    .default([])
+    .meta({ description: 'Subjects that are known to agree. No cause concerns them.' }),
+}))
+  .superRefine(({ levels, series, start, end }, context) => {
+    const report = (path: string, message: string): void =>
+      context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE' } });
+    if ((levels === undefined) === (series === undefined)) report('levels', 'or `series` is required, and not both');
+    const dates = new Set<string>();
+    for (const { date } of levels ?? []) {
+      if (dates.has(date)) report('levels', `has two values on ${date}`);
+      dates.add(date);
+    }
+    if (start !== null && end !== null && start >= end) report('end', `must be after start: ${end} and ${start}`);
+    const count = [...dates].filter((date) => (start ?? date) <= date && date <= (end ?? date)).length;
+    if (levels !== undefined && count < 2)
+      report('levels', `has ${count} values from start to end; at least 2 are needed`);
+  })
+  .meta({ id: 'DifferencesRequest' });
+export type DifferencesRequest = z.infer<typeof DifferencesRequest>;
+
+const subject = z.enum(SUBJECTS).meta({ description: 'Event, price, rule or convention that differs.' });
+const manner = z.enum(MANNERS).meta({ description: 'What the outside level did, compared with the run.' });
+const causeFields = {
+  subject,
+  manner,
+  identifier: z
+    .string()
+    .nullable()
+    .meta({ description: 'Security, exchange rate or country; null for the whole index.' }),
+  date: z.string().nullable().meta({
+    description: "Ex-date, session or effective date of the run's own event; null for a convention from the start.",
+  }),
+  value: z.number().nullable().meta({ description: 'Price, amount, rate or ratio of the outside level.' }),
+  sentence: z.string(),
+};
+
+const PatchOperation = defineObject(() => ({
+  op: z.enum(['add', 'remove', 'replace']),
+  path: z.string(),
+  value: z.unknown().optional(),
+})).meta({ id: 'PatchOperation' });
+
+const DataChange = defineObject(() => ({
+  table: z.enum(['market', 'corporate_actions']),
+  identifier: z.string(),
+  date: z.string(),
+  field: z.string(),
+  value: z.unknown().meta({ description: 'New value; null removes the bar or the action.' }),
+  added: z.literal(true).optional().meta({ description: 'The value is a whole row that is added.' }),
+})).meta({ id: 'DataChange' });
+
+const DifferenceCause = defineObject(() => ({
+  ...causeFields,
+  through: z.string().nullable().meta({ description: 'Last session of a state that lasts.' }),
+  change: z
+    .strictObject({
+      document: z.array(PatchOperation).meta({
+        description:
+          'JSON patch (RFC 6902) of the document of the index. Paths of the index beneath an overlay begin with its id.',
+      }),
+      data: z.array(DataChange),
+      rounding: z.record(z.string(), z.unknown()).nullable().meta({
+        description: 'Terms by which the outside level follows from the levels of the run; null if there are none.',
+      }),
+    })
+    .meta({
+      description: 'Change with which a run reproduces the outside level. Changes apply in the order of causes.',
+    }),
+  sessions: z.int().meta({ description: 'Number of sessions that agree only with this cause.' }),
+  effect_bps: z.number().meta({ description: 'Effect of the cause alone on the last common level, in basis points.' }),
+  ties: z
+    .array(z.strictObject(causeFields))
+    .meta({ description: 'Other causes that explain the same sessions equally well.' }),
+})).meta({ id: 'DifferenceCause' });
+
+export const DifferencesView = defineObject(() => ({
+  index_id: z.string(),
+  run_id: z.string(),
+  variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the outside level.' }),
+  scale: z.number().meta({ description: 'Outside level over own level on the first common session.' }),
+  decimals: z.int().nullable().meta({ description: 'Decimals of the outside level; null if it is not rounded.' }),
+  sessions: z.strictObject({
+    common: z.int().meta({ description: 'Number of sessions of both levels.' }),
+    equal: z.int().meta({ description: 'Sessions on which the levels agree within rounding.' }),
+    explained: z.int().meta({ description: 'Sessions that agree with all causes.' }),
+    unexplained: z.array(z.strictObject({ date: z.string(), difference_bps: z.number() })),
+  }),
+  largest: z.strictObject({
+    date: z.string(),
+    own: z.number().meta({ description: 'Level of the run times the scale.' }),
+    outside: z.number(),
+    difference_bps: z.number(),
+  }),
+  mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
+  shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),
+  causes: z.array(DifferenceCause).meta({ description: 'Causes by date.' }),
+  complete: z.boolean().meta({ description: 'True if every session is explained.' }),
+  fewest: z.int().nullable().meta({
+    description: 'Fewest causes that explain all sessions, if every smaller set was excluded; otherwise null.',
+  }),
+  reproduced: z.boolean().meta({
+    description: 'True if the run with all changes equals the outside level on every common session within rounding.',
+  }),
+  parts: z.null().meta({ description: 'Null: the differences are not divided into parts.' }),
+})).meta({ id: 'DifferencesView' });
+export type DifferencesView = z.infer<typeof DifferencesView>;
+
+export const DifferencesJobStatus = createJobStatus('DifferencesJobStatus', 'differences', DifferencesView);
+
+export const differenceRoutes = defineRoutes({
+  explainDifference: {
+    method: 'POST',
+    path: '/analytics/{index_id}/differences',
+    scope: 'run',
+    tag: 'analytics',
+    summary: 'Explains why a level from outside differs from a stored run, as a job.',
+    description:
+      'Each session with a difference is explained by one change of an event, a price, a review or a convention, after which the run agrees with the outside level within rounding. Changes that explain the sessions equally well are ties. Sessions without an explanation are listed.',
+    params: defineObject(() => ({ index_id: Id })),
+    query: z.strictObject(runQuery),
+    body: {
+      schema: DifferencesRequest,
+      example: {
+        levels: [
+          { date: '2024-06-27', value: 1032.41 },
+          { date: '2024-06-28', value: 1029.87 },
+        ],
+      },
+    },
+    success: { status: 202, description: 'The job; see Location.', schema: DifferencesJobStatus },
+    errors: [
+      'INDEX_NOT_FOUND',
+      'RUN_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'NO_DATA_SOURCE',
+      'STORE_MISMATCH',
+      'JOB_RUNNING',
+    ],
+  },
+});

@@ -1,0 +1,1038 @@
+import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
+import { type Day, formatDay, parseValidDay } from '../base/time.js';
+import { type Composition, findCompositionInForce } from '../books/compositions.js';
+import { listDueUnderTexts } from '../books/rebalance-dates.js';
+import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
+import { computeYearFractions } from '../definition/overlay-type.js';
+import { ACTION_KINDS, type CorporateAction, RETURN_VARIANTS } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import {
+  changeDocument,
+  type Edit,
+  type Evaluation,
+  findRuleId,
+  type Manner,
+  type Subject,
+} from './difference-terms.js';
+
+/** Change that may explain a difference. */
+export interface Candidate {
+  readonly subject: Subject;
+  readonly manner: Manner;
+  readonly identifier: string | null;
+  readonly date: Day | null;
+  readonly through: Day | null;
+  readonly value: number | null;
+  readonly edits: readonly Edit[];
+  /** What the outside level did, as the predicate of a sentence. */
+  readonly words: string;
+  /** The same state for one more session; absent if the change has no duration. */
+  readonly longer?: () => Candidate | null;
+  /** Number that the outside level reveals; `edits` are those of the first guess. */
+  readonly free?: FreeValue;
+}
+
+export interface FreeValue {
+  readonly guess: number;
+  /** Decimals that such numbers usually have. */
+  readonly decimals: number;
+  readonly create: (value: number) => readonly Edit[];
+  readonly accepts: (value: number) => boolean;
+  /** True if the value acts on every session, so that a late session determines it best. */
+  readonly isGradual?: boolean;
+}
+
+/** Place of a difference in a run. */
+export interface Site {
+  readonly own: Evaluation;
+  /** Session of the rule-based index with the first difference. */
+  readonly session: number;
+}
+
+interface Place extends Site {
+  readonly ruleId: string;
+  readonly document: IndexDocument;
+  readonly sm: SessionMarket;
+  readonly list: readonly Composition[];
+}
+
+/** Sessions before a difference in which its cause is searched: a small effect appears late in a rounded level. */
+const EVENT_SESSIONS = 4;
+
+/** Maximum number of sessions for which a price is carried. */
+const CARRIED_MAX = 10;
+
+/** Rebalances before a difference that are searched. */
+const REBALANCES = 2;
+
+function createPlace(site: Site): Place {
+  const { terms, composer } = site.own;
+  const ruleId = findRuleId(terms);
+  const { sm, list } = composer.compositions(ruleId);
+  return { ...site, ruleId, document: terms.documents[ruleId]!, sm, list };
+}
+
+/** Returns the candidates that concern an event, a price or a review near a difference. */
+export function listLocalCandidates(site: Site): Candidate[] {
+  const place = createPlace(site);
+  return [
+    ...listActionCandidates(place),
+    ...listPriceCandidates(place),
+    ...listRebalanceCandidates(place),
+    ...listShareCandidates(place),
+    ...listConstituentCandidates(place),
+  ];
+}
+
+const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[session]!;
+
+function listActionCandidates(place: Place): Candidate[] {
+  const { sm, session, own } = place;
+  const held = listHeldColumns(place);
+  const candidates = sm.actions.all
+    .filter(
+      (placed) =>
+        placed.session >= session - EVENT_SESSIONS && placed.session <= session + 1 && held.has(placed.column),
+    )
+    .flatMap(({ action, session: at }) => listChangesOfAction(place, action, at));
+  const cancelled = own.terms.market.actions.filter(
+    (action) =>
+      action.status === 'cancelled' &&
+      action.exDay > toDate(place, Math.max(0, session - EVENT_SESSIONS - 1)) &&
+      action.exDay <= toDate(place, session),
+  );
+  return [
+    ...candidates,
+    ...cancelled.map((action) =>
+      createActionCandidate(place, action, 'added', { ...action, status: 'paid' }, 'counted the cancelled', null),
+    ),
+  ];
+}
+
+/** Returns the columns that the index holds around a difference, with those that enter by an event. */
+function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
+  const compositions = [findCompositionInForce(list, session - EVENT_SESSIONS), findCompositionInForce(list, session)];
+  const columns = new Set(compositions.flatMap((composition) => [...(composition?.columns ?? [])]));
+  for (const { action, column } of sm.actions.related)
+    if (columns.has(column)) columns.add(sm.columnOf(action.related!));
+  return columns;
+}
+
+const SUBJECT_BY_TYPE: Readonly<Record<CorporateAction['type'], Subject>> = {
+  DIVIDEND: 'dividend',
+  SPECIAL_DIVIDEND: 'special_dividend',
+  RETURN_OF_CAPITAL: 'special_dividend',
+  SPLIT: 'split',
+  STOCK_DIVIDEND: 'split',
+  BONUS_ISSUE: 'split',
+  RIGHTS_ISSUE: 'rights',
+  SPIN_OFF: 'spin_off',
+  MERGER: 'removal',
+  ACQUISITION: 'removal',
+  DELISTING: 'removal',
+  TICKER_CHANGE: 'removal',
+};
+
+function createActionCandidate(
+  { sm }: Place,
+  before: CorporateAction,
+  manner: Manner,
+  after: CorporateAction | null,
+  words: string,
+  value: number | null,
+): Candidate {
+  return {
+    subject: SUBJECT_BY_TYPE[before.type],
+    manner,
+    identifier: before.identifier,
+    date: sm.sessions[
+      Math.min(
+        sm.sessions.length - 1,
+        sm.actions.all.find((one) => one.action === before)?.session ?? sm.sessionAt(before.exDay),
+      )
+    ]!,
+    through: null,
+    value,
+    words: `${words} ${ACTION_WORDS[before.type]} of ${before.identifier}`,
+    edits: [{ kind: 'action', before, after }],
+  };
+}
+
+const ACTION_WORDS: Readonly<Record<CorporateAction['type'], string>> = {
+  DIVIDEND: 'dividend',
+  SPECIAL_DIVIDEND: 'special dividend',
+  RETURN_OF_CAPITAL: 'return of capital',
+  SPLIT: 'split',
+  STOCK_DIVIDEND: 'stock dividend',
+  BONUS_ISSUE: 'bonus issue',
+  RIGHTS_ISSUE: 'rights issue',
+  SPIN_OFF: 'spin-off',
+  MERGER: 'merger',
+  ACQUISITION: 'acquisition',
+  DELISTING: 'delisting',
+  TICKER_CHANGE: 'change of ticker',
+};
+
+function listChangesOfAction(place: Place, action: CorporateAction, at: number): Candidate[] {
+  const { sm } = place;
+  const { type, value } = action;
+  const create = (
+    manner: Manner,
+    after: CorporateAction | null,
+    words: string,
+    number: number | null = null,
+  ): Candidate => createActionCandidate(place, action, manner, after, words, number);
+  const kind = ACTION_KINDS[type];
+  const candidates = [create('ignored', null, 'left out the')];
+  const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];
+  if (before !== undefined)
+    candidates.push(create('early', { ...action, exDay: before }, 'applied one session early the'));
+  if (later !== undefined) candidates.push(create('late', { ...action, exDay: later }, 'applied one session late the'));
+  if (kind === 'cash' || type === 'SPIN_OFF')
+    candidates.push(create('doubled', { ...action, value: 2 * value }, 'counted twice the'));
+  if (kind === 'cash') candidates.push(create('inverted', { ...action, value: -value }, 'subtracted the'));
+  if (kind === 'ratio' && value > 0) {
+    candidates.push(create('doubled', { ...action, value: value * value }, 'applied twice the'));
+    candidates.push(create('inverted', { ...action, value: 1 / value }, 'applied inverted the'));
+  }
+  if (type === 'DIVIDEND')
+    candidates.push({
+      ...create('ignored', { ...action, type: 'SPECIAL_DIVIDEND' }, 'treated as special the'),
+    });
+  if (type === 'SPECIAL_DIVIDEND' || type === 'RETURN_OF_CAPITAL')
+    candidates.push(create('ignored', { ...action, type: 'DIVIDEND' }, 'treated as ordinary the'));
+  if (type === 'RIGHTS_ISSUE' && action.subscriptionPrice !== null)
+    candidates.push(
+      createFreeAction(create, action, action.subscriptionPrice, (price) => ({ ...action, subscriptionPrice: price })),
+    );
+  else if (value > 0 && type !== 'TICKER_CHANGE')
+    candidates.push(createFreeAction(create, action, value, (amount) => ({ ...action, value: amount })));
+  return candidates;
+}
+
+function createFreeAction(
+  create: (manner: Manner, after: CorporateAction | null, words: string, number: number | null) => Candidate,
+  before: CorporateAction,
+  guess: number,
+  change: (value: number) => CorporateAction,
+): Candidate {
+  return {
+    ...create('value', change(guess), 'used another value of the', guess),
+    free: {
+      guess,
+      decimals: Math.max(2, countDecimals(guess)),
+      create: (value) => [{ kind: 'action', before, after: change(value) }],
+      accepts: (value) => value > 0 && value !== guess && value < 20 * guess,
+    },
+  };
+}
+
+/** Returns the number of decimals of a number as it is written, at most 6. */
+export function countDecimals(value: number): number {
+  for (let decimals = 0; decimals < 6; decimals++)
+    if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
+  return 6;
+}
+
+interface PriceBar {
+  readonly row: number;
+  readonly price: number;
+}
+
+/** Returns the bar of a security on a session. Undefined without a bar. */
+function findBar({ sm }: Place, session: number, column: number): PriceBar | undefined {
+  const price = sm.closeAt(session, column);
+  const row = findLastAtMost(sm.market.dates, sm.barDay(session, column));
+  return Number.isNaN(price) ? undefined : { row, price };
+}
+
+function listPriceCandidates(place: Place): Candidate[] {
+  const { sm, session } = place;
+  const rates = listPairColumns(place);
+  const held = [...(findCompositionInForce(place.list, session - 1)?.columns ?? [])];
+  return [...held, ...rates].flatMap((column): Candidate[] => {
+    const subject = rates.includes(column) ? 'currency' : 'price';
+    const bar = findBar(place, session, column);
+    const previous = session > 0 ? sm.carriedClose(session - 1, column) : Number.NaN;
+    if (Number.isNaN(previous)) return [];
+    const create = (manner: Manner, price: number, words: string): Candidate => ({
+      subject,
+      manner,
+      identifier: sm.identifiers[column]!,
+      date: toDate(place, session),
+      through: toDate(place, session),
+      value: price,
+      words: `${words} of ${sm.identifiers[column]!}`,
+      edits: [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row: bar!.row, value: price }] }],
+    });
+    if (bar === undefined) return listStalePrices(place, column, previous);
+    return [
+      ...createCarried(place, column, { previous, count: 1, subject }),
+      ...[100, 0.01].map((factor) =>
+        create('value', factor * bar.price, `used ${factor === 100 ? '100 times' : 'one hundredth of'} the price`),
+      ),
+      ...listScaledPrices(place, column, bar.price).map((price) => create('value', price, 'used the adjusted price')),
+      ...listBadPrints(place, column, { previous, bar }),
+    ];
+  });
+}
+
+/** Returns the columns with exchange rates that the index uses. */
+function listPairColumns({ sm, document }: Place): number[] {
+  return sm.identifiers.flatMap((name, column) =>
+    name.length === 6 && (name.endsWith(document.currency) || name.startsWith(document.currency)) ? [column] : [],
+  );
+}
+
+interface CarriedPrice {
+  readonly previous: number;
+  readonly count: number;
+  readonly subject: Subject;
+}
+
+function createCarried(place: Place, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
+  const { sm, session } = place;
+  const bars = Array.from({ length: count }, (_, k) => findBar(place, session + k, column));
+  const last = session + count - 1;
+  if (count > CARRIED_MAX || last >= sm.sessions.length || bars.some((bar) => bar === undefined)) return [];
+  if (bars.every((bar) => bar!.price === previous)) return [];
+  return [
+    {
+      subject,
+      manner: 'carried',
+      identifier: sm.identifiers[column]!,
+      date: toDate(place, session),
+      through: toDate(place, last),
+      value: previous,
+      words: `carried the ${subject === 'currency' ? 'rate' : 'price'} of ${sm.identifiers[column]!}`,
+      edits: [{ kind: 'bars', field: 'CLOSE', column, bars: bars.map((bar) => ({ row: bar!.row, value: previous })) }],
+      longer: () => createCarried(place, column, { previous, count: count + 1, subject })[0] ?? null,
+    },
+  ];
+}
+
+/** Returns prices divided by the ratio of a split that follows within a few sessions, or multiplied by one just before. */
+function listScaledPrices({ sm, session }: Place, column: number, price: number): number[] {
+  return sm.actions.all
+    .filter(
+      (placed) =>
+        placed.column === column &&
+        ACTION_KINDS[placed.action.type] === 'ratio' &&
+        Math.abs(placed.session - session) <= EVENT_SESSIONS,
+    )
+    .flatMap(({ session: at, action }) => [at > session ? price / action.value : price * action.value]);
+}
+
+/** Smallest move of a price that a bad print has. */
+const PRINT_MOVE = 0.05;
+
+/** Returns a free price for a bar of the store that moves away and back. */
+function listBadPrints(
+  place: Place,
+  column: number,
+  { previous, bar }: { readonly previous: number; readonly bar: PriceBar },
+): Candidate[] {
+  const { sm, session } = place;
+  const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
+  const move = Math.abs(bar.price / previous - 1);
+  const hasAction = sm.actions.all.some(
+    (placed) => placed.column === column && Math.abs(placed.session - session) <= 1,
+  );
+  if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
+  return [createFreePrice(place, column, { row: bar.row, previous, words: 'used another price than the bad print' })];
+}
+
+/** Returns a free price for a security without a bar on a session. */
+function listStalePrices(place: Place, column: number, previous: number): Candidate[] {
+  const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
+  if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
+  return [createFreePrice(place, column, { row, previous, words: 'had a price where the store has none' })];
+}
+
+function createFreePrice(
+  place: Place,
+  column: number,
+  { row, previous, words }: { readonly row: number; readonly previous: number; readonly words: string },
+): Candidate {
+  const create = (value: number): Edit[] => [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row, value }] }];
+  const identifier = place.sm.identifiers[column]!;
+  return {
+    subject: 'price',
+    manner: 'value',
+    identifier,
+    date: toDate(place, place.session),
+    through: toDate(place, place.session),
+    value: previous,
+    words: `${words} of ${identifier}`,
+    edits: create(previous),
+    free: {
+      guess: previous,
+      decimals: countDecimals(previous),
+      create,
+      accepts: (value) => value > 0 && Math.abs(value / previous - 1) < 0.5,
+    },
+  };
+}
+
+/** Composition near a difference, with the following one. */
+interface NearReview {
+  readonly composition: Composition;
+  readonly position: number;
+  readonly next: Composition | undefined;
+}
+
+/** Returns the reviews whose effect may begin at a difference. */
+function listNearReviews({ list, session }: Place): NearReview[] {
+  const last = list.findLastIndex((one) => one.session <= session + 1);
+  return list
+    .map((composition, position) => ({ composition, position, next: list[position + 1] }))
+    .filter(({ position }) => position <= last && position > last - REBALANCES - 1);
+}
+
+/** Returns the effective dates of the reviews of a document after its first one. */
+function listEffectiveDates({ document, sm, list }: Place): Day[] {
+  const { frequency, dates } = document.rebalance;
+  if (frequency === 'custom') return dates.map(parseValidDay);
+  const first = list[0]!.session;
+  return listDueUnderTexts(document, sm, { first, last: sm.sessions.length - 1 })
+    .filter(({ session, review }) => session > first && review === undefined)
+    .map(({ date }) => date);
+}
+
+function listRebalanceCandidates(place: Place): Candidate[] {
+  const { sm, document, ruleId } = place;
+  if (document.rebalance.frequency === 'daily' || document.rebalance.frequency === 'none') return [];
+  const dates = listEffectiveDates(place);
+  return listNearReviews(place).flatMap(({ composition }): Candidate[] => {
+    const at = dates.indexOf(composition.date);
+    if (at < 0) return [];
+    const create = (manner: Manner, words: string, others: readonly Day[]): Candidate => ({
+      subject: 'rebalance',
+      manner,
+      identifier: null,
+      date: toDate(place, composition.session),
+      through: null,
+      value: null,
+      words,
+      edits: [
+        changeDocument(ruleId, (own) => ({
+          ...own,
+          rebalance: {
+            ...own.rebalance,
+            frequency: 'custom',
+            dates: (own.rebalance.frequency === 'custom' ? own.rebalance.dates : dates.map(formatDay)).flatMap((date) =>
+              date === formatDay(dates[at]!) ? others.map(formatDay) : [date],
+            ),
+          },
+        })),
+      ],
+    });
+    const [before, after] = [sm.sessions[composition.session - 1], sm.sessions[composition.session + 1]];
+    return [
+      create('ignored', 'left out the rebalance', []),
+      ...(before === undefined ? [] : [create('early', 'rebalanced one session early', [before])]),
+      ...(after === undefined ? [] : [create('late', 'rebalanced one session late', [after])]),
+    ];
+  });
+}
+
+/** Fields with numbers of shares that index weights use. */
+const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
+
+/** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
+function listShareCandidates(place: Place): Candidate[] {
+  const { sm, list } = place;
+  const width = sm.identifiers.length;
+  return listNearReviews(place).flatMap(({ composition, position, next }) =>
+    SHARE_FIELDS.flatMap((field) => {
+      const panel = sm.market.fields.get(field);
+      if (panel === undefined) return [];
+      const rowOf = (session: number): number => findLastAtMost(sm.market.dates, toDate(place, session));
+      const previous = rowOf(list[position - 1]?.decision ?? 0);
+      const decided = rowOf(composition.decision);
+      const end = next === undefined ? sm.market.dates.length : rowOf(next.decision);
+      return [...composition.columns].flatMap((column): Candidate[] => {
+        const changes = listChangedRows(panel, { column, width, from: previous, to: end });
+        return changes.flatMap((row): Candidate[] => {
+          const old = readBefore(panel, { column, width, row });
+          const isAdopted = row <= decided;
+          const words = isAdopted
+            ? `did not adopt the change of ${field} of ${sm.identifiers[column]!}`
+            : `adopted a review early the change of ${field} of ${sm.identifiers[column]!}`;
+          const value = isAdopted ? old : panel[row * width + column]!;
+          const [from, to] = isAdopted ? [row, Math.min(decided, end - 1)] : [decided, row - 1];
+          return [
+            {
+              subject: 'shares',
+              manner: isAdopted ? 'ignored' : 'early',
+              identifier: sm.identifiers[column]!,
+              date: sm.market.dates[row]!,
+              through: null,
+              value,
+              words,
+              edits: [
+                {
+                  kind: 'bars',
+                  field,
+                  column,
+                  bars: Array.from({ length: Math.max(0, to - from + 1) }, (_, k) => ({ row: from + k, value })),
+                },
+              ],
+            },
+          ];
+        });
+      });
+    }),
+  );
+}
+
+interface PanelColumn {
+  readonly column: number;
+  readonly width: number;
+}
+
+/** Returns the rows of a range, after its first, on which a value of a column changes. */
+function listChangedRows(
+  panel: Float64Array,
+  { column, width, from, to }: PanelColumn & { readonly from: number; readonly to: number },
+): number[] {
+  const rows: number[] = [];
+  let latest = readBefore(panel, { column, width, row: from + 1 });
+  for (let row = from + 1; row < to; row++) {
+    const value = panel[row * width + column]!;
+    if (Number.isNaN(value)) continue;
+    if (value !== latest && !Number.isNaN(latest)) rows.push(row);
+    latest = value;
+  }
+  return rows;
+}
+
+/** Returns the last value of a column before a row. Returns NaN without one. */
+function readBefore(panel: Float64Array, { column, width, row }: PanelColumn & { readonly row: number }): number {
+  for (let before = row - 1; before >= 0; before--) {
+    const value = panel[before * width + column]!;
+    if (!Number.isNaN(value)) return value;
+  }
+  return Number.NaN;
+}
+
+function listConstituentCandidates(place: Place): Candidate[] {
+  const { sm, document, ruleId, session } = place;
+  if (!isRuleDocument(document) || document.rebalance.frequency === 'daily') return [];
+  return listNearReviews(place).flatMap(({ composition, position, next }) => {
+    if (composition.session > session) return [];
+    const members = new Set(composition.columns);
+    const universe = place.own.composer.universe(ruleId, composition.decision);
+    const create = (manner: Manner, column: number, isLasting: boolean): Candidate => {
+      const changed = [...members, column]
+        .filter((one) => manner === 'added' || one !== column)
+        .toSorted((a, b) => a - b);
+      const until = isLasting || next === undefined ? null : next;
+      return {
+        subject: 'constituent',
+        manner,
+        identifier: sm.identifiers[column]!,
+        date: position === 0 && isLasting ? null : toDate(place, composition.session),
+        through: until === null ? null : toDate(place, until.session),
+        value: null,
+        words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
+        edits: [
+          changeDocument(ruleId, (own) =>
+            holdMembers(
+              own,
+              changed.map((one) => sm.identifiers[one]!),
+              {
+                from: position === 0 ? null : composition.date,
+                until: until?.date ?? null,
+              },
+            ),
+          ),
+        ],
+      };
+    };
+    const others = [...universe].filter((column) => !members.has(column));
+    return [
+      ...[...members].map((column) => create('ignored', column, false)),
+      ...others.map((column) => create('added', column, false)),
+      ...(document.universe?.kind === 'list' ? listUniverseCandidates(place, { composition, others }) : []),
+    ];
+  });
+}
+
+/** Returns candidates that leave a security out of the universe, or add one, from a review on. */
+function listUniverseCandidates(
+  { ruleId, document, sm, list }: Place,
+  { composition, others: _others }: { readonly composition: Composition; readonly others: readonly number[] },
+): Candidate[] {
+  const names = document.universe?.identifiers ?? [];
+  const isFirst = composition === list[0];
+  return [...composition.columns].map((column) => {
+    const identifier = sm.identifiers[column]!;
+    const identifiers = names.filter((name) => name !== identifier);
+    return {
+      subject: 'constituent',
+      manner: 'ignored',
+      identifier,
+      date: isFirst ? null : sm.sessions[composition.session]!,
+      through: null,
+      value: null,
+      words: `left out the constituent ${identifier}`,
+      edits: [
+        changeDocument(ruleId, (own) =>
+          isFirst
+            ? { ...own, universe: { ...own.universe, identifiers } }
+            : addAmendments(own, [amend(composition.date, { universe: { identifiers } })]),
+        ),
+      ],
+    };
+  });
+}
+
+const amend = (day: Day, changes: Amendment['changes']): Amendment => ({ effective_from: formatDay(day), changes });
+
+function addAmendments(document: IndexDocument, amendments: readonly Amendment[]): IndexDocument {
+  return {
+    ...document,
+    amendments: [...(document.amendments ?? []), ...amendments].toSorted((a, b) =>
+      a.effective_from < b.effective_from ? -1 : a.effective_from > b.effective_from ? 1 : 0,
+    ),
+  };
+}
+
+/** Returns a document whose constituents are a list from one review, or the first, up to another. */
+function holdMembers(
+  document: IndexDocument,
+  identifiers: readonly string[],
+  { from, until }: { readonly from: Day | null; readonly until: Day | null },
+): IndexDocument {
+  const universe = { kind: 'list' as const, identifiers: [...identifiers] };
+  const restored = {
+    id: null,
+    identifiers: null,
+    watchlist_id: null,
+    of: null,
+    ...(document.universe ?? { kind: 'all' as const }),
+  };
+  const restore =
+    until === null
+      ? []
+      : [amend(until, { universe: restored, pipeline: { selection: document.pipeline?.selection ?? [] } })];
+  if (from === null)
+    return addAmendments({ ...document, universe, pipeline: { ...document.pipeline!, selection: [] } }, restore);
+  const held = { id: null, watchlist_id: null, of: null, ...universe };
+  return addAmendments(document, [amend(from, { universe: held, pipeline: { selection: [] } }), ...restore]);
+}
+
+/** Returns the candidates that hold over the whole run: other conventions of the outside level. */
+export function listConventions(site: Site): Candidate[] {
+  const place = createPlace(site);
+  return [
+    ...listVariantCandidates(place),
+    ...listTreatmentCandidates(place),
+    ...listWeightingCandidates(place),
+    ...listPricingCandidates(place),
+    ...listRoundingCandidates(place),
+    ...listCurrencyCandidates(place),
+    ...listCalendarCandidates(),
+    ...listOverlayCandidates(place),
+  ];
+}
+
+interface Convention extends Pick<Candidate, 'subject' | 'words' | 'edits'> {
+  readonly manner?: Manner;
+  readonly value?: number | null;
+  readonly identifier?: string | null;
+  readonly free?: FreeValue;
+}
+
+const createConvention = ({ manner = 'value', value = null, identifier = null, ...rest }: Convention): Candidate => ({
+  manner,
+  identifier,
+  date: null,
+  through: null,
+  value,
+  ...rest,
+});
+
+const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
+  RETURN_VARIANTS.filter((variant) => variant !== terms.variant).map((variant) =>
+    createConvention({
+      subject: 'variant',
+      words: `is the ${variant} return`,
+      edits: [{ kind: 'variant', variant }],
+    }),
+  );
+
+/** Values of the treatment that change levels, with the subject and manner of each. */
+const TREATMENTS: readonly {
+  readonly member: 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'rights' | 'delisting';
+  readonly value: string;
+  readonly subject: Subject;
+  readonly manner: Manner;
+}[] = [
+  { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
+  { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
+  { member: 'special_dividends', value: 'ignore', subject: 'special_dividend', manner: 'ignored' },
+  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value' },
+  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value' },
+  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored' },
+  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored' },
+  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value' },
+  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value' },
+  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value' },
+  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value' },
+  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value' },
+  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value' },
+  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value' },
+  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value' },
+];
+
+function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>): Edit {
+  return changeDocument(id, (own) => ({
+    ...own,
+    pipeline: { ...own.pipeline!, treatment: { ...own.pipeline!.treatment, ...changes } },
+  }));
+}
+
+function listTreatmentCandidates(place: Place): Candidate[] {
+  const { document, ruleId } = place;
+  if (!isRuleDocument(document)) return [];
+  const { treatment } = document.pipeline;
+  return [
+    ...TREATMENTS.filter(({ member, value }) => treatment[member] !== value).map(({ member, value, subject, manner }) =>
+      createConvention({
+        subject,
+        manner,
+        words: `has ${member.replaceAll('_', ' ')} by the convention ${value}`,
+        edits: [changeTreatment(ruleId, { [member]: value })],
+      }),
+    ),
+    ...listTaxCandidates(place),
+  ];
+}
+
+function listTaxCandidates({ document, ruleId, own: { terms } }: Place): Candidate[] {
+  if (terms.variant !== 'net' || !isRuleDocument(document)) return [];
+  const { withholding_tax: tax } = document.pipeline.treatment;
+  const create = (identifier: string | null, rate: number, change: (value: number) => unknown): Candidate => {
+    const createEdits = (value: number): Edit[] => [changeTreatment(ruleId, { withholding_tax: change(value) })];
+    const guess = rate;
+    return createConvention({
+      subject: 'tax',
+      identifier,
+      value: rate,
+      words: `withholds tax at another rate${identifier === null ? '' : ` of ${identifier}`}`,
+      edits: createEdits(guess),
+      free: {
+        guess,
+        decimals: 3,
+        create: createEdits,
+        accepts: (value) => value >= 0 && value < 1 && value !== rate,
+        isGradual: true,
+      },
+    });
+  };
+  if (typeof tax === 'number') return [create(null, tax, (value) => value)];
+  return Object.entries(tax.rates).map(([country, rate]) =>
+    create(country, rate, (value) => ({ ...tax, rates: { ...tax.rates, [country]: value } })),
+  );
+}
+
+/** Caps that are in use. */
+const CAPS = [0.04, 0.05, 0.08, 0.09, 0.1, 0.12, 0.15, 0.18, 0.2, 0.225, 0.25, 0.3, 0.33, 0.35, 0.4, 0.5];
+
+function listWeightingCandidates({ document, ruleId }: Place): Candidate[] {
+  if (!isRuleDocument(document)) return [];
+  const { cap, group_caps: groupCaps } = document.pipeline.weighting;
+  const change = (changes: Readonly<Record<string, unknown>>): Edit =>
+    changeDocument(ruleId, (own) => ({
+      ...own,
+      pipeline: { ...own.pipeline!, weighting: { ...own.pipeline!.weighting, ...changes } },
+    }));
+  return [
+    ...(cap === null
+      ? []
+      : [createConvention({ subject: 'cap', manner: 'ignored', words: 'has no cap', edits: [change({ cap: null })] })]),
+    ...(groupCaps.length === 0
+      ? []
+      : [
+          createConvention({
+            subject: 'cap',
+            manner: 'ignored',
+            words: 'has no caps of groups',
+            edits: [change({ group_caps: [] })],
+          }),
+        ]),
+    ...(typeof cap === 'string' || (typeof cap === 'object' && cap !== null)
+      ? []
+      : CAPS.filter((value) => value !== cap).map((value) =>
+          createConvention({
+            subject: 'cap',
+            manner: cap === null ? 'added' : 'value',
+            value,
+            words: `caps weights at ${value}`,
+            edits: [change({ cap: value })],
+          }),
+        )),
+  ];
+}
+
+/** Maximum number of sessions between pricing and effect that is tried. */
+const PRICING_MAX = 7;
+
+function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
+  const { rebalance } = document;
+  if (rebalance.frequency === 'none') return [];
+  const create = (changes: Readonly<Record<string, unknown>>, words: string, value: number | null): Candidate =>
+    createConvention({
+      subject: 'pricing',
+      value,
+      words,
+      edits: [changeDocument(ruleId, (own) => ({ ...own, rebalance: { ...own.rebalance, ...changes } }))],
+    });
+  const other = rebalance.weights_as === 'shares' ? 'weights' : 'shares';
+  return [
+    create({ weights_as: other }, `fixes ${other} at a rebalance`, null),
+    ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
+      create(
+        { pricing_date: { rule: 'sessions_before', sessions } },
+        `prices a rebalance ${sessions} sessions before its effect`,
+        sessions,
+      ),
+    ),
+    ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
+      create(
+        { effective_lag: sessions },
+        `decides and prices a rebalance ${sessions} sessions before its effect`,
+        sessions,
+      ),
+    ),
+  ];
+}
+
+const DECIMALS = [0, 1, 2, 3, 4, 5, 6, 8];
+
+function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
+  const members = document.base_market_value === undefined ? (['divisor'] as const) : (['divisor', 'shares'] as const);
+  const inDocument = members.flatMap((member) => {
+    const { [member]: own_, ...others } = document.rounding ?? {};
+    const change = (rounding: object): Edit => changeDocument(ruleId, (whole) => ({ ...whole, rounding }));
+    return [
+      ...(own_ === undefined
+        ? []
+        : [
+            createConvention({
+              subject: 'rounding',
+              manner: 'ignored',
+              words: `does not round the ${member}`,
+              edits: [change(others)],
+            }),
+          ]),
+      ...DECIMALS.filter((decimals) => decimals !== own_).map((decimals) =>
+        createConvention({
+          subject: 'rounding',
+          value: decimals,
+          words: `rounds the ${member} to ${decimals} decimals`,
+          edits: [change({ ...document.rounding, [member]: decimals })],
+        }),
+      ),
+    ];
+  });
+  const chained = [2, 3, 4].map((decimals) =>
+    createConvention({
+      subject: 'rounding',
+      value: decimals,
+      words: `continues from the level rounded to ${decimals} decimals`,
+      edits: [
+        {
+          kind: 'levels',
+          terms: { chained_level: decimals },
+          change: (levels) => chainRounded(levels, decimals),
+        },
+      ],
+    }),
+  );
+  return own.terms.reading.length > 0 ? inDocument : [...inDocument, ...chained];
+}
+
+/** Returns levels each of which grows from the rounded previous level. */
+function chainRounded(levels: Float64Array, decimals: number): Float64Array {
+  const result = levels.slice();
+  for (let t = 1; t < levels.length; t++)
+    result[t] = roundHalfAwayFromZero((result[t - 1]! * levels[t]!) / levels[t - 1]!, decimals);
+  return result;
+}
+
+function listCurrencyCandidates(place: Place): Candidate[] {
+  const { sm, document, ruleId } = place;
+  const { market } = sm;
+  const width = market.identifiers.length;
+  const ofColumns = listPairColumns(place).flatMap((column) => {
+    const panel = market.fields.get('CLOSE')!;
+    const rows = Array.from(market.dates.keys()).filter((row) => !Number.isNaN(panel[row * width + column]!));
+    const create = (manner: Manner, words: string, read: (k: number) => number): Candidate =>
+      createConvention({
+        subject: 'currency',
+        manner,
+        identifier: market.identifiers[column]!,
+        words,
+        edits: [{ kind: 'bars', field: 'CLOSE', column, bars: rows.map((row, k) => ({ row, value: read(k) })) }],
+      });
+    const readRate = (k: number): number => panel[rows[Math.max(0, Math.min(rows.length - 1, k))]! * width + column]!;
+    return [
+      create('ignored', 'converts at a rate of 1', () => 1),
+      create('inverted', 'converts at the inverse rate', (k) => 1 / readRate(k)),
+      create('late', 'converts at the rate of the previous session', (k) => readRate(k - 1)),
+      create('early', 'converts at the rate of the next session', (k) => readRate(k + 1)),
+      create('carried', 'converts at the rate of the first session', () => readRate(0)),
+    ];
+  });
+  const ofSeries = [...(market.series?.keys() ?? [])]
+    .filter((name) => name.length === 6 && (name.endsWith(document.currency) || name.startsWith(document.currency)))
+    .flatMap((identifier) =>
+      (
+        [
+          ['late', -1],
+          ['early', 1],
+        ] as const
+      ).map(([manner, by]) =>
+        createConvention({
+          subject: 'currency',
+          manner,
+          identifier,
+          words: `converts at the rate of the ${by < 0 ? 'previous' : 'next'} session`,
+          edits: [{ kind: 'series', identifier, by }],
+        }),
+      ),
+    );
+  const position = market.reference.columns.indexOf('CURRENCY');
+  const codes = new Set(
+    [...market.reference.rows.values()].flatMap((rows) => rows.map(({ values }) => values[position])),
+  );
+  const others = [...codes].filter((code): code is string => typeof code === 'string' && code !== document.currency);
+  return [
+    ...ofColumns,
+    ...ofSeries,
+    ...others.map((currency) =>
+      createConvention({
+        subject: 'currency',
+        identifier: currency,
+        words: `is in ${currency}`,
+        edits: [changeDocument(ruleId, (own) => ({ ...own, currency }))],
+      }),
+    ),
+  ];
+}
+
+const listCalendarCandidates = (): Candidate[] =>
+  (
+    [
+      ['late', -1],
+      ['early', 1],
+    ] as const
+  ).map(([manner, by]) =>
+    createConvention({
+      subject: 'calendar',
+      manner,
+      words: `is dated one session ${manner}`,
+      edits: [
+        {
+          kind: 'levels',
+          terms: { shifted_sessions: -by },
+          change: (levels) => levels.map((own, t) => levels[t + by] ?? own),
+        },
+      ],
+    }),
+  );
+
+function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
+  const document = terms.documents[terms.indexId]!;
+  if (!isOverlayDocument(document)) return terms.reading.length > 0 ? [] : [createFeeCandidate()];
+  const spec = document.overlay as unknown as Readonly<Record<string, unknown>> & { readonly type: string };
+  const change = (changes: Readonly<Record<string, unknown>>): Edit =>
+    changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
+  const create = (
+    subject: Subject,
+    manner: Manner,
+    changes: Readonly<Record<string, unknown>>,
+    words: string,
+    value: number | null = null,
+  ): Candidate => createConvention({ subject, manner, value, words, edits: [change(changes)] });
+  const solve = (subject: Subject, member: string, scale: number, words: string): Candidate[] => {
+    const guess = spec[member];
+    if (typeof guess !== 'number') return [];
+    const createEdits = (value: number): Edit[] => [change({ [member]: value })];
+    return [
+      createConvention({
+        subject,
+        value: guess * scale,
+        words,
+        edits: createEdits(guess),
+        free: {
+          guess,
+          decimals: Math.max(2, countDecimals(guess)),
+          create: createEdits,
+          accepts: (value) => value >= 0 && value !== guess,
+          isGradual: true,
+        },
+      }),
+    ];
+  };
+  const basis = spec['basis'];
+  const isFee = spec.type === 'fee' || spec.type === 'decrement';
+  return [
+    ...(basis === 360 || basis === 365
+      ? [create('day_count', 'value', { basis: 725 - basis }, `counts ${725 - basis} days per year`, 725 - basis)]
+      : []),
+    ...(isFee && typeof spec['percent'] === 'number'
+      ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')]
+      : []),
+    ...(isFee ? solve('fee', 'percent', 0.01, 'subtracts another percentage') : []),
+    ...(isFee ? solve('fee', 'points', 1, 'subtracts other points') : []),
+    ...(spec.type === 'decrement' && typeof spec['percent'] === 'number'
+      ? [
+          create(
+            'fee',
+            'value',
+            { method: spec['method'] === 'geometric' ? 'arithmetic' : 'geometric' },
+            'subtracts by another method',
+          ),
+        ]
+      : []),
+    ...(spec.type === 'leverage'
+      ? [
+          ...(spec['financing'] === null
+            ? []
+            : [create('financing', 'ignored', { financing: null, spread_bps: 0 }, 'counts no financing')]),
+          ...(spec['financing'] === null || spec['spread_bps'] === 0
+            ? []
+            : [create('financing', 'ignored', { financing: null }, 'counts no rate of financing')]),
+          ...solve('financing', 'spread_bps', 1e-4, 'finances at another spread'),
+        ]
+      : []),
+  ];
+}
+
+/** Returns a fee that only the outside level has. */
+function createFeeCandidate(): Candidate {
+  const guess = 0.5;
+  const create = (percent: number): Edit[] => [
+    {
+      kind: 'levels',
+      terms: { fee_percent: percent, fee_basis: 365 },
+      change: (levels, days) => {
+        const fractions = computeYearFractions(days, 365);
+        let factor = 1;
+        return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= (1 - percent / 100) ** fractions[t]!)));
+      },
+    },
+  ];
+  return createConvention({
+    subject: 'fee',
+    manner: 'added',
+    value: guess / 100,
+    words: 'subtracts a fee',
+    edits: create(guess),
+    free: { guess, decimals: 2, create, accepts: (value) => value > 0 && value < 20, isGradual: true },
+  });
+}

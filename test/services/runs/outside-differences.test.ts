@@ -1,0 +1,125 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DifferencesView } from '#contract/differences.js';
+import type { JobStatus } from '#jobs/port/life-cycle.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** Closes of three securities. The index holds one share of each, so that its level is 100 times the ratio of sums. */
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+const CLOSES: Readonly<Record<string, readonly number[]>> = {
+  AAA: [100, 101.5, 103.2, 99.4, 98.8, 104.1, 105],
+  BBB: [50, 49.2, 49.9, 51.3, 52.7, 52.1, 53.4],
+  CCC: [25, 25.8, 26.1, 25.2, 24.9, 26.6, 26.2],
+};
+
+/** Returns the level of one share of each security, to 4 decimals. */
+const computeLevels = (closes: Readonly<Record<string, readonly number[]>>) => {
+  const sums = DATES.map((_, t) => Object.values(closes).reduce((sum, prices) => sum + prices[t]!, 0));
+  return DATES.map((date, t) => ({ date, value: Math.round((1e6 * sums[t]!) / sums[0]!) / 1e4 }));
+};
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  const folder = join(service.root, 'market');
+  await mkdir(folder, { recursive: true });
+  const rows = Object.entries(CLOSES).flatMap(([name, prices]) =>
+    prices.map((price, t) => `${name},${DATES[t]!},${price}`),
+  );
+  await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
+  const store = { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true };
+  expect((await service.ask('POST', '/data/stores', store)).status).toBe(201);
+  const index = {
+    id: 'TRIO',
+    name: 'Trio',
+    calendar: 'XNYS',
+    base_date: '2024-01-02',
+    base_value: 100,
+    currency: 'USD',
+    universe: { kind: 'all' },
+    rebalance: { frequency: 'none' },
+    pipeline: { selection: [], weighting: { type: 'PriceWeight', params: {} } },
+  };
+  expect((await service.ask('POST', '/indices', index)).status).toBe(200);
+  await finish('/analytics/TRIO/backtest', {});
+}, 60_000);
+afterAll(() => service.close());
+
+async function finish<T>(path: string, body: object): Promise<T> {
+  const { status, body: job } = await service.ask<JobStatus>('POST', path, body);
+  expect(status, JSON.stringify(job)).toBe(202);
+  const doneJob = await service.waitForJob(job.job_id);
+  expect(doneJob, JSON.stringify(doneJob.error)).toMatchObject({ status: 'succeeded' });
+  return doneJob.result as T;
+}
+
+describe('an outside level', () => {
+  test('that equals the run has no cause', async () => {
+    const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels: computeLevels(CLOSES) });
+    expect(view).toMatchObject({
+      index_id: 'TRIO',
+      scale: 1,
+      decimals: 4,
+      shapes: ['none'],
+      causes: [],
+      complete: true,
+    });
+    expect(view.sessions).toEqual({ common: 7, equal: 7, explained: 7, unexplained: [] });
+  });
+
+  test('with a carried price names the security, the sessions and the price', async () => {
+    const carried = { ...CLOSES, AAA: CLOSES['AAA']!.with(3, 103.2).with(4, 103.2) };
+    const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels: computeLevels(carried) });
+    expect(view).toMatchObject({ complete: true, reproduced: true, fewest: 1 });
+    expect(view.sessions).toMatchObject({ common: 7, equal: 5, explained: 7 });
+    expect(view.causes).toMatchObject([
+      {
+        subject: 'price',
+        manner: 'carried',
+        identifier: 'AAA',
+        date: '2024-01-05',
+        through: '2024-01-08',
+        value: 103.2,
+        sessions: 2,
+        ties: [],
+        change: {
+          data: [
+            { table: 'market', identifier: 'AAA', date: '2024-01-05', field: 'CLOSE', value: 103.2 },
+            { table: 'market', identifier: 'AAA', date: '2024-01-08', field: 'CLOSE', value: 103.2 },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('with an error of one session that no change explains is unexplained on that session', async () => {
+    const levels = computeLevels(CLOSES).with(3, { date: '2024-01-05', value: 91.2345 });
+    const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels });
+    expect(view).toMatchObject({ causes: [], complete: false, fewest: null, reproduced: false });
+    const own = (100 * (99.4 + 51.3 + 25.2)) / 175;
+    expect(view.sessions.unexplained).toHaveLength(1);
+    expect(view.sessions.unexplained[0]!.date).toBe('2024-01-05');
+    expect(view.sessions.unexplained[0]!.difference_bps).toBeCloseTo(1e4 * (91.2345 / own - 1), 6);
+  });
+
+  test.each([
+    ['both levels and a series', { levels: computeLevels(CLOSES), series: 'AAA' }],
+    ['neither', {}],
+    ['two values of one date', { levels: [...computeLevels(CLOSES), { date: '2024-01-05', value: 1 }] }],
+    ['one level', { levels: computeLevels(CLOSES).slice(0, 1) }],
+    [
+      'levels outside the run',
+      {
+        levels: [
+          { date: '2019-01-02', value: 1 },
+          { date: '2019-01-03', value: 2 },
+        ],
+      },
+    ],
+    ['an unknown subject', { levels: computeLevels(CLOSES), known: ['weather'] }],
+    ['an end before the start', { levels: computeLevels(CLOSES), start: '2024-01-05', end: '2024-01-03' }],
+  ])('is refused at the request: %s', async (_, body) => {
+    expect((await service.ask('POST', '/analytics/TRIO/differences', body)).status).toBe(422);
+  });
+});

@@ -24,9 +24,9 @@ export interface Candidate {
   readonly through: Day | null;
   readonly value: number | null;
   readonly edits: readonly Edit[];
-  /** What the outside level did, as the predicate of a sentence. */
+  /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
-  /** The same state for one more session; absent if the change has no duration. */
+  /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
   readonly free?: FreeValue;
@@ -507,7 +507,7 @@ function listChangedRows(
   return rows;
 }
 
-/** Returns the last value of a column before a row. Returns NaN without one. */
+/** Returns the last value of a column before a row. Returns NaN if it has none. */
 function readBefore(panel: Float64Array, { column, width, row }: PanelColumn & { readonly row: number }): number {
   for (let before = row - 1; before >= 0; before--) {
     const value = panel[before * width + column]!;

@@ -48,7 +48,7 @@ export const SUBJECTS = [
 ] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
-/** What an outside level did with the subject of a cause. */
+/** Manners in which an outside level treated the subject of a cause. */
 export const MANNERS = ['ignored', 'added', 'doubled', 'inverted', 'early', 'late', 'carried', 'value'] as const;
 export type Manner = (typeof MANNERS)[number];
 

@@ -201,13 +201,14 @@ function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped
   return { reach: outside.days.length, low: state.low, high: state.high };
 }
 
-/** Returns the level of a run on a day; NaN without one. */
+/** Returns the level of a run on a day; NaN if it has none. */
 function levelOn({ days, levels }: OwnLevels, day: Day): number {
   let [low, high] = [0, days.length - 1];
   while (low <= high) {
     const middle = (low + high) >> 1;
-    if (days[middle]! === day) return levels[middle]!;
-    if (days[middle]! < day) low = middle + 1;
+    const found = days[middle]!;
+    if (found === day) return levels[middle]!;
+    if (found < day) low = middle + 1;
     else high = middle - 1;
   }
   return Number.NaN;
@@ -444,31 +445,31 @@ function canImprove(node: Node, { best }: Search): boolean {
 /** Maximum number of sessions that are left out before the levels agree again. */
 const SKIPPED_MAX = 5;
 
-/** Leaves a session unexplained: alone, if later levels agree, otherwise with another scale from it on. */
+/**
+ * Leaves one session unexplained if later levels agree, and otherwise changes the scale from it on. If no cause may
+ * follow, repeats this to the end of the window.
+ */
 function descendWithout(node: Node, search: Search, isLast: boolean): void {
-  const { outside } = search;
-  let current = node;
-  do {
-    const { breaks, skipped } = current.unexplained;
-    const at = current.agreement.reach;
-    let next: Node | null = null;
-    for (let count = 1; count <= SKIPPED_MAX && next === null; count++) {
-      const days = [...outside.days.subarray(at, at + count)];
-      const unexplained = { breaks, skipped: [...skipped, ...days] };
-      const agreement = compareLevels(current.own, outside, unexplained);
-      if (agreement.reach > at + count || agreement.reach >= outside.days.length)
-        next = { ...current, unexplained, agreement };
-    }
-    const rescaled =
-      next === null && current.chosen.length < search.causesMax ? findScaleChange(current, search) : null;
-    next ??= rescaled;
-    if (next === null) {
-      const unexplained = { breaks: [...breaks, outside.days[at]!], skipped };
-      next = { ...current, unexplained, agreement: compareLevels(current.own, outside, unexplained) };
-    }
-    current = next;
-  } while (isLast && !isSolved(current, search));
+  let current = leaveUnexplained(node, search);
+  if (isLast) while (!isSolved(current, search)) current = leaveUnexplained(current, search);
   descend(current, search);
+}
+
+function leaveUnexplained(current: Node, search: Search): Node {
+  const { outside } = search;
+  const { breaks, skipped } = current.unexplained;
+  const at = current.agreement.reach;
+  for (let count = 1; count <= SKIPPED_MAX; count++) {
+    const days = [...outside.days.subarray(at, at + count)];
+    const unexplained = { breaks, skipped: [...skipped, ...days] };
+    const agreement = compareLevels(current.own, outside, unexplained);
+    if (agreement.reach > at + count || agreement.reach >= outside.days.length)
+      return { ...current, unexplained, agreement };
+  }
+  const rescaled = current.chosen.length < search.causesMax ? findScaleChange(current, search) : null;
+  if (rescaled !== null) return rescaled;
+  const unexplained = { breaks: [...breaks, outside.days[at]!], skipped };
+  return { ...current, unexplained, agreement: compareLevels(current.own, outside, unexplained) };
 }
 
 /** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */

@@ -262,7 +262,7 @@ function* splitSentences(text: string, prose: string, { start, end }: Span): Gen
   let from = 0;
   for (const { 0: stop, index } of unit.matchAll(/[.!?]["'”’»)*_]{0,8}(?: ?\[\^[^\]\s]{1,200}\])*(?=\s)/g)) {
     if (prose[start + index] === ' ') continue; // part of an address
-    const word = /[\p{L}.]+$/u.exec(unit.slice(Math.max(from, index - 20), index))?.[0].toLowerCase();
+    const word = /[\p{L}.]{1,20}$/u.exec(unit.slice(Math.max(from, index - 20), index))?.[0].toLowerCase();
     if (unit[index] === '.' && word !== undefined && (ABBREVIATIONS.has(word) || /^\p{L}$/u.test(word))) continue;
     yield { start: start + from, end: start + index + stop.length };
     from = index + stop.length;
@@ -315,7 +315,7 @@ function readCitation(
 ): Pick<TextNumber, 'citation' | 'missing'> {
   if (labels.length === 0) return { citation: null, missing: 'no footnote' };
   for (const label of labels) {
-    const address = /divisor:\/[^\s<>`"]+/.exec(footnotes.get(label) ?? '')?.[0].replace(/[.,;)\]]+$/, '');
+    const address = /divisor:\/[^\s<>`"]+/.exec(footnotes.get(label) ?? '')?.[0].replace(/[.,;)\]]{1,8}$/, '');
     if (address === undefined) continue;
     const mark = address.indexOf('#');
     if (mark < 0) return { citation: { address, pointer: null }, missing: null };
@@ -552,7 +552,7 @@ function findNames(words: string, ids: ReadonlySet<string>): Name[] {
   const names: Name[] = [];
   for (const { 0: word, index } of words.matchAll(/[A-Za-z0-9_-]+/g)) {
     if (!/[A-Za-z]/.test(word)) continue;
-    const id = ids.has(word) ? word : word.replaceAll(/^-+|-+$/g, '');
+    const id = ids.has(word) ? word : word.replaceAll(/^-{1,64}|-{1,64}$/g, '');
     if (ids.has(id)) names.push({ start: index, end: index + word.length, id });
   }
   return names;

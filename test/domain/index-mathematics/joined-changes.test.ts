@@ -55,7 +55,7 @@ const PHASE_AFTER_NOTICE = createScheduleAt(7, {
 
 test('a phase starts from the shares before its first close, which include a replacement since the reference date', () => {
   const run = runAcquisition('A', 5, { rebalance: PHASE_AFTER_NOTICE });
-  // The review selected A and B. A leaves on row 5, and C takes its half; the target is then B alone.
+  // The review selected A and B. A leaves on row 5, and C takes its half; the target is then only B.
   expect(readHeldAt(run, 4)).toEqual({ A: 0.5, B: 0.5 });
   expect(readHeldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
   // 0.75 of the previous shares and 0.25 of the target: B has 0.75 * 0.5 + 0.25 * 1.

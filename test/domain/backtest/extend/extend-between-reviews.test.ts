@@ -72,7 +72,7 @@ describe('changes between reviews', () => {
     expectResumes({ market, document, request: { createDecider: indexDecider }, rows: 5, steps: [1], tally });
     expect(tally).toMatchObject({ extended: 1, rebalanced: 1 });
     const { rebalances } = run(cut(market, 6), document, { createDecider: indexDecider });
-    // C replaced A, so half of the shares before the phase are B and half are C; the target is B alone.
+    // C replaced A, so half of the shares before the phase are B and half are C; the target is only B.
     expect([...rebalances.at(-1)!.weights]).toEqual([0.75, 0.25]);
   });
 

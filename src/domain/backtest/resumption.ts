@@ -13,7 +13,14 @@ import {
   type Targets,
 } from '../books/book.js';
 import { createComposer, listHeldCompositions } from '../books/composer.js';
-import type { Composer, Composition, Compositions, DecisionMemory, ResumedIndex } from '../books/compositions.js';
+import {
+  type Composer,
+  type Composition,
+  type Compositions,
+  type DecisionMemory,
+  findCompositionInForce,
+  type ResumedIndex,
+} from '../books/compositions.js';
 import { createIndexTargets, createIndexTerms, findHeldLevel, publishesPriceReturn } from '../books/index-run.js';
 import { computeOverlayPath, createPathBook, findValuationCurrency, readShares } from '../books/overlay-book.js';
 import { followBook, resumeOverlayPortfolio } from '../books/portfolios.js';
@@ -412,17 +419,18 @@ function assertNoMemberChange(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
   simulated: readonly IndexContinuation[],
 ): void {
-  for (const id of recent.keys()) {
+  for (const [id, { list }] of recent) {
     const eventSpecs = listTexts(documents[id]!).map(({ document }) => document.events);
     const eventsOfChanges = eventSpecs.filter(changesMembers);
     if (eventsOfChanges.length === 0) continue;
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
-    if (index === undefined || eventsOfChanges.some((events) => mayChange(index, events)))
+    if (index === undefined || eventsOfChanges.some((events) => mayChange(index, events, list)))
       throw new CannotResumeError('member_change');
   }
 }
 
-function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
+/** @param known compositions of the stored run */
+function mayChange(index: IndexContinuation, events: EventsSpec, known: readonly Composition[]): boolean {
   const { document, sm, from, to, composed, book } = index;
   const { replacement, fast_exit: exit, fast_entry: entry } = events;
   const hasLeft = book.events.some(({ at, exits, conversions }) => at > 0 && exits.length + conversions.length > 0);
@@ -432,7 +440,11 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
     const scheduledDocument = { ...document, rebalance: exit.schedule };
     if (listDueAfter(scheduledDocument, sm, { first: book.from, after: from, last: to }).length > 0) return true;
   }
-  return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
+  if (entry === undefined) return false;
+  // New securities that are ranked during a phase wait for its end.
+  const current = findCompositionInForce(known, from);
+  const isInPhase = current?.phase !== undefined && (current.transition !== undefined || current.session === from);
+  return isInPhase || hasNewSecurity(index, from - entry.after_sessions);
 }
 
 /**

@@ -623,7 +623,7 @@ export interface Book {
   readonly cash: Float64Array;
   /** Number of holdings, [T]. */
   readonly counts: Int32Array;
-  /** 1 for securities held at some close, [H]. */
+  /** 1 for securities held at some close, or only between two steps of a close, [H]. */
   readonly everHeld: Uint8Array;
   /** Sessions with events other than drift, ascending. */
   readonly events: readonly BookEvent[];
@@ -848,6 +848,19 @@ export function createSparseMemory(): SparseWeightMemory {
     },
     bytes: () => buffer.byteLength,
   };
+}
+
+/**
+ * Returns one number per slot: 1 if it has a weight at some close or before an event, or if a holding converted into it,
+ * otherwise 0, [H]. A security can be sold on the close of the conversion.
+ */
+export function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
+  const isHeld = new Uint8Array(width);
+  for (const rows of [weights, ...events.map(({ before }) => before)]) {
+    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % width] = 1;
+  }
+  for (const { conversions } of events) for (const { into } of conversions) isHeld[into] = 1;
+  return isHeld;
 }
 
 /** Clears the rows that a sparse book writes: starts of holding periods, first followed session, and last session. */

@@ -28,7 +28,7 @@ import {
 } from './compositions.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './index-run.js';
 import { type DueRebalance, findDecider, findFollowedSession, listDueAfter } from './rebalance-dates.js';
-import { decideRebalanceOn, findSelection } from './rebalance.js';
+import { decideRebalanceOn, findSelection, updatePhases } from './rebalance.js';
 import { createShareChangeTerms, readCounts } from './state.js';
 
 /** Maximum age in sessions of the price of a security that enters. */
@@ -728,6 +728,7 @@ function insertComposition(compositions: Composition[], composition: Composition
   const position = compositions.findLastIndex(({ session }) => session <= composition.session);
   const isSame = compositions[position]?.session === composition.session;
   compositions.splice(isSame ? position : position + 1, isSame ? 1 : 0, composition);
+  updatePhases(compositions, isSame ? position : position + 1);
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   type BookOverlay,
   type BookPart,
   listTransfers,
+  markHoldings,
   moveOrder,
   NO_COUNT_CHANGES,
   readDrift,
@@ -537,7 +538,6 @@ function computeRows(
   const weights = new Float64Array(length * width);
   const cash = new Float64Array(length).fill(1);
   const counts = new Int32Array(length);
-  const everHeld = new Uint8Array(width);
   const events: BookEvent[] = [];
   const eventsByLayer = layers.map(({ book, shift }) => new Map(book.events.map((event) => [event.at - shift, event])));
   for (let t = 0; t < length; t++) {
@@ -548,7 +548,6 @@ function computeRows(
       if (weight === 0) continue;
       cash[t]! -= weight;
       counts[t]!++;
-      everHeld[slot] = 1;
     }
     const layerEvents = eventsByLayer.map((of) => of.get(t));
     if (t === 0) {
@@ -562,7 +561,7 @@ function computeRows(
     if (isReset || hasOwnDrifts || layerEvents.some((event) => event !== undefined))
       events.push(combineEvents({ t, layerEvents, layers, width, growth: growth[t]!, value: value[t]!, isReset }));
   }
-  return { weights, cash, counts, everHeld, events };
+  return { weights, cash, counts, everHeld: markHoldings({ weights, events }, width), events };
 }
 
 function addWeights(row: Float64Array, { book, places, shift, exposure }: Layer, t: number): void {

@@ -7,6 +7,7 @@ import {
   type BookInput,
   createTransfers,
   type FollowerEnd,
+  markHoldings,
   moveOrder,
   type StoredFollower,
 } from './book.js';
@@ -161,15 +162,6 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
   if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
   const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
   return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
-}
-
-/** Returns one number per slot: 1 if it has a weight at some close or before an event, otherwise 0, [H]. */
-function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
-  const isHeld = new Uint8Array(width);
-  for (const rows of [weights, ...events.map(({ before }) => before)]) {
-    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % width] = 1;
-  }
-  return isHeld;
 }
 
 interface Span {

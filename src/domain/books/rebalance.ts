@@ -258,6 +258,29 @@ function describeReason(decision: DecidedComposition | FailedDecision): string {
   return decision.kind === 'decided' ? 'every constituent had left before it took effect.' : decision.finding.message;
 }
 
+/** Computes the composition at a close of a phase from the composition in force before it. */
+type PhaseStep = (before: Composition) => Composition;
+
+const stepsOfCloses = new WeakMap<Composition, PhaseStep>();
+
+function takePhaseStep(step: PhaseStep, before: Composition): Composition {
+  const composition = step(before);
+  stepsOfCloses.set(composition, step);
+  return composition;
+}
+
+/**
+ * Computes the closes of phases after a position again. A review of constituents is decided on its reference date, but
+ * its phase starts from the composition in force before the first close, which may be decided later.
+ */
+export function updatePhases(list: Composition[], position: number): void {
+  for (let k = position + 1; k < list.length; k++) {
+    const step = stepsOfCloses.get(list[k]!);
+    if (step === undefined) return;
+    list[k] = takePhaseStep(step, list[k - 1]!);
+  }
+}
+
 /** Rebalance that is spread over several closes. */
 export interface PhasedRebalance {
   /** Composition in force before the phase. */
@@ -740,12 +763,20 @@ interface DecideDueInput extends ReviewInput {
 function continueReview(composer: Composer, input: DecideDueInput): DecidedRebalance {
   const { rebalance, known } = input;
   const before = findCompositionInForce(known, rebalance.session - 1);
-  const { transition } = before ?? {};
-  if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
-    return { findings: [] };
-  const index = createTakingIndex(composer, input);
-  return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
+  if (before?.transition === undefined || before.phase?.start !== rebalance.phase!.start) return { findings: [] };
+  const step = createLaterStep(createTakingIndex(composer, input), rebalance);
+  return { composition: takePhaseStep(step, before), findings: [] };
 }
+
+const createLaterStep =
+  (index: AdoptingIndex, rebalance: DueRebalance): PhaseStep =>
+  ({ transition, ...before }) =>
+    continuePhase(index, rebalance, { ...before, transition: transition! }); // no change takes effect between two closes
+
+const createFirstStep =
+  (index: AdoptingIndex, rebalance: DueRebalance, whole: Composition): PhaseStep =>
+  (before) =>
+    beginPhase(index, { ...rebalance, date: whole.date, also: whole.also }, { before, whole });
 
 /**
  * Returns the selection of constituents in force that was decided after the reference date of a review of constituents.
@@ -814,13 +845,11 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
     const reviewedComposition = applyDecision(...createReviewTerms(index, review, rebalance), decision);
     if (reviewedComposition) {
       const before = findCompositionInForce(known, rebalance.session - 1);
+      const whole = addReviews(input, reviewedComposition);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
-      const composition = addReviews(
-        input,
-        isPhased ? beginPhase(index, rebalance, { before, whole: reviewedComposition }) : reviewedComposition,
-      );
+      const composition = isPhased ? takePhaseStep(createFirstStep(index, rebalance, whole), before) : whole;
       const findings = addRebalanceDate(decision.findings, rebalance.date);
-      return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, composition)] };
+      return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, whole)] };
     }
   }
   if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
@@ -884,6 +913,7 @@ export function addComposition(list: Composition[], composition: Composition): v
   const isReviewed = composition.reviews !== undefined && list[position]?.session === composition.session;
   if (isReviewed) list[position] = composition;
   else list.splice(position + 1, 0, composition);
+  updatePhases(list, isReviewed ? position : position + 1);
 }
 
 /**

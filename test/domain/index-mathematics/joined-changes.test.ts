@@ -47,6 +47,39 @@ test('a constituent that leaves during a phase is replaced at its last close, an
   expect(run.rebalances.at(-1)!.phase!.fraction).toBe(1);
 });
 
+/** Dates of a review of constituents: selected on row 2, and spread over the closes of rows 7 and 8. */
+const PHASE_AFTER_NOTICE = createScheduleAt(7, {
+  reference: { rule: 'sessions_before', sessions: 5 },
+  phase: { fractions: [0.25, 0.75] },
+});
+
+test('a phase starts from the shares before its first close, which include a replacement since the reference date', () => {
+  const run = runAcquisition('A', 5, { rebalance: PHASE_AFTER_NOTICE });
+  // The review selected A and B. A leaves on row 5, and C takes its half; the target is then only B.
+  expect(readHeldAt(run, 4)).toEqual({ A: 0.5, B: 0.5 });
+  expect(readHeldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
+  // 0.75 of the previous shares and 0.25 of the target: B has 0.75 * 0.5 + 0.25 * 1.
+  expect(readHeldAt(run, 7)).toEqual({ B: 0.625, C: 0.375 });
+});
+
+test('a phase starts from the shares before its first close, which a breach since the reference date changed', () => {
+  const run = runIndexCase({
+    close: { A: DAYS.map((_, t) => (t < 4 ? 100 : 200)), B: repeatPrice(100) },
+    treatment: { on_breach: 'rebalance', breach_limits: { single: { above: 0.6 } } },
+    rebalance: PHASE_AFTER_NOTICE,
+  });
+  // A doubles to 2/3 on row 4, which triggers equal weights. The review set equal values at the prices of row 2, so its
+  // target shares are worth 2/3 and 1/3 on row 7: A has 0.75 * 1/2 + 0.25 * 2/3 = 13/24.
+  expect(run.rebalances.map(({ cause, session }) => [session - run.index.book.from, cause])).toEqual([
+    [0, undefined],
+    [4, 'breach'],
+    [7, undefined],
+    [8, undefined],
+  ]);
+  expect(readHeldAt(run, 7)).toEqual({ A: 0.541666667, B: 0.458333333 });
+  expect(readHeldAt(run, 8)).toEqual({ A: 0.666666667, B: 0.333333333 });
+});
+
 test('a constituent that leaves on the session of a review of weights is replaced before the others are weighed', () => {
   const run = runAcquisition('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: createScheduleAt(6) }] });
   expect(readHeldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });

@@ -1,5 +1,5 @@
 import { isEqual, NUMBER_TYPES, type NumberType } from '../../base/numbers.js';
-import { type Book, readSecurityCurrency } from '../../books/book.js';
+import { type Book, markHoldings, readSecurityCurrency } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import { createKey } from '../../market/growth-terms.js';
 import { createExchangeRates } from '../../market/rates.js';
@@ -293,20 +293,20 @@ function createWholeRun(run: Run, contentHash: string): WholeRun {
 /** Returns the market columns that the run held or targeted, ascending. */
 function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: boolean): Int32Array {
   const isHeld = new Uint8Array(portfolio.sm.securityCount);
-  portfolio.columns.forEach((column, slot) => {
-    if (portfolio.everHeld[slot] === 1) isHeld[column] = 1;
-  });
-  if (hasOtherIndex) markHoldings(isHeld, index.book, portfolio.from - index.book.from);
+  const addHoldings = (columns: Int32Array, everHeld: Uint8Array): void =>
+    columns.forEach((column, slot) => {
+      if (everHeld[slot] === 1) isHeld[column] = 1;
+    });
+  addHoldings(portfolio.columns, portfolio.everHeld);
+  if (hasOtherIndex) addHoldings(index.book.columns, markHoldingsFrom(index.book, portfolio.from - index.book.from));
   for (const { columns } of rebalances) for (const column of columns) isHeld[column] = 1;
   return Int32Array.from([...isHeld.keys()].filter((column) => isHeld[column] === 1));
 }
 
-/** Marks the columns that a book holds on or after session `from`. */
-function markHoldings(isHeld: Uint8Array, { columns, weights }: Book, from: number): void {
-  const columnCount = columns.length;
-  for (let position = from * columnCount; position < weights.length; position += columnCount) {
-    for (let slot = 0; slot < columnCount; slot++) if (weights[position + slot] !== 0) isHeld[columns[slot]!] = 1;
-  }
+/** Marks the slots that a book holds on or after a position. */
+function markHoldingsFrom({ columns: { length }, weights, events }: Book, position: number): Uint8Array {
+  const laterEvents = events.filter(({ at }) => at > position);
+  return markHoldings({ weights: weights.subarray(position * length), events: laterEvents }, length);
 }
 
 /**

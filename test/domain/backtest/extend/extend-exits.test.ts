@@ -12,10 +12,12 @@ interface ExtensionCase extends Omit<MarketSketch, 'dates'> {
   /** Number of sessions of the stored run; all further sessions are new. */
   readonly rows: number;
   readonly costBps?: number;
+  /** Row of the first date of the run. Default: 0. */
+  readonly startRow?: number;
 }
 
 /** Extends a run once and returns the tally. */
-function extendCase({ universe, document: others, rows, costBps = 0, ...sketch }: ExtensionCase) {
+function extendCase({ universe, document: others, rows, costBps = 0, startRow = 0, ...sketch }: ExtensionCase) {
   const sessionCount = Object.values(sketch.close)[0]!.length;
   const dates = listWeekdays(sessionCount);
   const document = IndexDocument.parse({
@@ -31,7 +33,7 @@ function extendCase({ universe, document: others, rows, costBps = 0, ...sketch }
   expectResumes({
     market: buildMarket({ dates, ...sketch }),
     document,
-    request: { transaction_cost_bps: costBps, createDecider: indexDecider },
+    request: { start: dates[startRow]!, transaction_cost_bps: costBps, createDecider: indexDecider },
     rows,
     steps: [sessionCount - rows],
     tally,
@@ -67,6 +69,21 @@ test('a security that enters does not change earlier payments of the portfolio b
   });
   expect(tally).toMatchObject({ extended: 1, joined: 1, reasons: {} });
 });
+
+test.each([0, 3])(
+  'an acquirer that is sold on the close of the merger is a security of a run from row %i',
+  (startRow) => {
+    const tally = extendCase({
+      close: { A: createPrices(100, { end: 6 }), B: createPrices(100), M: createPrices(100) },
+      universe: ['A', 'B'],
+      actions: [{ name: 'A', type: 'MERGER', value: 1, related: 'M', ex: listWeekdays(7)[6]! }],
+      document: { rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } },
+      rows: 6,
+      startRow,
+    });
+    expect(tally).toMatchObject({ extended: 1, joined: 1, reasons: {} });
+  },
+);
 
 test('a run is not extended if a review has to replace securities, although a later review of the session decides again', () => {
   const weekly = (reference?: object) => ({ frequency: 'weekly', ...(reference ? { reference } : {}) });

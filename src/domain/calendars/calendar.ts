@@ -144,6 +144,19 @@ export function parseCompositeCode(code: string): CompositeCode | undefined {
 /** Returns the codes of the exchanges of a calendar: its own, or those of a composite calendar. */
 export const listExchangeCodes = (code: string): readonly string[] => parseCompositeCode(code)?.codes ?? [code];
 
+/**
+ * Describes why a code is no calendar.
+ * @param isKnown returns true for the code of an exchange
+ */
+export function describeUnknownCalendar(code: string, isKnown: (exchange: string) => boolean): string {
+  const composite = parseCompositeCode(code);
+  if (composite !== undefined)
+    return `Unknown exchange ${composite.codes.filter((name) => !isKnown(name)).join(', ')} in the calendar ${code}`;
+  return code.includes('(')
+    ? `The calendar ${code} is not any(...) or all(...) with 2 to ${COMPOSITE_CODES_MAX} different exchange codes`
+    : `Unknown calendar ${code}`;
+}
+
 /** Range of days, and the part that a calendar covers. */
 export interface CoveredRange {
   readonly calendar: string;

@@ -575,7 +575,10 @@ function addInProportion(
   if (largestSum < total - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `${positions.length} weights of at most ${formatNumber(Math.max(0, ...caps))} reach only ${formatNumber(largestSum)} of the required weight ${formatNumber(total)}.`,
+      message:
+        positions.length === 0
+          ? `No weight below its maximum can take the remaining ${formatNumber(amount)}.`
+          : `${positions.length} weights of at most ${formatNumber(Math.max(0, ...caps))} reach only ${formatNumber(largestSum)} of the required weight ${formatNumber(total)}.`,
       stated: 'ladder_caps',
     };
   let open = positions.map((_, k) => k);

@@ -942,7 +942,9 @@ function findUnkeptByWeights(rule: LimitRows, weights: readonly number[]): RowWi
 /** Caps to try: bounds of published rules. */
 const ROUND_CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
-/** Returns the largest cap in `ROUND_CAPS` that guarantees a rule. Returns null if there is none. */
+/** Returns the largest of `ROUND_CAPS` and the bounds of a rule that guarantees the rule. Returns null if none does. */
 export function findLargestCap(rule: LimitRows): number | null {
-  return ROUND_CAPS.find((cap) => findRowViolatedUnderCap(rule, cap) === null) ?? null;
+  const bounds = rule.rows.flatMap(({ unit, limit }) => (unit === 'fraction' ? [limit] : []));
+  const caps = [...ROUND_CAPS, ...bounds].toSorted((a, b) => b - a);
+  return caps.find((cap) => findRowViolatedUnderCap(rule, cap) === null) ?? null;
 }

@@ -4,7 +4,7 @@ import { type Finding, hasErrors, keepSmallValue, reportFindings, sortFindings }
 import { LIMITS } from '../base/limits.js';
 import { checkFinite, checkShape } from '../base/schema.js';
 import { formatDay, parseValidDay } from '../base/time.js';
-import { listExchangeCodes } from '../calendars/calendar.js';
+import { describeUnknownCalendar, listExchangeCodes } from '../calendars/calendar.js';
 import { createPair, listUsedPairs } from '../market/currencies.js';
 import { hasCash, listVariants, type MarketData } from '../market/market-data.js';
 import { checkAmendments } from './amendments.js';
@@ -535,7 +535,8 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
         ...listAssumptions(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: reportFindings(locateInTexts(removeRepeated(findings), texts)) };
+  const accepted = hasErrors(findings) ? undefined : document;
+  return { document: accepted, findings: reportFindings(locateInTexts(removeRepeated(findings), texts)) };
 }
 
 /**
@@ -631,7 +632,7 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
       createError(
         'UNKNOWN_CALENDAR',
         'calendar',
-        `Unknown calendar ${calendar}; the accepted set is ${calendarCodes.join(', ')}.`,
+        `${describeUnknownCalendar(calendar, isKnown)}; the accepted set is ${calendarCodes.join(', ')}.`,
         { accepted: calendarCodes, ...keepSmallValue(calendar) },
       ),
     );

@@ -124,12 +124,7 @@ function describeRebalance(rebalance: RebalanceSpec, cause?: string): string[] {
  * Describes the treatment of dates that are not sessions, the dates of a rebalance, and how its weights take effect.
  */
 function describeDates(rebalance: RebalanceSpec): string[] {
-  const { frequency, roll, weights_as: weightsAs, pricing_date: pricing } = rebalance;
-  const rollSentence = {
-    following: 'A date that is not a session moves to the next one.',
-    preceding: 'A date that is not a session moves to the one before.',
-    unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
-  }[roll];
+  const { weights_as: weightsAs, pricing_date: pricing } = rebalance;
   const pricingPhrase =
     pricing === undefined ? 'the session on which they are decided' : `the pricing date, ${describeRule(pricing)}`;
   const asShares =
@@ -137,13 +132,23 @@ function describeDates(rebalance: RebalanceSpec): string[] {
       ? `Weights become index shares at the closes of ${pricingPhrase}; until the shares take effect corporate actions adjust them, and prices move their weights.`
       : 'Weights hold exactly at the close of the session on which they take effect, regardless of price changes since the decision.';
   return [
-    ...(frequency === 'none' || frequency === 'daily' ? [] : [rollSentence]),
+    ...describeRoll(rebalance),
     describeReference(rebalance),
     ...(rebalance.announcement ? [describeAnnouncement(rebalance.announcement)] : []),
     ...(rebalance.effective_lag === 0 && !rebalance.reference ? [] : [asShares]),
     ...(rebalance.phase ? [describePhase(rebalance.phase)] : []),
   ];
 }
+
+const ROLL_SENTENCES: Readonly<Record<RebalanceSpec['roll'], string>> = {
+  following: 'A date that is not a session moves to the next one.',
+  preceding: 'A date that is not a session moves to the one before.',
+  unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
+};
+
+/** Describes the treatment of dates that are not sessions. Returns no sentence if all dates are sessions. */
+const describeRoll = ({ frequency, roll }: RebalanceSpec): string[] =>
+  frequency === 'none' || frequency === 'daily' ? [] : [ROLL_SENTENCES[roll]];
 
 function describeAnnouncement(rule: DateRule): string {
   const isRelative = rule.rule === 'sessions_before' || (rule.offset ?? 0) !== 0;
@@ -225,16 +230,22 @@ const EFFECT_PHRASES = {
   shares: 'share counts and float are updated, and the factors of caps stay',
 } as const;
 
-function describeFrequency({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
+const describeFrequency = (rebalance: RebalanceSpec): string =>
+  rebalance.frequency === 'none'
+    ? 'composed on its base date and never rebalanced'
+    : `rebalanced ${describeDays(rebalance)}`;
+
+/** Describes the days of a schedule, for example `monthly on the last session of every month`. */
+function describeDays({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
   switch (frequency) {
     case 'none':
-      return 'composed on its base date and never rebalanced';
+      return 'on its base date only';
     case 'daily':
-      return 'rebalanced on every session';
+      return 'on every session';
     case 'weekly':
-      return `rebalanced every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}`;
+      return `every week on ${weekday === null ? 'the last session' : WEEKDAY_NAMES[weekday]}`;
     case 'custom':
-      return `rebalanced on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}`;
+      return `on its base date${dates.length === 0 ? ' only' : ` and on ${dates.join(', ')}`}`;
     case 'monthly':
     case 'quarterly':
     case 'semi_annual':
@@ -245,7 +256,7 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
       const monthsPhrase = rebalanceMonths === undefined ? 'every month' : formatMonths(rebalanceMonths);
       const { offset = 0 } = anchor;
       const dayPhrase = `${offset === 0 ? 'on' : describeOffset(offset)} ${describeAnchor({ weekday, ...anchor })}`;
-      return `rebalanced ${frequencyPhrase} ${dayPhrase} of ${monthsPhrase}`;
+      return `${frequencyPhrase} ${dayPhrase} of ${monthsPhrase}`;
     }
   }
 }
@@ -649,6 +660,15 @@ function describeRules(document: RuleDocument) {
   };
 }
 
+/** Describes when an overlay invests its cash. */
+function describeInvestments(rebalance: RebalanceSpec): string[] {
+  const { frequency, dates } = rebalance;
+  if (frequency === 'none' || (frequency === 'custom' && dates.length === 0))
+    return ['The cash is never invested in the index.'];
+  const days = frequency === 'custom' ? `on ${dates.join(', ')}` : describeDays(rebalance);
+  return [`At the close, the cash is invested in the index ${days}.`, ...describeRoll(rebalance)];
+}
+
 /** Describes the effect of an overlay on its underlying indices. */
 export function describeOverlay(document: OverlayDocument): string[] {
   const { overlay, source_index_id: source } = document;
@@ -657,6 +677,7 @@ export function describeOverlay(document: OverlayDocument): string[] {
     'On sessions outside the calendar of an underlying index, its last known level is used.',
     ...findOverlayType(overlay).sentences(overlay),
     ...(overlay.type === 'blend' ? describeRebalance(overlay.rebalance) : []),
+    ...(overlay.type === 'held_income' ? describeInvestments(overlay.rebalance) : []),
   ];
 }
 

@@ -517,8 +517,8 @@ const heldIncome = defineOverlayType({
   schema: heldIncomeSchema,
   example: { type: 'held_income', rebalance: { frequency: 'monthly', anchor: 'last_session' } },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
-  sentences: ({ rebalance, cash, basis: days }) => [
-    `Dividends and coupons of the underlying index are held in cash and invested in the index at the next review. Reviews are ${rebalance.frequency === 'custom' ? `on ${rebalance.dates.join(', ')}` : `${rebalance.frequency === 'monthly' ? 'monthly' : rebalance.frequency}, by the anchor ${rebalance.anchor}`}.`,
+  sentences: ({ cash, basis: days }) => [
+    'Dividends and coupons of the underlying index are held in cash.',
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
   ],
   remarks(spec, { isOverlay }) {

@@ -23,7 +23,7 @@ const SingleLadder = defineObject(() => ({
   .refine(({ above, to }) => to <= above, {
     path: ['to'],
     params: { finding: 'EMPTY_RANGE' },
-    error: 'is above `above`',
+    error: ({ input }) => `is above \`above\`, which is ${(input as { above: number }).above}`,
   })
   .meta({ id: 'SingleLadder' });
 
@@ -58,7 +58,8 @@ const RankedLadder = defineObject(() => ({
     {
       path: ['to'],
       params: { finding: 'EMPTY_RANGE' },
-      error: 'is above `above` at a rank',
+      error: ({ input }) =>
+        `is above \`above\`, which is ${JSON.stringify((input as { above: number[] }).above)}, at a rank`,
     },
   )
   .meta({ id: 'RankedLadder' });
@@ -95,12 +96,13 @@ const GroupLadder = defineObject(() => ({
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
     params: { finding: 'EMPTY_RANGE' },
-    error: 'is above `together_above`',
+    error: ({ input }) =>
+      `is above \`together_above\`, which is ${(input as { together_above: number }).together_above}`,
   })
   .refine(({ each_above: above, each_to: to = 0 }) => to <= above, {
     path: ['each_to'],
     params: { finding: 'EMPTY_RANGE' },
-    error: 'is above `each_above`',
+    error: ({ input }) => `is above \`each_above\`, which is ${(input as { each_above: number }).each_above}`,
   })
   .refine(({ reduce = 'all', each_to: to }) => to === undefined || reduce !== 'all', {
     path: ['each_to'],

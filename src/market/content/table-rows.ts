@@ -271,6 +271,8 @@ const formatIsoDay = (day: Day | null | undefined) => (day === null || day === u
 interface SeriesRows {
   name: string | null;
   currency: string | null;
+  /** Unit of the values of a rate; null for values that are not converted. */
+  unit: RateUnit | null;
   readonly closes: Map<Day, number>;
 }
 
@@ -284,7 +286,12 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
   let rows = 0;
 
   const findRows = (identifier: string): SeriesRows => {
-    const ownRows = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
+    const ownRows = series.get(identifier) ?? {
+      name: null,
+      currency: null,
+      unit: null,
+      closes: new Map<Day, number>(),
+    };
     series.set(identifier, ownRows);
     return ownRows;
   };
@@ -311,14 +318,20 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
       if (day === null)
         problems.error(describeBadDay(formatCellPath(label, fileRow, written[dateAt]!), written[dateAt]!, null));
       if (day === null || day === undefined) return;
-      for (const { column, identifier, convert } of columns) {
+      for (const { column, identifier, unit } of columns) {
         if (MISSING_RATES.has((readText(cells[column]) ?? '').trim().toLowerCase())) continue;
         const path = () => formatCellPath(label, fileRow, written[column]!);
         const close = closeIn(cells[column], { column: written[column]!, path }, problems);
         if (close === undefined || Number.isNaN(close)) continue;
-        const { closes } = findRows(identifier);
-        if (closes.has(day)) problems.error(describeRepeatedKey(path(), identifier, day));
-        else closes.set(day, convert(close));
+        const ownSeriesRows = findRows(identifier);
+        ownSeriesRows.unit = findCommonAttribute(
+          ownSeriesRows.unit,
+          unit,
+          { what: `The unit of ${identifier}`, path },
+          problems,
+        );
+        if (ownSeriesRows.closes.has(day)) problems.error(describeRepeatedKey(path(), identifier, day));
+        else ownSeriesRows.closes.set(day, close);
       }
     };
   }
@@ -355,7 +368,7 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
       const close = readNeeded(closeAt, (cell, path) =>
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
       );
-      const convert = readUnit(cells[unitAt.column], unitAt.path, problems);
+      const unit = readUnit(cells[unitAt.column], { identifier, path: unitAt.path }, problems);
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
       const ownSeriesRows = findRows(identifier);
       ownSeriesRows.currency = findCommonAttribute(
@@ -370,9 +383,15 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
         { what: `NAME of ${identifier}`, path: nameAt.path },
         problems,
       );
+      ownSeriesRows.unit = findCommonAttribute(
+        ownSeriesRows.unit,
+        unit,
+        { what: `UNIT of ${identifier}`, path: unitAt.path },
+        problems,
+      );
       if (ownSeriesRows.closes.has(day))
         problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
-      else if (close === close) ownSeriesRows.closes.set(day, convert(close));
+      else if (close === close) ownSeriesRows.closes.set(day, close);
     };
   }
 
@@ -399,21 +418,27 @@ const TO_PERCENT: Readonly<Record<RateUnit, (value: number) => number>> = {
   fraction: (value) => value * 100,
 };
 
-/** Returns the conversion of a unit to percent. For an unknown unit, adds a finding. */
-function readUnit(cell: Cell | undefined, path: CellLocation, problems: Problems): (value: number) => number {
-  const text = readText(cell);
-  if (text === null) return TO_PERCENT.percent;
-  const unit = RATE_UNITS.find((name) => name === text.trim());
-  if (unit !== undefined) return TO_PERCENT[unit];
-  problems.error({
-    code: 'NOT_IN_CHOICES',
-    path: path(),
-    message: `UNIT is ${quoteText(text)}; the accepted units are ${RATE_UNITS.join(', ')}.`,
-    accepted: [...RATE_UNITS],
-    value: text,
-  });
-  return TO_PERCENT.percent;
+interface UnitCell {
+  readonly identifier: string | undefined;
+  readonly path: CellLocation;
 }
+
+/** Returns the unit of a cell, null for an empty cell. For an unknown unit or an exchange rate, adds a finding. */
+function readUnit(cell: Cell | undefined, { identifier, path }: UnitCell, problems: Problems): RateUnit | null {
+  const text = readText(cell);
+  if (text === null) return null;
+  const unit = RATE_UNITS.find((name) => name === text.trim());
+  const isExchangeRate = parsePair(identifier ?? '')?.every(isCode) === true;
+  if (unit !== undefined && !isExchangeRate) return unit;
+  const message = isExchangeRate
+    ? `UNIT of ${identifier} is ${quoteText(text)}; an exchange rate has no unit.`
+    : `UNIT is ${quoteText(text)}; the accepted units are ${RATE_UNITS.join(', ')}.`;
+  const accepted = isExchangeRate ? {} : { accepted: [...RATE_UNITS] };
+  problems.error({ code: 'NOT_IN_CHOICES', path: path(), message, ...accepted, value: text });
+  return null;
+}
+
+const isCode = (name: string): boolean => name.length === 3 && isCurrency(name);
 
 /** Texts of wide tables that are no value, in lower case. */
 const MISSING_RATES: ReadonlySet<string> = new Set(['n/a', 'na', '-', '.', '#n/a', 'nd']);
@@ -422,8 +447,8 @@ const MISSING_RATES: ReadonlySet<string> = new Set(['n/a', 'na', '-', '.', '#n/a
 interface WideSeriesColumn {
   readonly column: number;
   readonly identifier: string;
-  /** Converts the values to those of the series. */
-  readonly convert: (value: number) => number;
+  /** Unit of the values; null for exchange rates. */
+  readonly unit: RateUnit | null;
 }
 
 /**
@@ -437,12 +462,11 @@ function nameWideColumns(
   wide: WideSeries | null,
   problems: Problems,
 ): WideSeriesColumn[] {
-  const isCode = (name: string) => name.length === 3 && isCurrency(name);
   const columns = written.flatMap((column, position): WideSeriesColumn[] => {
     const name = column.trim();
     if (position === dateAt || name === '' || name === wide?.base) return [];
     const pair = parsePair(name.replace(/[/ .-]/, ''));
-    if (pair?.every(isCode)) return [{ column: position, identifier: pair.join(''), convert: TO_PERCENT.percent }];
+    if (pair?.every(isCode)) return [{ column: position, identifier: pair.join(''), unit: null }];
     if (isCode(name)) {
       const base = wide?.base ?? null;
       if (base === null) {
@@ -457,7 +481,7 @@ function nameWideColumns(
         {
           column: position,
           identifier: wide?.quoted === 'per_unit' ? `${name}${base}` : `${base}${name}`,
-          convert: TO_PERCENT.percent,
+          unit: null,
         },
       ];
     }
@@ -465,7 +489,7 @@ function nameWideColumns(
       problems.error(describeBadIdentifier(`${label}.${name}`, name));
       return [];
     }
-    return [{ column: position, identifier: name, convert: TO_PERCENT[wide?.unit ?? 'percent'] }];
+    return [{ column: position, identifier: name, unit: wide?.unit ?? null }];
   });
   const repeated = columns.find(
     ({ identifier }, k) => columns.findIndex((other) => other.identifier === identifier) !== k,
@@ -500,12 +524,12 @@ function closeIn(
 /**
  * Returns the common attribute of all rows of a series. If a row differs, returns the first value and adds a finding.
  */
-function findCommonAttribute(
-  earlierValue: string | null,
-  come: string | null,
+function findCommonAttribute<T extends string>(
+  earlierValue: T | null,
+  come: T | null,
   { what, path }: { readonly what: string; readonly path: CellLocation },
   problems: Problems,
-): string | null {
+): T | null {
   if (earlierValue !== null && come !== null && earlierValue !== come) {
     problems.error({
       code: 'NOT_IN_CHOICES',
@@ -518,9 +542,10 @@ function findCommonAttribute(
   return earlierValue ?? come;
 }
 
-function createSeries(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {
+function createSeries(identifier: string, { name, currency, unit, closes }: SeriesRows): PriceSeries {
   const days = Int32Array.from(closes.keys()).sort();
-  return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
+  const convert = TO_PERCENT[unit ?? 'percent'];
+  return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => convert(closes.get(day)!)) };
 }
 
 /** Reports identifiers that are both securities and series, and exchange rates of 0 or less. */

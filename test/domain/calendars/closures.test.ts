@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listClosures, type SessionChange } from '#domain/calendars/calendar.js';
+import { describeUnknownCalendar, listClosures, type SessionChange } from '#domain/calendars/calendar.js';
 import { correctCalendars, createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
@@ -72,4 +72,15 @@ test('a composite calendar has the sessions of any or all of its exchanges, with
   expect(any!.hoursOn(parseValidDay('2024-07-04'))).toEqual(london.hoursOn(parseValidDay('2024-07-04')));
   for (const code of ['any(XLON)', 'any(XLON,NONE)', 'any(XLON,XLON)', 'some(XLON,XNYS)', 'any(XLON,all(XNYS,XPAR))'])
     expect(calendars.get(code), code).toBeUndefined();
+});
+
+test('a composite calendar is refused with the exchange that is unknown, or with its form', () => {
+  const isKnown = (code: string) => base.get(code) !== undefined;
+  const form = /^The calendar \S+ is not any\(\.\.\.\) or all\(\.\.\.\) with 2 to 20 different exchange codes$/;
+  expect(describeUnknownCalendar('NONE', isKnown)).toBe('Unknown calendar NONE');
+  expect(describeUnknownCalendar('any(XLON,NONE)', isKnown)).toBe(
+    'Unknown exchange NONE in the calendar any(XLON,NONE)',
+  );
+  for (const code of ['any(XLON)', 'any(XLON,XLON)', 'some(XLON,XNYS)', 'any(XLON,all(XNYS,XPAR))'])
+    expect(describeUnknownCalendar(code, isKnown)).toMatch(form);
 });

@@ -40,6 +40,15 @@ const selectLargest = (count: number) => ({
 });
 
 describe('a rule of concentration that breaches call rebalances for', () => {
+  // Six weights of at most 18 % cover 100 %, so that a cap of 18 % keeps a limit of 18 %.
+  test('limits of the index are kept by a cap at their own limit, which a check says', () => {
+    const limit = { treatment: { on_breach: 'rebalance', breach_limits: { single: { above: 0.18 } } } };
+    expect(listWarnings({ ...weightCapped(0.2), ...limit })[0]!.message).toContain(
+      'a cap of at most 18% keeps the rule',
+    );
+    expect(listWarnings({ ...weightCapped(0.18), ...limit })).toEqual([]);
+  });
+
   // Computed by hand. Eleven weights of 9 % sum to 99 %, and all are above 5 %. Of two weights of 25 %, one too many is
   // above 20 %. The other cases are similar.
   test.each([

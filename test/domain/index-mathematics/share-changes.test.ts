@@ -122,11 +122,13 @@ describe('a change of share counts', () => {
       events: CAP_WEIGHTED_RULES.events,
       datapoints: { RANKED: 'rank(FREE_FLOAT)' },
     };
-    const listFindings = (float_field: string, free_float = true) =>
+    const validate = (float_field: string, free_float = true) =>
       validateIndex(
         { ...body, pipeline: { weighting: { type: 'MarketCapWeight', params: { float_field, free_float } } } },
         { calendars: CALENDARS.list(), indexOf: () => undefined },
-      )
+      );
+    const listFindings = (float_field: string, free_float = true) =>
+      validate(float_field, free_float)
         .findings.filter(({ path }) => path === 'pipeline.weighting.params.float_field')
         .map(({ code, severity }) => [severity, code]);
     expect(listFindings('ladder(FREE_FLOAT, [0.15, 0.5], [0.15, 0.5, 1])')).toEqual([]);
@@ -138,7 +140,7 @@ describe('a change of share counts', () => {
       'VOLATILITY',
       'is_constituent()',
     ])
-      expect(listFindings(text)).toEqual([['error', 'BAD_EXPRESSION']]);
+      expect([listFindings(text), validate(text).document]).toEqual([[['error', 'BAD_EXPRESSION']], undefined]);
     expect(listFindings('ceil(FREE_FLOAT, 0.05)', false)).toEqual([['warning', 'NO_EFFECT']]);
     expect(listFindings('ceil(FREE_FLOAT, 0)')).toEqual([['error', 'OUT_OF_RANGE']]);
   });

@@ -4,6 +4,7 @@ import { IndexDocument } from '#domain/definition/index-document.js';
 import { checkOnMarket, validateIndex } from '#domain/definition/index-validation.js';
 import { findLateRates } from '#domain/definition/required-rates.js';
 import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
+import { createMethodology } from '#domain/definition/methodology.js';
 import { riskControl } from '#domain/definition/overlays.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -382,4 +383,25 @@ test('a rate declared in the other currency is reported at its field, and refuse
   expect(swapped!.message).toBe(
     'overlay.rates.domestic must be the rate of GBP, but the series DOMESTIC is in USD, which has a separate field. Are the rates swapped?',
   );
+});
+
+test.each([
+  [{}, 'At the close, the cash is invested in the index monthly on the last session of every month.'],
+  [
+    { rebalance: { frequency: 'quarterly', anchor: 'nth_session', session: 5, offset: 2 } },
+    'At the close, the cash is invested in the index quarterly 2 sessions after session 5 of March, June, September and December.',
+  ],
+  [
+    { rebalance: { frequency: 'weekly', weekday: 2 } },
+    'At the close, the cash is invested in the index every week on Wednesday.',
+  ],
+  [
+    { rebalance: { frequency: 'custom', dates: ['2024-01-03'] } },
+    'At the close, the cash is invested in the index on 2024-01-03.',
+  ],
+  [{ rebalance: { frequency: 'none' } }, 'The cash is never invested in the index.'],
+])('the methodology of income held as cash %j states the days of its reviews', (terms, sentence) => {
+  const body = createOverlayIndex({ type: 'held_income', ...terms });
+  const { document } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => documents['X'] });
+  expect(createMethodology(document!)).toContain(sentence);
 });

@@ -272,7 +272,7 @@ describe('caps in stages', () => {
         const plainWeights = applyPlainLadder([...raw], stages);
         if (result.kind === 'infeasible') {
           expect(plainWeights).toBeNull();
-          expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);
+          expect(result.message).toMatch(/reach only \S+ of the required weight \S+|can take the remaining \S+/);
           return;
         }
         expect(sumValues(result.weights)).toBeCloseTo(1, 11);
@@ -378,6 +378,32 @@ describe('large weights of which the smallest are reduced first', () => {
     expect(weights).toEqual(closeTo([0.23, 0.23, 0.045, ...Array<number>(11).fill(0.045)]));
   });
 
+  test('by hand: eight weights of at most 4.8 % cannot hold the other 61.6 %, which the refusal states', () => {
+    const group = { each_above: 0.048, together_above: 0.5, to: 0.5, reduce: 'smallest' } as const;
+    const raw = Float64Array.of(0.3, 0.2, 0.12, 0.1, 0.1, 0.08, 0.06, 0.04);
+    const message = 'No weight below its maximum can take the remaining 0.616.';
+    expect(applyLadder({ raw, groupOf: null, ladder: { group } })).toMatchObject({ kind: 'infeasible', message });
+  });
+
+  test('a stage that reduces weights to more than its own limit is refused with both values', () => {
+    const listMessages = (ladder_caps: object) =>
+      storeIndex({ type: 'EqualWeight', ladder_caps }).findings.map(({ message }) => message);
+    const group = { each_above: 0.048, together_above: 0.5, to: 0.5 };
+    const path = 'pipeline.weighting.ladder_caps';
+    expect(listMessages({ single: { above: 0.2, to: 0.24 } })).toEqual([
+      `${path}.single.to is above \`above\`, which is 0.2; it is 0.24.`,
+    ]);
+    expect(listMessages({ ranked: { above: [0.35, 0.2], to: [0.33, 0.21] } })).toEqual([
+      `${path}.ranked.to is above \`above\`, which is [0.35,0.2], at a rank; it is [0.33,0.21].`,
+    ]);
+    expect(listMessages({ group: { ...group, to: 0.6 } })).toEqual([
+      `${path}.group.to is above \`together_above\`, which is 0.5; it is 0.6.`,
+    ]);
+    expect(listMessages({ group: { ...group, reduce: 'smallest', each_to: 0.05 } })).toEqual([
+      `${path}.group.each_to is above \`each_above\`, which is 0.048; it is 0.05.`,
+    ]);
+  });
+
   test('agrees with a reduction on a sorted list, and keeps both limits or is refused', () => {
     const skewed = fc.double({ min: 0.05, max: 1, noNaN: true }).map((value) => value ** 4);
     let reduced = 0;
@@ -389,7 +415,7 @@ describe('large weights of which the smallest are reduced first', () => {
         const plainWeights = applyPlainReduction(values, isPartial);
         if (result.kind === 'infeasible') {
           expect(plainWeights).toBeNull();
-          expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);
+          expect(result.message).toMatch(/reach only \S+ of the required weight \S+|can take the remaining \S+/);
           return;
         }
         result.weights.forEach((weight, i) => expect(Math.abs(weight - plainWeights![i]!)).toBeLessThan(1e-10));

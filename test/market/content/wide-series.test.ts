@@ -75,3 +75,24 @@ test('interest rates in basis points and fractions are stored in percent', () =>
   const [finding] = read(columns, [['A', '2024-01-02', 1, 'permille']]).findings;
   expect([finding!.code, finding!.accepted]).toEqual(['NOT_IN_CHOICES', ['percent', 'basis_points', 'fraction']]);
 });
+
+test('an empty unit is that of the other rows of a series, and another unit or that of an exchange rate is refused', () => {
+  const columns = ['identifier', 'date', 'CLOSE', 'UNIT'];
+  const { values, findings } = read(columns, [
+    ['A', '2024-01-02', 535, null],
+    ['A', '2024-01-03', 536, 'basis_points'],
+    ['A', '2024-01-04', 537, ''],
+  ]);
+  expect(findings).toEqual([]);
+  expect(values['A']).toEqual({ '2024-01-02': 5.35, '2024-01-03': 5.36, '2024-01-04': 5.37 });
+  const differing = read(columns, [
+    ['A', '2024-01-02', 535, 'basis_points'],
+    ['A', '2024-01-03', 5.36, 'percent'],
+    ['EURUSD', '2024-01-02', 1.1, 'percent'],
+  ]).findings;
+  expect(differing.map(({ code, path, value }) => [code, path, value])).toEqual([
+    ['NOT_IN_CHOICES', 'series[row 2].UNIT', 'percent'],
+    ['NOT_IN_CHOICES', 'series[row 3].UNIT', 'percent'],
+  ]);
+  expect(differing[0]!.message).toMatch(/"percent"; an earlier row has "basis_points"/);
+});

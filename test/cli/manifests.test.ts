@@ -294,7 +294,7 @@ test('secrets of Kubernetes give the role that owns the tables only to the migra
     (name) => new URL(createItem('Secret', name).stringData!['DATABASE_URL']!).username,
   );
   expect(roles).toEqual(['owner', 'app']);
-  expect(readFileSync('data/guide/operate.md', 'utf8').replace(/\s+/g, ' ')).toContain(
+  expect(readFileSync('data/guide/homes.md', 'utf8').replace(/\s+/g, ' ')).toContain(
     '`owner` runs `divisor migrate` and `app` runs the service',
   );
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { TAKEN } from '../console/picture.js';
 
 /** Pages that state which test proves each promise. They must not name deleted tests. */
-const PAGES = ['security', 'promises'];
+const PAGES = ['threats', 'promises'];
 
 /** Returns the names of tests in the tables of a page. A name is `room/name` or a folder of tests. */
 function listTestsNamed(page: string): string[] {

@@ -203,6 +203,6 @@ function change(market: MarketData, kind: number, { day, row, choice }: Change):
 }
 
 test('the guide lists every reason for a full run', () => {
-  const guideText = readFileSync(new URL('../../../../../data/guide/backtest.md', import.meta.url), 'utf8');
+  const guideText = readFileSync(new URL('../../../../../data/guide/stored-runs.md', import.meta.url), 'utf8');
   for (const reason of FULL_RUN_REASON_NAMES) expect(guideText).toContain(`| \`${reason}\` | `);
 });

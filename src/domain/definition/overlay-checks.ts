@@ -79,6 +79,7 @@ export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<Ind
     ...reportBegin(document, sources),
     ...listRemarks(document, sources[0]),
     ...reportSeparateRebalance(document),
+    ...('rebalance' in overlay ? validateRebalance(overlay.rebalance, 'overlay.rebalance') : []),
     ...(overlay.type === 'blend' ? [...checkBlend(overlay), ...reportReturnVariants(overlay, sources, indexOf)] : []),
   ];
 }
@@ -132,7 +133,7 @@ function reportReturnVariants(
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
 
-function checkBlend({ parts, rebalance }: Blend): Finding[] {
+function checkBlend({ parts }: Blend): Finding[] {
   const sum = parts.reduce((total, { weight }) => total + weight, 0);
   return [
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
@@ -161,7 +162,6 @@ function checkBlend({ parts, rebalance }: Blend): Finding[] {
           ]
         : [],
     ),
-    ...validateRebalance(rebalance, 'overlay.rebalance'),
   ];
 }
 

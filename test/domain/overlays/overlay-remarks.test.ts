@@ -405,3 +405,17 @@ test.each([
   const { document } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => documents['X'] });
   expect(createMethodology(document!)).toContain(sentence);
 });
+
+test.each([
+  [{ anchor: 'nth_session' }, ['error MISSING_PARAMETER overlay.rebalance.session']],
+  [
+    { anchor: 'nth_weekday' },
+    ['error MISSING_PARAMETER overlay.rebalance.nth', 'error MISSING_PARAMETER overlay.rebalance.weekday'],
+  ],
+  [{ anchor: 'last_session', session: 4 }, ['warning NO_EFFECT overlay.rebalance.session']],
+  [{ frequency: 'custom' }, ['error MISSING_PARAMETER overlay.rebalance.dates']],
+])('the schedule %j of income held as cash is checked like that of an index', (schedule, expected) => {
+  const body = createOverlayIndex({ type: 'held_income', rebalance: { frequency: 'monthly', ...schedule } });
+  const { findings } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => documents['X'] });
+  expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual(expected);
+});

@@ -89,7 +89,7 @@ export async function createProject(): Promise<Project> {
   await write('src/engine/api.ts', 'export const api = 1;\n');
   await write(
     'scripts/engine.mjs',
-    formatStepScript('engine', ['dist/engine/built.json', 'dist/engine/packages.json']),
+    formatStepScript('engine', ['dist/engine/built.json', 'dist/engine/packages.json', 'dist/page/examples.json']),
   );
   await write(
     'scripts/bundle.mjs',

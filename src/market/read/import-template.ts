@@ -152,7 +152,7 @@ const EXAMPLE_ROWS: Readonly<Record<TableKind, Rows[number]>> = {
     'cash',
   ],
   universes: ['EXAMPLE', 'EXMPL', '2024-01-02', null],
-  series: ['EXMPL-INDEX', '2024-01-02', 4742.83, 'USD', 'Example index'],
+  series: ['EXMPL-INDEX', '2024-01-02', 4742.83, 'USD', 'Example index', null],
 };
 
 /** Returns the blank template of an import, with one example row per sheet: a workbook, or a zip of CSV files. */

@@ -144,7 +144,13 @@ test('resources, templates and prompts are listed, and every resource can be rea
     ...(OPERATIONS.get('putIndex')!.requestBody!.content['application/json']!.example as object),
     id: 'LISTED',
   });
-  const { resources } = await agent.client.listResources();
+  const resources: Awaited<ReturnType<typeof agent.client.listResources>>['resources'] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await agent.client.listResources(cursor === undefined ? {} : { cursor });
+    resources.push(...page.resources);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
   expect(resources.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['openapi.json', 'guide', 'guide/define', 'LISTED', 'LISTED/methodology']),
   );

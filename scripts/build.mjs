@@ -130,17 +130,23 @@ const STEPS = {
     outputs: ['dist/engine/built.json', 'dist/engine/packages.json', 'dist/page/examples.json'],
     commands: [['scripts/engine.mjs']],
   },
+  guide: {
+    after: ['sources'],
+    inputs: ['src', 'kernels', 'data/guide'],
+    outputs: ['dist/guide.json'],
+    commands: [['data/guide/build.mjs']],
+  },
   answers: {
-    after: ['sources', 'kernels', 'native'],
+    after: ['sources', 'kernels', 'native', 'guide'],
     inputs: ['src', 'kernels', 'workers', ...STORY, 'scripts/answers.mjs'],
     outputs: [ANSWERS, 'dist/.build/examples.json'],
     commands: [['scripts/answers.mjs']],
   },
   documentation: {
-    after: ['sources', 'answers'],
+    after: ['sources', 'guide', 'answers'],
     inputs: ['src', 'kernels', 'data/guide', ANSWERS],
-    outputs: ['dist/guide.json', DOCUMENTATION],
-    commands: [['data/guide/build.mjs'], ['data/guide/compress.mjs']],
+    outputs: [DOCUMENTATION],
+    commands: [['data/guide/compress.mjs']],
   },
   codeCache: {
     after: ['bundle', 'kernels', 'documentation'],
@@ -160,7 +166,7 @@ const STEPS = {
  * Optional products for a service. Without them a service compiles its modules at each start, renders the documentation
  * itself, and reports that the console and the embeddable engine have not been built.
  */
-const OPTIONAL_STEPS = ['bundle', 'answers', 'documentation', 'codeCache', 'console', 'engine'];
+const OPTIONAL_STEPS = ['bundle', 'guide', 'answers', 'documentation', 'codeCache', 'console', 'engine'];
 
 /**
  * Files that prove the time of a build step. A service uses the product of such a step only if it is newer than the

@@ -69,17 +69,19 @@ const causeFields = {
     description: "Ex-date, session or effective date of the run's own event; null for a convention from the start.",
   }),
   value: z.number().nullable().meta({ description: 'Price, amount, rate or ratio of the outside level.' }),
-  sentence: z.string(),
+  sentence: z.string().meta({ description: 'Action of the outside level, in words.' }),
 };
 
+const BPS = z.number().meta({ description: 'Outside level over own level, less 1, in basis points.' });
+
 const PatchOperation = defineObject(() => ({
-  op: z.enum(['add', 'remove', 'replace']),
+  op: z.enum(['add', 'remove', 'replace']).meta({ description: 'Operation, as in JSON Patch (RFC 6902).' }),
   path: z.string(),
   value: z.unknown().optional(),
 })).meta({ id: 'PatchOperation' });
 
 const DataChange = defineObject(() => ({
-  table: z.enum(['market', 'corporate_actions']),
+  table: z.enum(['market', 'corporate_actions']).meta({ description: 'Table of the store with the row.' }),
   identifier: z.string(),
   date: z.string(),
   field: z.string(),
@@ -117,17 +119,21 @@ export const DifferencesView = defineObject(() => ({
   variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the outside level.' }),
   scale: z.number().meta({ description: 'Outside level over own level on the first common session.' }),
   decimals: z.int().nullable().meta({ description: 'Decimals of the outside level; null if it is not rounded.' }),
-  sessions: z.strictObject({
-    common: z.int().meta({ description: 'Number of sessions of both levels.' }),
-    equal: z.int().meta({ description: 'Sessions on which the levels agree within rounding.' }),
-    explained: z.int().meta({ description: 'Sessions that agree with all causes.' }),
-    unexplained: z.array(z.strictObject({ date: z.string(), difference_bps: z.number() })),
-  }),
+  sessions: z
+    .strictObject({
+      common: z.int().meta({ description: 'Number of sessions of both levels.' }),
+      equal: z.int().meta({ description: 'Sessions on which the levels agree within rounding.' }),
+      explained: z.int().meta({ description: 'Sessions that agree with all causes.' }),
+      unexplained: z
+        .array(z.strictObject({ date: z.string(), difference_bps: BPS }))
+        .meta({ description: 'Sessions that no cause explains.' }),
+    })
+    .meta({ description: 'Numbers of sessions of the common window.' }),
   largest: z.strictObject({
     date: z.string(),
     own: z.number().meta({ description: 'Level of the run times the scale.' }),
-    outside: z.number(),
-    difference_bps: z.number(),
+    outside: z.number().meta({ description: 'Level from outside.' }),
+    difference_bps: BPS,
   }),
   mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
   shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),

@@ -244,16 +244,18 @@ const PooledScenarios = defineObject(() => ({
   effective_scenarios: z.number().meta({
     description: 'Effective number of scenarios: 1 divided by the sum of the squared probabilities.',
   }),
-  views: z.array(
-    z.strictObject({
-      view: z.int().min(0).meta({ description: 'Position in the request.' }),
-      prior: z.number().meta({ description: 'Measure of the view under the prior.' }),
-      posterior: z.number().meta({ description: 'Measure of the view under the probabilities.' }),
-      multiplier: z.number().meta({
-        description: 'Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.',
+  views: z
+    .array(
+      z.strictObject({
+        view: z.int().min(0).meta({ description: 'Position in the request.' }),
+        prior: z.number().meta({ description: 'Measure of the view under the prior.' }),
+        posterior: z.number().meta({ description: 'Measure of the view under the probabilities.' }),
+        multiplier: z.number().meta({
+          description: 'Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.',
+        }),
       }),
-    }),
-  ),
+    )
+    .meta({ description: 'Each view under the prior and under the probabilities.' }),
 })).meta({ id: 'PooledScenarios', description: 'Scenario probabilities by entropy pooling, with their proof.' });
 
 export const OptimisationRunResult = defineObject(() => ({
@@ -421,7 +423,7 @@ const getOptimisationFields = callOnce(() => ({
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
-  scenario_views: ScenarioViews.nullable().default(null),
+  scenario_views: copyDescription(ScenarioViews.nullable().default(null), optimisationFields.scenario_views),
   risk_model: copyDescription(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
   candidates: copyDescription(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 }));

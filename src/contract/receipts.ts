@@ -36,9 +36,9 @@ export const VerifiedNumber = defineObject(() => ({
 
 export const VerifiedText = defineObject(() => ({
   numbers: z.array(VerifiedNumber).readonly().meta({ description: 'Numbers in the order of the text.' }),
-  proven: z.int().min(0),
-  different: z.int().min(0),
-  unsourced: z.int().min(0),
+  proven: z.int().min(0).meta({ description: 'Count of the numbers that their sources prove.' }),
+  different: z.int().min(0).meta({ description: 'Count of the numbers that differ from their sources.' }),
+  unsourced: z.int().min(0).meta({ description: 'Count of the numbers without a source.' }),
   unreadable: z.int().min(0),
 })).meta({ id: 'VerifiedText', description: 'Numbers of a text, compared with their sources.' });
 

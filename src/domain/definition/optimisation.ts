@@ -179,7 +179,9 @@ export const optimisationFields = {
     description:
       'Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.',
   }),
-  scenario_views: ScenarioViews.nullable().optional(),
+  scenario_views: ScenarioViews.nullable().optional().meta({
+    description: 'Views on the distribution of returns, by entropy pooling. Null: none.',
+  }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
       'Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.',

@@ -1,3 +1,4 @@
+import { raiseToPower } from '#kernels/power.js';
 import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
@@ -1023,7 +1024,7 @@ function createFeeCandidate(): Candidate {
       change: (levels, days) => {
         const fractions = computeYearFractions(days, 365);
         let factor = 1;
-        return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= (1 - percent / 100) ** fractions[t]!)));
+        return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= raiseToPower(1 - percent / 100, fractions[t]!))));
       },
     },
   ];

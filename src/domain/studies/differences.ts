@@ -146,9 +146,14 @@ export function findDecimals(values: Float64Array): number | null {
   return null;
 }
 
+/** Returns one unit of the last of some decimals. */
+const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
+
 /** Returns half a unit of the last digit of an outside level, with the error of the computation. */
 function computeTolerance({ decimals }: Pick<OutsideLevels, 'decimals'>, value: number): number {
-  return (decimals === null ? 0 : 0.5 * 10 ** -decimals) + PRECISION * Math.abs(value) * (decimals === null ? 10 : 1);
+  return (
+    (decimals === null ? 0 : 0.5 * computeUnit(decimals)) + PRECISION * Math.abs(value) * (decimals === null ? 10 : 1)
+  );
 }
 
 /** Sessions that no cause explains. */
@@ -356,7 +361,7 @@ function countEqualReturns(own: OwnLevels, outside: OutsideLevels): number {
     const [before, value] = [outside.values[t - 1]!, outside.values[t]!];
     const growth = levelOn(own, outside.days[t]!) / levelOn(own, outside.days[t - 1]!);
     const tolerance =
-      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / before ** 2;
+      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / (before * before);
     if (Math.abs(value / before - growth) <= tolerance) count++;
   }
   return count;
@@ -517,7 +522,7 @@ const invert = (value: number | null): number | null => (value === null ? null :
 function findRoundNumber(from: number, to: number): number | null {
   for (let decimals = 0; decimals <= 4; decimals++) {
     const value = roundHalfAwayFromZero((from + to) / 2, decimals);
-    if (value > 0 && value >= from && value <= to && to - from < SCALE_WIDTH * 10 ** -decimals) return value;
+    if (value > 0 && value >= from && value <= to && to - from < SCALE_WIDTH * computeUnit(decimals)) return value;
   }
   return null;
 }
@@ -773,7 +778,8 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
       const result = tryEdits(node, { ...candidate, edits, value: guess === 0 ? value : stated }, search);
-      const isConclusive = value === roundHalfAwayFromZero(b, decimals) && width < CONCLUSIVE_WIDTH * 10 ** -decimals;
+      const isConclusive =
+        value === roundHalfAwayFromZero(b, decimals) && width < CONCLUSIVE_WIDTH * computeUnit(decimals);
       if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
         best = { ...result, isConclusive };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;

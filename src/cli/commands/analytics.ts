@@ -9,8 +9,6 @@ import type {
 } from '#clients/typescript/divisor.js';
 import type { EventsQuery } from '#contract/calendars.js';
 import type { Route } from '#contract/route.js';
-import { splitLines } from '#domain/personal/read-account.js';
-import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { formatTable } from '../terminal.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
@@ -574,6 +572,8 @@ const LEVEL_COLUMNS = ['value', 'level', 'close'];
 
 /** Reads levels from a CSV file with a header. @throws UsageError for a cell that is not a number */
 async function readLevelsFile(file: string): Promise<{ readonly date: string; readonly value: number }[]> {
+  const { splitLines } = await import('#domain/personal/read-account.js');
+  const { parseCsvRows } = await import('#market/formats/csv-rows.js');
   const { header, rows } = await parseCsvRows(splitLines(createReadStream(file)));
   const names = header.map((name) => name.toLowerCase());
   const dateAt = Math.max(0, names.indexOf('date'));

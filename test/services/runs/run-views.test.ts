@@ -208,7 +208,8 @@ test('rows of the optimiser are watched with datapoints of their session; other 
   const limit = { id: 'l', type: 'WeightSum', params: { lower: 1.5, upper: 2 } };
   const { state } = await client.call('watchLimits', { params, body: { rows: [limit] } });
   state.headroom.forEach((value) => expect(value).toBeCloseTo(-0.5, 12));
-  expect(validateConstraints([limit], { path: 'rows' }).map(({ code }) => code)).toEqual([
+  const tooLarge = { ...limit, params: { lower: 11, upper: 12 } };
+  expect(validateConstraints([tooLarge], { path: 'rows' }).map(({ code }) => code)).toEqual([
     'OUT_OF_RANGE',
     'OUT_OF_RANGE',
   ]);

@@ -53,7 +53,7 @@ for (const { identifier, type, value: text, ex_date: day, related } of read('cor
   } else stop(`No rule for the corporate action ${type} of ${identifier} on ${day}.`);
 }
 
-// The price of a session is the last close, after later splits and special dividends; age counts sessions without one.
+// The price of a session is the last close, after later splits and special dividends; age counts sessions that have no close.
 const returns = grid(NaN);
 for (let t = 0; t < T; t++)
   for (let i = 0; i < N; i++) {

@@ -62,7 +62,7 @@ for row in read('corporate_actions.csv'):
     else:
         sys.exit(f'No rule for the corporate action {kind} of {row["identifier"]} on {row["ex_date"]}.')
 
-# The price of a session is the last close, after later splits and special dividends; age counts sessions without one.
+# The price of a session is the last close, after later splits and special dividends; age counts sessions that have no close.
 price, cap, age = close.copy(), close * outstanding, np.where(np.isnan(close), 10**6, 0)
 free_cap = cap * free_float
 for t in range(1, T):

@@ -540,36 +540,40 @@ export interface RelaxInput {
   readonly warm: ActiveState | undefined;
 }
 
-/** Problem after a step, with all steps up to this one. */
-interface AppliedStep extends Pick<RelaxedProblem, 'problem' | 'steps'> {
+/** Rows after a step, with all steps up to this one. */
+interface AppliedStep extends Pick<RelaxedProblem, 'steps'> {
+  readonly rows: readonly ConstraintRow[];
   /** True if the step excludes nothing that the rows before it allow. */
   readonly isWider: boolean;
 }
 
 /**
  * Applies relaxation steps until the problem is feasible, or to the last step. Each step is applied in addition to the
- * earlier steps. If every step widens its row and the convex rows have no solution after the last step, no step before
- * it is solved.
- * @cost a solve for each step; one if the last step does not suffice
+ * earlier steps. If the first step does not suffice, every step widens its row, and the convex rows have no solution
+ * after the last step, no step between them is solved.
+ * @cost a solve for each step; two if the last step does not suffice
  */
-export function relaxBySteps(solvers: Solvers, input: RelaxInput): RelaxedProblem | undefined {
-  const applied = applySteps(input);
-  const solve = ({ problem, steps }: AppliedStep): RelaxedProblem => ({
-    problem,
-    steps,
-    outcome: solveProblem(solvers, problem, { warm: input.warm, proof: 'brief' }),
-  });
-  const loosest = applied.length > 1 && applied.every(({ isWider }) => isWider) ? solve(applied.at(-1)!) : undefined;
-  if (loosest?.outcome.kind === 'unsolved') return loosest;
-  let last: RelaxedProblem | undefined;
-  for (const [i, step] of applied.entries()) {
-    last = loosest !== undefined && i === applied.length - 1 ? loosest : solve(step);
-    if (last.outcome.kind === 'solved') return last;
+export function relaxBySteps(solvers: Solvers, { problem, warm, ...terms }: RelaxInput): RelaxedProblem | undefined {
+  const [first, ...others] = applySteps(terms);
+  const solve = ({ rows, steps }: AppliedStep): RelaxedProblem => {
+    const relaxedProblem = problem.withRows(rows);
+    return { problem: relaxedProblem, steps, outcome: solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' }) };
+  };
+  if (first === undefined) return undefined;
+  const firstSolve = solve(first);
+  const loosest = others.pop();
+  if (firstSolve.outcome.kind === 'solved' || loosest === undefined) return firstSolve;
+  const isNested = [...others, loosest].every(({ isWider }) => isWider);
+  const loosestSolve = isNested ? solve(loosest) : undefined;
+  if (loosestSolve?.outcome.kind === 'unsolved') return loosestSolve;
+  for (const step of others) {
+    const stepSolve = solve(step);
+    if (stepSolve.outcome.kind === 'solved') return stepSolve;
   }
-  return last;
+  return loosestSolve ?? solve(loosest);
 }
 
-function applySteps({ problem, rows, relax }: RelaxInput): readonly AppliedStep[] {
+function applySteps({ rows, relax }: Pick<RelaxInput, 'rows' | 'relax'>): AppliedStep[] {
   const applied: AppliedStep[] = [];
   let changedRows = rows;
   const stepByEntry = new Map<number, RelaxedStep>();
@@ -582,7 +586,7 @@ function applySteps({ problem, rows, relax }: RelaxInput): readonly AppliedStep[
       changedRows = changedRows.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
       stepByEntry.set(entry, { entry, step, row, index, params });
       applied.push({
-        problem: problem.withRows(changedRows),
+        rows: changedRows,
         steps: [...stepByEntry.values()],
         isWider: Object.entries(params).every(([name, value]) => isWiderLimit(name, before[name], value)),
       });

@@ -4,11 +4,11 @@ import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { findCurrentSpan, formatTraceParent } from '#base/tracing/tracing.js';
 import { getToolset, isTool, type mcpRoutes, TOOLSETS } from '#contract/mcp.js';
-import { defineQuery, isReading, type Route, startsJobs } from '#contract/route.js';
+import { defineQuery, isReading, JSON_TYPE, type Route, startsJobs } from '#contract/route.js';
 import { type ToolDescription, WAIT_TOOL } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { getType, readWithin, type ResponseParts } from '../answers.js';
+import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
 import type { App } from '../app.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
 import { knowsPrefixes } from '../pipeline.js';
@@ -154,7 +154,6 @@ interface ListedResource {
 }
 
 const MARKDOWN = 'text/markdown';
-const JSON_MEDIA = 'application/json';
 
 /** Lists the resources of every service: the contract and the guide. */
 const listDocumentationResources = (
@@ -164,7 +163,7 @@ const listDocumentationResources = (
     uri: toResourceUri('http://_/openapi.json'),
     name: 'openapi.json',
     title: 'The contract (OpenAPI)',
-    mimeType: JSON_MEDIA,
+    mimeType: JSON_TYPE,
   },
   ...pages.map(({ name, title }) => ({
     uri: toResourceUri(`http://_/docs/guide${name === '' ? '' : `/${name}`}?format=md`),
@@ -177,12 +176,12 @@ const listDocumentationResources = (
 /** Lists the resources of stored indices: definition and methodology text. */
 const listIndexResources = (ids: readonly string[]): ListedResource[] =>
   ids.flatMap((id) => [
-    { uri: toResourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_MEDIA },
+    { uri: toResourceUri(`http://_/indices/${id}`), name: id, title: `Definition of ${id}`, mimeType: JSON_TYPE },
     {
       uri: toResourceUri(`http://_/indices/${id}/methodology`),
       name: `${id}/methodology`,
       title: `Methodology text of ${id}`,
-      mimeType: JSON_MEDIA,
+      mimeType: JSON_TYPE,
     },
   ]);
 
@@ -365,9 +364,7 @@ async function listSelectedTools(
 
 /** Returns the id of the job that an operation has started and that has not ended. */
 function findJobId({ content: [first] }: ToolResult): string | undefined {
-  if (first?.type !== 'text') return undefined;
-  const id = /^\{"job_id":"([^"]{1,100})"/.exec(first.text)?.[1];
-  return id;
+  return first?.type === 'text' ? /^\{"job_id":"([^"]{1,100})"/.exec(first.text)?.[1] : undefined;
 }
 
 /** Maximum size in bytes of one page of tools: 25,000 tokens of four bytes each. */
@@ -440,7 +437,7 @@ function createResourceMethods(catalogue: McpCatalogue, client: McpClient): Read
       const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
       const type = getType(answer);
       if (type === 'text/event-stream') {
-        if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
+        cancelBody(answer);
         throw createInvalidError('A stream of events is not a resource.', { uri });
       }
       const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);

@@ -121,6 +121,19 @@ const GENERAL_TOOLS: readonly ShortEntry[] = [
   },
 ];
 
+/** Task that is one operation and the wait for its job. */
+const createTask = (
+  name: string,
+  description: string,
+  argumentNames: string,
+  operation: string,
+  isReading = false,
+): ShortEntry => ({
+  tool: declare(name, description, argumentNames, isReading),
+  operations: [operation],
+  run: (argumentValues, { call }) => call(operation, argumentValues),
+});
+
 /** Tools for whole tasks. `body` is that of the operation whose name the description states. */
 const TASK_TOOLS: readonly ShortEntry[] = [
   {
@@ -162,6 +175,7 @@ const TASK_TOOLS: readonly ShortEntry[] = [
     'Compares stored runs over their common dates.',
     'ids benchmark? start? end?',
     'compareRuns',
+    true,
   ),
   {
     tool: declare(
@@ -196,47 +210,22 @@ const TASK_TOOLS: readonly ShortEntry[] = [
     'Forecast risk of an index and what contributes to it.',
     'index_id as_of? risk_model? run_id?',
     'getTotalRisk',
+    true,
   ),
   createTask(
     'explainDifference',
     'Finds why an outside level series differs from a run, and waits.',
     'index_id body',
-    ({ method, path }) => method === 'POST' && path === '/analytics/{index_id}/differences',
+    'explainDifference',
   ),
   createTask('report', 'Renders a report as a PDF and waits (body of renderReport).', 'body', 'renderReport'),
   createTask('importData', 'Imports tables into a new data store (body of importStore).', 'body', 'importStore'),
 ];
 
-/** Operation of a task: its name, or a condition on its route. */
-type TaskOperation = string | ((route: Route) => boolean);
-
-/** Task that is one operation and the wait for its job. */
-function createTask(
-  name: string,
-  description: string,
-  argumentNames: string,
-  operation: TaskOperation,
-): ShortEntry & { readonly find?: (route: Route) => boolean } {
-  const isReading = operation === 'compareRuns' || operation === 'getTotalRisk';
-  const find = typeof operation === 'string' ? undefined : operation;
-  const findName = ({ operations }: TaskContext): string =>
-    typeof operation === 'string' ? operation : operations.find(([, route]) => operation(route))![0];
-  return {
-    tool: declare(name, description, argumentNames, isReading),
-    operations: typeof operation === 'string' ? [operation] : [],
-    ...(find && { find }),
-    run: (argumentValues, context) => context.call(findName(context), argumentValues),
-  };
-}
-
 /** Lists the tools of the short list that a client may call with the operations that it may call. */
 export function listShortTools(operations: TaskContext['operations']): readonly ShortEntry[] {
   const names = new Set(operations.map(([name]) => name));
-  return [...GENERAL_TOOLS, ...TASK_TOOLS].filter(
-    (entry: ReturnType<typeof createTask>) =>
-      entry.operations.every((name) => names.has(name)) &&
-      (entry.find === undefined || operations.some(([, route]) => entry.find!(route))),
-  );
+  return [...GENERAL_TOOLS, ...TASK_TOOLS].filter((entry) => entry.operations.every((name) => names.has(name)));
 }
 
 const toResult = (value: unknown): ToolResult => ({ content: [{ type: 'text', text: JSON.stringify(value) }] });

@@ -353,7 +353,7 @@ function removeStaleOutputs() {
     (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
   );
   for (const file of outputs) {
-    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(js|ts)$/, '.$2ts');
+    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(?:js|ts)(?:\.map)?$/, '.$2ts');
     if (!existsSync(at(source))) rmSync(at(file));
   }
 }

@@ -14,8 +14,8 @@ import {
   type CloseStep,
   computeUnexplainedGrowth,
   describeJump,
+  isJump,
   isOrdinaryMove,
-  isReportedJump,
 } from '../market/unexplained-growth.js';
 import type { FindingGroups } from './run.js';
 
@@ -216,7 +216,7 @@ function judgeMove(
     ...(renaming === undefined ? {} : { renamedTo: identifier }),
   };
   const growth = computeUnexplainedGrowth(step);
-  if (!isReportedJump(step, growth)) return undefined;
+  if (!isJump(growth)) return undefined;
   const date = formatDay(toDay);
   return {
     severity: 'warning',

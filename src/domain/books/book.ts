@@ -400,8 +400,7 @@ interface CountedState {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
   /** Held slots; only the first `count` elements are used. */
-  readonly heldSlots: Int32Array;
-  readonly count: number;
+  readonly holdings: { readonly heldSlots: Int32Array; readonly count: number };
 }
 
 /** Clears the counts of a security that left. */
@@ -415,8 +414,7 @@ export function clearCounts({ shareCounts: counts }: CountedState, slot: number)
 export function selectHoldingCounts({
   shareCounts: counts,
   columns,
-  heldSlots,
-  count,
+  holdings: { heldSlots, count },
 }: CountedState): HoldingCounts | undefined {
   if (counts === null) return undefined;
   const selectHeld = (values: Float64Array): Float64Array =>

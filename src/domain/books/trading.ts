@@ -1,7 +1,19 @@
+import { Refusal } from '../base/refusals.js';
+import { formatDay } from '../base/time.js';
 import { findTreatment, readPriceSessions } from '../definition/treatment.js';
+import { requireRate } from '../market/rates.js';
 import { readPanelRow } from '../market/session-market.js';
-import type { BookInput, Fill } from './book.js';
-import { type BookState, dropSecurity, findRowOffset, holdSecurity, type Order } from './state.js';
+import type { BookInput, Fill, WeightMove, Targets } from './book.js';
+import {
+  type BookState,
+  dropSecurity,
+  findRowOffset,
+  holdSecurity,
+  type Order,
+  copyPending,
+  appendSlot,
+  adoptCounts,
+} from './state.js';
 
 export interface FrozenSlots {
   readonly frozen: ReadonlySet<number>;
@@ -75,7 +87,8 @@ interface OpenOrderInput {
 }
 
 export function openOrder(state: BookState, { session, slot, target, heldWeight }: OpenOrderInput): void {
-  const { input, sm, columns, value } = state;
+  const { input, sm, columns } = state;
+  const { value } = state.series;
   const position = session - input.from;
   const column = columns[slot]!;
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
@@ -90,12 +103,12 @@ export function openOrder(state: BookState, { session, slot, target, heldWeight 
     filledAt: null,
     replacedAt: null,
   };
-  state.orders.push(order);
-  state.waiting.push(order);
+  state.record.orders.push(order);
+  state.pending.waiting.push(order);
 }
 
 /** Returns the waiting orders whose security has a price bar on the session. */
-export function listFillableOrders({ sm, columns, waiting }: BookState, session: number): Order[] {
+export function listFillableOrders({ sm, columns, pending: { waiting } }: BookState, session: number): Order[] {
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
@@ -105,7 +118,8 @@ export function listFillableOrders({ sm, columns, waiting }: BookState, session:
 
 /** Fills an order with the available cash, or sells down to the target weight. */
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
-  const { input, columns, weights, cash, value } = state;
+  const { input, columns } = state;
+  const { weights, cash, value } = state.series;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const { slot, side, target } = order;
@@ -122,7 +136,7 @@ export function fillOrder(state: BookState, order: Order, session: number): Fill
   if (weights[row + slot] !== 0) holdSecurity(state, slot);
   else dropSecurity(state, slot, row);
   order.filledAt = position;
-  state.waiting = state.waiting.filter((otherOrder) => otherOrder !== order);
+  state.pending.waiting = state.pending.waiting.filter((otherOrder) => otherOrder !== order);
   return { slot, notional };
 }
 
@@ -447,4 +461,194 @@ function computeFlows(
   const available = cashBefore + into.sold * (1 - costRate);
   const requiredCash = into.bought * (1 + costRate);
   into.share = requiredCash > available + CASH_MIN ? Math.max(0, available / requiredCash) : 1;
+}
+
+/**
+ * Checks that costs of a close do not use up the value of the book. With large short positions, trades can cost more
+ * than the value.
+ * @param retained value after costs as a fraction of the value before
+ * @throws Refusal NUMERIC_FAILURE if costs use up the value
+ */
+export function assertAffordable({ title, sm, costRate }: BookInput, session: number, retained: number): void {
+  if (retained > 0) return;
+  const date = formatDay(sm.sessions[session]!);
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `The trades of ${date} cost more than the value of ${title.charAt(0).toLowerCase()}${title.slice(1)}, at ${costRate * 10_000} basis points.`,
+    { date },
+  );
+}
+
+const NO_PENDING_SECURITIES: PendingSecurities = { children: [], renamed: [] };
+
+/** Sums the weights of securities that left, by side, as fractions of the value. */
+export function sumExitsBySide(exits: readonly WeightMove[]): Sides {
+  let long = 0;
+  let short = 0;
+  for (const { change } of exits) {
+    if (change < 0) long -= change;
+    else short += change;
+  }
+  return { long, short };
+}
+
+interface Proceeds {
+  readonly exits: readonly WeightMove[];
+  /** Orders that are filled at this close. Nothing is added to a holding that is sold. */
+  readonly fillable: readonly Order[];
+}
+
+/**
+ * Distributes the proceeds of securities that left over the remaining holdings of each side, and pays for the trades.
+ * Short positions that left have a cost instead of proceeds.
+ */
+export function spreadProceeds(state: BookState, session: number, { exits, fillable }: Proceeds): void {
+  const { input } = state;
+  const { weights, cash, value } = state.series;
+  const { heldSlots, count } = state.holdings;
+  const position = session - input.from;
+  const row = findRowOffset(state, session);
+  const exitSides = sumExitsBySide(exits);
+  if (exitSides.long === 0 && exitSides.short === 0) return;
+  const selling = new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot));
+  const remainders = { long: 0, short: 0 };
+  for (let k = 0; k < count; k++) {
+    const weight = weights[row + heldSlots[k]!]!;
+    if (selling.has(heldSlots[k]!)) continue;
+    if (weight > 0) remainders.long += weight;
+    else remainders.short -= weight;
+  }
+  const {
+    long,
+    short,
+    cash: change,
+    retained,
+  } = spreadSides({ left: exitSides, rest: remainders, cash: cash[position]!, costRate: input.costRate });
+  const isAllLong =
+    cash[position] === 0 &&
+    selling.size === 0 &&
+    exitSides.short === 0 &&
+    remainders.short === 0 &&
+    remainders.long > 0;
+  const scale = isAllLong ? 1 / remainders.long : long / retained;
+  for (let k = 0; k < count; k++) {
+    const slot = row + heldSlots[k]!;
+    weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
+  }
+  // An index keeps its shares of spun-off securities without a price, although the divisor changes.
+  const keepsUnits = state.series.reinvested !== null && exitSides.short === 0 && remainders.short === 0;
+  if (input.fills === 'all' && !keepsUnits)
+    for (const child of state.pending.children) child.units *= child.units > 0 ? scale * retained : short;
+  cash[position] = (cash[position]! + change) / retained;
+  value[position]! *= retained;
+}
+
+/** Returns the slots with a holding or a target, ascending. */
+function computeTradedSlots({ scratch: { targetWeights, before, slots } }: BookState): Int32Array {
+  let count = 0;
+  for (let slot = 0; slot < slots.length; slot++)
+    if (targetWeights[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
+  return slots.subarray(0, count);
+}
+
+/** Trades to target weights at the close; keeps holdings that cannot be traded. */
+export function tradeToTargetWeights(state: BookState, targets: Targets, session: number): void {
+  const { input, sm, rates, columns, slotOf } = state;
+  const { weights, cash, value } = state.series;
+  const position = session - input.from;
+  const row = findRowOffset(state, session);
+  const { targetWeights, before } = state.scratch;
+  targetWeights.fill(0);
+  for (let k = 0; k < targets.columns.length; k++) {
+    const column = targets.columns[k]!;
+    if (rates.isForeign) requireRate(rates, sm, session, column);
+    targetWeights[slotOf[column]!] = targets.weights[k]!;
+  }
+  before.set(weights.subarray(row, row + columns.length));
+  const slots = computeTradedSlots(state);
+  const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, targetWeights });
+  const order = { before, targets: targetWeights, cash: targets.cash, slots, frozen, costRate: input.costRate };
+  const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
+  const {
+    retained,
+    scale,
+    bought,
+    raised,
+    cash: left,
+  } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
+  assertAffordable(input, session, retained);
+  // Spun-off securities without a price cannot be sold, so they stay pending.
+  if (session === input.from) copyPending(state, input.followed ?? NO_PENDING_SECURITIES);
+  else state.pending.renamed = new Map();
+  for (const earlier of state.pending.waiting) earlier.replacedAt = position;
+  state.pending.waiting = [];
+  state.holdings.count = 0;
+  state.holdings.isHeld.fill(0);
+  if (frozen.size === 0 && bought === 1 && raised === 0) holdTargets(state, slots, { row, scale });
+  else {
+    for (let k = 0; k < slots.length; k++) {
+      const slot = slots[k]!;
+      const heldWeight = before[slot]! / retained;
+      const isPart = bought < 1 && targetWeights[slot]! > heldWeight;
+      const tradedWeight = frozen.has(slot)
+        ? heldWeight
+        : isPart
+          ? heldWeight + bought * (targetWeights[slot]! - heldWeight)
+          : targetWeights[slot]! * scale;
+      const weight = raised > 0 && tradedWeight > 0 && !unpriced.has(slot) ? tradedWeight * (1 - raised) : tradedWeight;
+      weights[row + slot] = weight;
+      if (weight !== 0) appendSlot(state, slot);
+    }
+  }
+  adoptCounts(state, targets);
+  value[position]! *= retained;
+  cash[position] = left;
+  if (targets.entered !== undefined) state.series.divisor[position]! *= targets.entered;
+  const { fixedShares } = targets;
+  fixedShares?.forEach((shares, k) => (state.holdings.expectedShares[slotOf[targets.columns[k]!]!] = shares));
+  // A basket that every security has left is cash.
+  state.holdings.holdsBasket = targets.basket !== undefined && targets.columns.length > 0;
+  if (state.holdings.holdsBasket) holdBasket(state, session, targets);
+  for (const slot of waiting)
+    openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
+}
+
+/** Sets the divisor to the market value of fixed numbers of shares over the level. */
+function holdBasket(state: BookState, session: number, { columns, basket, fixedShares }: Targets): void {
+  const { sm } = state;
+  const { reinvested, divisor } = state.series;
+  const { index } = state.tables;
+  if (reinvested === null) return;
+  const position = session - state.input.from;
+  const row = readPanelRow(sm, session);
+  let money = fixedShares === undefined ? basket! : 0;
+  fixedShares?.forEach((shares, k) => (money += shares * index[row + columns[k]!]!));
+  divisor[position] = money / reinvested.levels.price[position]!;
+}
+
+/** Sets the weight of each of the `slots` to its target weight times `scale`. These slots become the only holdings. */
+function holdTargets(
+  state: BookState,
+  slots: Int32Array,
+  { row, scale }: { readonly row: number; readonly scale: number },
+): void {
+  const { targetWeights } = state.scratch;
+  const { weights } = state.series;
+  const { heldSlots, isHeld } = state.holdings;
+  const { everHeld } = state.record;
+  let count = 0;
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
+    const weight = targetWeights[slot]! * scale;
+    weights[row + slot] = weight;
+    if (weight === 0) continue;
+    heldSlots[count++] = slot;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.holdings.count = count;
+}
+
+function hasShortSide({ before, targets, slots }: Pick<TradeInput, 'before' | 'targets' | 'slots'>): boolean {
+  return slots.some((slot) => before[slot]! < 0 || targets[slot]! < 0);
 }

@@ -298,13 +298,12 @@ function reportScenarioViews(
   return findings;
 }
 
-/** Classes whose scenarios must be consecutive sessions. */
-const DRAWDOWN_TYPES = ['min_cdar', 'CDaR'];
-
 /** Reports an objective or a constraint whose scenarios cannot have the probabilities of views. */
 function reportUnweightedScenarios(spec: unknown, member: string, report: (at: string, message: string) => void): void {
   const type = readType(spec) ?? '';
-  if (DRAWDOWN_TYPES.includes(type))
+  const ofObjective = findObjectiveClass(type)?.scenarios;
+  const ofConstraint = findConstraintClass(type)?.scenarios;
+  if (ofObjective === 'consecutive' || ofConstraint === 'consecutive')
     report(
       member,
       `${type} measures drawdowns of consecutive sessions, which have no probabilities. Remove scenario_views, or use the conditional value at risk.`,
@@ -317,15 +316,12 @@ function reportUnweightedScenarios(spec: unknown, member: string, report: (at: s
       `${at}.source`,
       `${at}.source is bootstrap, whose blocks of consecutive sessions have no probabilities. Use historical, normal or student.`,
     );
-  if (isPresent(params['scenarios']) && findReadsScenarios(type))
+  if (isPresent(params['scenarios']) && (ofObjective === 'any' || ofConstraint !== undefined))
     report(
       `${at}.scenarios`,
       `${at}.scenarios is ${String(params['scenarios'])}; with scenario_views, scenario_views.sessions sets the number of scenarios.`,
     );
 }
-
-const findReadsScenarios = (type: string): boolean =>
-  type === 'min_cvar' || findConstraintClass(type)?.readsScenarios === true;
 
 /**
  * Reports absent expected returns that a constraint needs.

@@ -268,7 +268,7 @@ function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], pa
     { params, path: `${path}objective`, rowId: null },
     ...rows.flatMap((row, position) => {
       const entry = findConstraintClass(row.type);
-      if (entry?.readsScenarios !== true) return [];
+      if (entry?.scenarios === undefined) return [];
       const rowId = row.id === '' ? null : row.id;
       return [{ params: entry.params.parse(row.params), path: `${path}constraints[${position}].params`, rowId }];
     }),
@@ -277,7 +277,7 @@ function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], pa
 
 /** Returns the parameters of a row if it measures scenarios; otherwise an empty list. */
 function listTailParams({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
-  return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
+  return findConstraintClass(type)?.scenarios === undefined ? [] : [params];
 }
 
 /**

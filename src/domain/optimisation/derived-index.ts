@@ -480,7 +480,8 @@ const NAMED_MAX = 5;
 /** Describes the forced sales that a limit on turnover from earlier weights cannot prevent. */
 function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
-  if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
+  if (findConstraintClass(type)?.countsForcedSales !== true || (reference !== 'previous' && reference !== 'held'))
+    return '';
   const leavers = all[reference];
   if (leavers.length === 0) return '';
   const namedLeavers = leavers

@@ -212,9 +212,9 @@ function listChoiceMovables(problem: Problem, among: readonly Origin[]): Movable
 
 /** Returns true if a parameter is a number of securities. */
 function isSecurityCount({ kind, unit, type }: Origin, parameter: string): boolean {
-  return (
-    kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && RELAXATION_RANGES[parameter]?.isWhole === true
-  );
+  const isWhole =
+    findConstraintClass(type)?.isFractionalCount !== true && RELAXATION_RANGES[parameter]?.isWhole === true;
+  return kind === 'ineq' && unit === 'count' && isWhole;
 }
 
 export interface ChoiceMoves {

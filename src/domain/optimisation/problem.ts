@@ -9,6 +9,7 @@ import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { raiseToPower } from '#kernels/power.js';
 import {
+  type ConstraintClass,
   type ConstraintRow,
   DEFAULT_PRIORITY,
   describeLackingValues,
@@ -261,14 +262,15 @@ export function createProblem(input: ProblemInput): Problem {
     origins.push(origin);
     for (const row of expanded) rows.push({ origin, row });
   };
-  input.rows.forEach((row, index) => {
+  const statedRows = input.rows.map((row, index): StatedRow => {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
     requestingRow = index;
     placeRows(createOrigin(row, index, params), entry.toRows(params, context));
+    return { entry, params };
   });
-  for (const { type, names } of listDefaults(input)) {
+  for (const { type, names } of listDefaults(statedRows, input)) {
     const entry = findConstraintClass(type)!; // the catalogue contains both classes
     const expandedRows = entry.toRows(entry.params.parse({}), context);
     const narrowedRows =
@@ -451,17 +453,21 @@ interface DefaultRow {
   readonly names: Uint8Array | null;
 }
 
+/** Row of the request with its class and its parsed parameters. */
+interface StatedRow {
+  readonly entry: ConstraintClass;
+  readonly params: ReturnType<ConstraintClass['params']['parse']>;
+}
+
 /** Returns the default rows that no row of the request replaces. */
-function listDefaults({ rows, identifiers }: ProblemInput): DefaultRow[] {
-  const hasRowOfType = (...types: string[]) => rows.some(({ type }) => types.includes(type));
+function listDefaults(rows: readonly StatedRow[], { identifiers }: Pick<ProblemInput, 'identifiers'>): DefaultRow[] {
   const defaults: DefaultRow[] = [];
-  if (!hasRowOfType('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
-  if (hasRowOfType('LongOnly')) return defaults;
+  if (!rows.some(({ entry }) => entry.replacesInvestment)) defaults.push({ type: 'FullInvestment', names: null });
   const longOnlyFlags = new Uint8Array(identifiers.length).fill(1);
-  for (const { type, params } of rows) {
-    const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // parameters of PositionBounds have been validated
-    if (type !== 'PositionBounds' || lower === undefined || lower >= 0) continue;
-    const listedIdentifiers = listed === undefined || listed === null ? null : new Set(listed);
+  for (const { entry, params } of rows) {
+    if (entry.replacesLongOnly === undefined) continue;
+    const listed = entry.replacesLongOnly(params);
+    const listedIdentifiers = listed && new Set(listed);
     identifiers.forEach((identifier, name) => {
       if (listedIdentifiers === null || listedIdentifiers.has(identifier)) longOnlyFlags[name] = 0;
     });
@@ -504,7 +510,9 @@ function sumForcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;
   if (row?.form !== 'distance') return 0;
   const excludedMembers = rows.flatMap(({ origin, row: otherProgramRow }) =>
-    origin.index === null && origin.type === 'Exclude' && otherProgramRow.form === 'name' ? [otherProgramRow.name] : [],
+    origin.index === null && findConstraintClass(origin.type)?.isExclusion === true && otherProgramRow.form === 'name'
+      ? [otherProgramRow.name]
+      : [],
   );
   return excludedMembers.reduce((sum, name) => sum + Math.abs(row.reference[name]!), row.fixed);
 }

@@ -4,7 +4,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { compareText } from '../base/findings.js';
 import { computeDotProduct } from '../base/numbers.js';
 import type { Limit, ProgramRow } from '../definition/constraint-class.js';
-import { expectedReturn, findConstraintClass } from '../definition/constraints.js';
+import { findConstraintClass } from '../definition/constraints.js';
 import { computeWorstVariance, type Measure } from '../definition/objectives.js';
 import { computeAverageCoefficients, type Restriction } from './assembly.js';
 import { type ConvexSolution, solveConvex } from './convex-solve.js';
@@ -236,7 +236,9 @@ function computeReturnScale(
   const own = goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
   const worthOfLimits = assembled.linear.reduce(
     (sum, placed, r) =>
-      placed?.origin.type === expectedReturn.type ? sum - priceScale * answer.point.rowMultipliers[r]! : sum,
+      findConstraintClass(placed?.origin.type ?? '')?.needsReturns === true
+        ? sum - priceScale * answer.point.rowMultipliers[r]!
+        : sum,
     0,
   );
   if (!objective.entry.needsReturns) return worthOfLimits === 0 ? null : 1 / worthOfLimits;
@@ -437,9 +439,6 @@ export interface RowCost {
  */
 export const COSTED_ROWS_MAX = 20;
 
-/** Row types that replace a default row. If such a row is removed, the default row takes its place. */
-const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'WeightSum', 'LongOnly', 'PositionBounds']);
-
 /**
  * Computes the cost of each row in the request: how much the objective changes without the row. A row that does not
  * bind costs nothing. If any row chooses securities, the held securities stay fixed while a convex row is removed.
@@ -458,8 +457,10 @@ export function computeRowCosts(
   const costedOrigins = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = convertToObjectiveTerms(problem, solution.objective);
   return costedOrigins.map((origin): RowCost => {
-    const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
-    const mayMatter = !isConvex || pricedOrigins.has(origin) || REPLACES_DEFAULT.has(origin.type);
+    const { convex: isConvex, replacesInvestment, replacesLongOnly } = findConstraintClass(origin.type)!; // rows have been validated
+    // If a row that replaces a default row is removed, the default row takes its place.
+    const replacesDefault = replacesInvestment !== undefined || replacesLongOnly !== undefined;
+    const mayMatter = !isConvex || pricedOrigins.has(origin) || replacesDefault;
     const value = mayMatter
       ? weighing.find((again) => computeObjectiveWithout(again, problem, { origin, isConvex, solution }))
       : solution.objective;

@@ -7,7 +7,6 @@ import type {
   HashedReference,
   ModelReference,
   ModelReferences,
-  OrderOf,
   PortableTaskName,
   RenderedRunOrder,
   RiskUniverseOrder,
@@ -53,6 +52,8 @@ export interface TaskResources {
 /** Maximum number of files of one task that are fetched at once. */
 const FETCH_CONCURRENCY = 16;
 
+type TestedRunReference = NonNullable<TaskInput<'validate-risk-model'>['run']>;
+
 /** Kinds of references in orders, each with the function that converts a reference to the resource of a node. */
 const KINDS = {
   market: async (identity: MarketIdentity, { market }: TaskResources) => market(identity),
@@ -64,9 +65,9 @@ const KINDS = {
   /** Stored run that can be extended. */
   extended: fetchStoredRun,
   /** Run whose weights are tested. */
-  tested: async <R extends { readonly columns: ArtifactReference }>(run: R, { file }: TaskResources) => ({
-    ...run,
-    columns: await file(run.columns),
+  tested: async ({ indexId, columns }: TestedRunReference, { file }: TaskResources) => ({
+    indexId,
+    columns: await file(columns),
   }),
   /** Runs of a report. */
   rendered: fetchRenderedRuns,
@@ -124,7 +125,7 @@ const ADDED: Partial<Record<TaskName, readonly ('checkedFiles' | 'destination')[
 async function fetchPartFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
-): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
+): Promise<readonly (Omit<F, 'artifact'> & { readonly path: string })[]> {
   const locatedFiles: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
   for (let from = 0; from < files.length; from += FETCH_CONCURRENCY)
     locatedFiles.push(
@@ -213,8 +214,10 @@ export async function resolveTask<N extends TaskName>(
     task in REFERENCES ? REFERENCES[task as PortableTaskName] : {};
   for (const [field, kind] of Object.entries(references)) {
     const value = resolved[field];
-    // The table pairs each field with the kind of its reference. Null and texts, such as reasons, are values.
-    if (typeof value === 'object' && value !== null) resolved[field] = await KINDS[kind](value as never, resources);
+    // The table pairs each field with the kind of its reference.
+    const resolve: (reference: never, resources: TaskResources) => Promise<unknown> = KINDS[kind];
+    // Null and texts, such as reasons, are values.
+    if (typeof value === 'object' && value !== null) resolved[field] = await resolve(value as never, resources);
   }
   for (const name of ADDED[task] ?? []) resolved[name] = resources[name];
   return addDestination(resolved, resources.destination) as ThreadInput<N>;

@@ -17,7 +17,6 @@ export interface SessionEvents {
    * per share is in `exits`.
    */
   readonly conversions: ReadonlyMap<number, number>;
-  /** Spin-offs of the session. */
   readonly spinOffs: readonly SpinOff[];
 }
 

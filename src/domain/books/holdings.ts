@@ -27,7 +27,6 @@ export function computeBookValue(state: BookState, session: number): number {
   return ahead.values[0]!;
 }
 
-/** Changes the units of a position within a holding period. */
 export function setUnits(
   { holdings: { units }, tables: { panel }, period: { ahead, number: periods } }: BookState,
   place: number,
@@ -78,7 +77,6 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   else state.period.level = state.series.reinvested.levels[state.growth.variant][position]!;
 }
 
-/** Converts weights into units per unit of value. */
 function holdUnits(state: BookState, session: number): void {
   const { input, sm, columns } = state;
   const { index } = state.tables;

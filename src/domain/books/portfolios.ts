@@ -322,7 +322,6 @@ interface ResumedSpan {
   readonly levelAtStart: number;
 }
 
-/** Computes the portfolio on new sessions from the overlay's book on those sessions. */
 export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;

@@ -201,7 +201,6 @@ function computeRightsTerms({ value, subscriptionPrice: subscription }: Corporat
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
 
-/** Returns the theoretical ex-rights price. */
 function computeExRightsPrice(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
 }

@@ -90,7 +90,6 @@ export function enterChildren(state: BookState, session: number, spunOff: readon
   state.today.droppedChildren = droppedColumns;
 }
 
-/** Returns spun-off shares under the ticker that they have from a session on. */
 function followTicker({ sm, slotOf }: BookState, session: number, child: SpunOffSecurity): SpunOffSecurity {
   const change = sm.actions.related.find(
     (one) => one.session === session && one.column === child.column && one.action.type === 'TICKER_CHANGE',
@@ -102,7 +101,6 @@ function followTicker({ sm, slotOf }: BookState, session: number, child: SpunOff
   return column < 0 ? child : { ...child, column, slot: slotOf[column]! };
 }
 
-/** Adds the shares of a spun-off security to those that its weight is expected to give. */
 export function expectShares(state: BookState, session: number, { slot, units: added }: SpunOffSecurity): void {
   const { isHeld, units, places, expectedShares } = state.holdings;
   const heldUnits = expectedShares[slot]! || (isHeld[slot] === 1 ? units[places[slot]!]! : 0);

@@ -112,7 +112,7 @@ interface BookSeries {
   readonly reinvested: ReinvestedLevels | null;
 }
 
-/** What a simulation only appends to. */
+/** Lists to which a simulation only appends. */
 interface BookRecord {
   readonly events: BookEvent[];
   readonly gaps: Gap[];
@@ -173,17 +173,15 @@ interface RunningLevel {
   readonly reinvestedIncome: { total: number; net: number };
 }
 
-/** What waits for a price. */
+/** Orders and securities that wait for a price. */
 interface Pending {
   /** Orders of the latest rebalance. */
   waiting: Order[];
-  /** Spun-off securities. */
   children: SpunOffSecurity[];
   /** Held securities whose ticker changed, by column, with the new column. */
   renamed: Map<number, number>;
 }
 
-/** The simulated session. */
 interface SimulatedSession {
   /** Structural events. */
   events: SessionEvents | undefined;
@@ -238,7 +236,6 @@ export function listPending(state: BookState): PendingSecurities {
   };
 }
 
-/** Returns the end state of a book after a session. */
 export function createBookEnd(state: BookState, session: number): BookEnd {
   const { columns, input } = state;
   const { heldSlots, count, units, holdsBasket } = state.holdings;
@@ -283,7 +280,6 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
 
 export const NO_COLUMNS: readonly number[] = [];
 
-/** Returns the offset of a session's weights row. */
 export function findRowOffset({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
@@ -338,7 +334,6 @@ export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
-/** Appends a slot to the held slots. */
 export function appendSlot(state: BookState, slot: number): void {
   state.holdings.heldSlots[state.holdings.count++] = slot;
   state.holdings.isHeld[slot] = 1;
@@ -380,7 +375,6 @@ const CORRECT_DIGITS = 13;
 /** Relative change by rounding below which index shares are already whole. */
 const WHOLE_TOLERANCE = 1e-12;
 
-/** Returns the rounding decimals and the first divisor of an index book. */
 export function createBookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
@@ -533,7 +527,15 @@ function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int
 }
 
 /** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
-export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+export function createShareChangeTerms({
+  sm,
+  document,
+  treatment,
+}: {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+}): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, document: text.document, ...findFollowedCounts(text.document) }),
   );
@@ -566,13 +568,6 @@ function findFollowedCounts({ events, pipeline }: IndexDocument): {
   return { counted: countedShares, threshold: countedShares === null ? Infinity : events!.threshold };
 }
 
-interface FollowingIndex {
-  readonly sm: SessionMarket;
-  readonly document: IndexDocument;
-  readonly treatment: TreatmentSpec;
-}
-
-/** Returns the share counts of securities on a session, which a composition adopts. */
 export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
   const adoptedCounts = new Float64Array(columns.length);
   counts.fill(session, columns, adoptedCounts);
@@ -724,7 +719,6 @@ function scaleCounts(
   }
 }
 
-/** Adopts the share counts of new constituents from targets, one per column. */
 export function adoptCounts(
   { shareCounts: counts, slotOf, holdings: { isHeld } }: BookState,
   { columns, counts: securityCounts }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
@@ -916,7 +910,6 @@ function allocateLevels({ followed, initialValue, from, to }: BookInput): Reinve
   return { levels, points: sliceSeries(3), netPoints: sliceSeries(4) };
 }
 
-/** Sets the state to the end state of the resumed book. */
 function resumeState(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns } = state;
   const { weights } = state.series;

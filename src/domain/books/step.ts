@@ -473,16 +473,10 @@ function computeValueAt(
   return units[place]! * index[readPanelRow(sm, session) + heldColumns[place]!]!;
 }
 
-interface Transfer {
-  readonly slot: number;
-  readonly dividends: number;
-  readonly moved: number;
-}
-
 function recordTransfer(
   { input, record: { transfers } }: BookState,
   session: number,
-  { slot, dividends, moved }: Transfer,
+  { slot, dividends, moved }: { readonly slot: number; readonly dividends: number; readonly moved: number },
 ): void {
   transfers.at.push(session - input.from);
   transfers.slot.push(slot);
@@ -861,13 +855,15 @@ function listConversions(state: BookState, session: number): Map<number, number>
   return conversions;
 }
 
-interface LeavingSecuritiesInput {
-  readonly targets: Targets | undefined;
-  readonly conversions: ReadonlyMap<number, number>;
-}
-
 /** Returns the held columns that leave at this close, ascending. */
-function listLeaving(state: BookState, session: number, { targets, conversions }: LeavingSecuritiesInput): number[] {
+function listLeaving(
+  state: BookState,
+  session: number,
+  {
+    targets,
+    conversions,
+  }: { readonly targets: Targets | undefined; readonly conversions: ReadonlyMap<number, number> },
+): number[] {
   const { sm, treatment } = state;
   const { events } = state.today;
   const leavingColumns: number[] = [];

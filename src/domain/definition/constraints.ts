@@ -451,7 +451,7 @@ const freezeConstraint = defineConstraintClass({
   },
 });
 
-const fullInvestment = defineConstraintClass({
+export const fullInvestment = defineConstraintClass({
   type: 'FullInvestment',
   label: 'Full investment',
   help: 'The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it.',
@@ -689,7 +689,7 @@ function computeMaximumTrade(median: number, { notional, participation, days }: 
   return participation * ((days * median) / notional);
 }
 
-const longOnly = defineConstraintClass({
+export const longOnly = defineConstraintClass({
   type: 'LongOnly',
   label: 'Long only',
   help: 'No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities.',

@@ -23,7 +23,7 @@ import {
   type RowContext,
 } from '../definition/constraint-class.js';
 import { findRiskless } from '../base/numbers.js';
-import { excludeConstraint, findConstraintClass } from '../definition/constraints.js';
+import { excludeConstraint, findConstraintClass, fullInvestment, longOnly } from '../definition/constraints.js';
 import {
   type Goal,
   type Objective,
@@ -73,7 +73,6 @@ interface RowReports extends Pick<RowContext, 'tail'> {
   warn(message: string): void;
 }
 
-/** Creates the context from which constraint classes create the rows of a problem. */
 function createRowContext(
   { identifiers, index, previous, held, expectedReturns = null, metric, datapoints }: ContextInput,
   { tail, warn }: RowReports,
@@ -270,20 +269,18 @@ export function createProblem(input: ProblemInput): Problem {
     placeRows(createOrigin(row, index, params), entry.toRows(params, context));
     return { entry, params };
   });
-  for (const { type, names } of listDefaults(statedRows, input)) {
-    const entry = findConstraintClass(type)!; // the catalogue contains both classes
-    const expandedRows = entry.toRows(entry.params.parse({}), context);
+  for (const { entry, names } of listDefaults(statedRows, input)) {
+    const expandedRows = entry.toRows({ soft: null, priority: DEFAULT_PRIORITY }, context);
     const narrowedRows =
       names === null ? expandedRows : expandedRows.filter((row) => row.form !== 'name' || names[row.name] === 1);
-    placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowedRows);
+    placeRows(createImplicitOrigin(entry), narrowedRows);
   }
   const { identifiers, index, previous, metric, objective = TRACKING_OBJECTIVE, excluded = [] } = input;
   const exclude = (names: string[], name: 'uncovered' | 'riskless') => {
-    const { type, kind, unit, toRows } = excludeConstraint;
     if (names.length > 0)
       placeRows(
-        createImplicitOrigin(type, kind, unit, name),
-        toRows({ identifiers: names, soft: null, priority: 0 }, context),
+        createImplicitOrigin(excludeConstraint, name),
+        excludeConstraint.toRows({ identifiers: names, soft: null, priority: 0 }, context),
       );
   };
   exclude(
@@ -428,9 +425,7 @@ function createOrigin(row: ConstraintRow, index: number, params: Readonly<Record
 }
 
 function createImplicitOrigin(
-  type: string,
-  kind: Origin['kind'],
-  unit: Origin['unit'],
+  { type, kind, unit }: Pick<ConstraintClass, 'type' | 'kind' | 'unit'>,
   name: 'default' | 'uncovered' | 'riskless' = 'default',
 ): Origin {
   return {
@@ -448,7 +443,7 @@ function createImplicitOrigin(
 }
 
 interface DefaultRow {
-  readonly type: 'FullInvestment' | 'LongOnly';
+  readonly entry: typeof fullInvestment;
   /** 1 for securities that the default covers, [N]. Null for a default on the whole portfolio. */
   readonly names: Uint8Array | null;
 }
@@ -462,7 +457,7 @@ interface StatedRow {
 /** Returns the default rows that no row of the request replaces. */
 function listDefaults(rows: readonly StatedRow[], { identifiers }: Pick<ProblemInput, 'identifiers'>): DefaultRow[] {
   const defaults: DefaultRow[] = [];
-  if (!rows.some(({ entry }) => entry.replacesInvestment)) defaults.push({ type: 'FullInvestment', names: null });
+  if (!rows.some(({ entry }) => entry.replacesInvestment)) defaults.push({ entry: fullInvestment, names: null });
   const longOnlyFlags = new Uint8Array(identifiers.length).fill(1);
   for (const { entry, params } of rows) {
     if (entry.replacesLongOnly === undefined) continue;
@@ -472,7 +467,7 @@ function listDefaults(rows: readonly StatedRow[], { identifiers }: Pick<ProblemI
       if (listedIdentifiers === null || listedIdentifiers.has(identifier)) longOnlyFlags[name] = 0;
     });
   }
-  if (longOnlyFlags.includes(1)) defaults.push({ type: 'LongOnly', names: longOnlyFlags });
+  if (longOnlyFlags.includes(1)) defaults.push({ entry: longOnly, names: longOnlyFlags });
   return defaults;
 }
 
@@ -544,7 +539,6 @@ export function scalePrices(program: Program, scale: number): Program {
   };
 }
 
-/** Adds the linear trading cost to the objective of a program. */
 export function addLinearCost(program: Program, costs: TradeCosts | null): Program {
   if (costs === null || costs.linear === 0) return program;
   const kink: Kink = {
@@ -586,7 +580,6 @@ export function computePrices(
   return total;
 }
 
-/** New value of a row's parameter. */
 export interface RowParameterChange {
   readonly origin: Origin;
   /**

@@ -43,7 +43,6 @@ export interface PathTerms {
   readonly valueAt: (day: Day) => number;
 }
 
-/** Returns the value of a bound path on the decision day. */
 export function computeValueOnPath(
   { base, yearly, times, from }: BoundPath,
   { day, baseDay, valueAt }: PathTerms,
@@ -147,7 +146,6 @@ export interface NormRow {
   readonly centre: Float64Array | null;
   /** Radius as a limit. `parameter` and `slope` apply only near the current radius; see `radiusOf`. */
   readonly limit: Limit;
-  /** Returns the radius for a parameter value. */
   readonly radiusOf: (parameter: number) => number;
   readonly parameterOf: (radius: number) => number;
   /** Side of the parameter: `upper` for a maximum tracking error, `lower` for a minimum effective number. */
@@ -277,7 +275,6 @@ interface ChangedDefault {
   readonly isOfDerivations: boolean;
 }
 
-/** Constraint class, with all its operations. */
 export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'constraint';
   readonly kind: 'eq' | 'ineq';
@@ -377,7 +374,6 @@ export function describeLackingValues(
  */
 export const DEFAULT_PRIORITY = 1;
 
-/** Maximum number of identifiers in one row. */
 const IDENTIFIERS_MAX = 20_000;
 
 /** Maximum number of constraints of a set, an index or a request. */

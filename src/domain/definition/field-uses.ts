@@ -95,7 +95,6 @@ interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
-  /** Plug-in input that reads the datapoint. */
   readonly input: PluginInput | null;
 }
 

@@ -108,7 +108,6 @@ export const WithholdingRates = defineObject(() => ({
 /** Fraction of ordinary dividends that is withheld in the net variant. */
 export const WithholdingTax = z.union([rateSchema, WithholdingRates]);
 
-/** Maximum number of fallbacks of a rule. */
 const FALLBACKS_MAX = 8;
 
 export const RuleFallback = defineObject(() => ({
@@ -187,7 +186,6 @@ export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Maximum number of universes in a set, and in all sets of a document. */
 const PARTS_MAX = 16;
 export const ALL_PARTS_MAX = 256;
 
@@ -244,10 +242,8 @@ export interface UniverseSpec {
   of?: UniverseSpec[] | undefined;
 }
 
-/** Maximum nesting of universes. */
 const UNIVERSE_DEPTH_MAX = 4;
 
-/** Returns true if universes are nested too deeply. */
 export function isTooDeep(universe: unknown, depth = 1): boolean {
   if (depth > UNIVERSE_DEPTH_MAX) return true;
   const parts = typeof universe === 'object' && universe !== null ? (universe as { of?: unknown }).of : undefined;
@@ -484,14 +480,12 @@ export function listSources({ overlay, source_index_id: source }: OverlayDocumen
 export const isRuleDocument = (document: IndexDocument): document is RuleDocument => document.pipeline !== null;
 export const isDerivedDocument = (document: IndexDocument): document is DerivedDocument => document.derivation !== null;
 
-/** Context of the checks of a document. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
   /** Returns a calendar. Review dates are checked against its sessions. */
   readonly calendarOf?: Calendars['get'] | undefined;
   /** Returns a stored document. Returns undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** Document that the checked one replaces. */
   readonly replaces?: IndexDocument | undefined;
   /** Current market: missing data give a warning. */
   readonly market?: MarketData | undefined;
@@ -597,7 +591,7 @@ type Version = 'earlier' | 'today';
 
 /**
  * Returns rows with explicit values for parameters whose defaults have changed. Documents that are accepted now state
- * them; a row without one was stored by an earlier version, whose default is still the default of the class.
+ * them; other rows were stored by an earlier version, whose default is still the default of the class.
  * @param version version of the defaults to add
  */
 export function stateRowDefaults<R extends readonly ConstraintRow[]>(

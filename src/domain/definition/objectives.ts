@@ -130,7 +130,6 @@ interface GoalContext {
   warn(message: string, path?: string): void;
 }
 
-/** Forms in which the value of an objective is reported. */
 export const MEASURE_FORMS = {
   root: 'the root of a variance, a fraction per year',
   return: 'the value itself, a fraction per year',
@@ -199,7 +198,6 @@ function defineObjectiveClass<P extends z.ZodObject>(
   };
 }
 
-/** Formats a number for a sentence. */
 const formatForSentence = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Creates the measure of an objective whose figure is the root of a variance, in basis points. */
@@ -505,10 +503,8 @@ function refuseUnusableBudgets(keys: readonly string[], field: string): Refusal 
   });
 }
 
-/** Maximum number of entries in a set of budgets. */
 const BUDGETS_MAX = 20_000;
 
-/** Tolerance of the sum of budgets. */
 const SUM_TOLERANCE = 1e-6;
 
 const Budgets = z

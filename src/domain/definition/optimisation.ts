@@ -36,7 +36,6 @@ export function reportIdleSettings(settings: Settings, path: string): Finding[] 
   });
 }
 
-/** Reports fields of a risk model request that have no effect. */
 export function reportUnreadFields(request: RiskModelRequest): Finding[] {
   const idle = reportIdleSettings(request, '');
   if (request.index_id === null || request.identifiers.length === 0) return idle;
@@ -87,10 +86,8 @@ const portfolioOfView = z
   .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
   .refine((weights) => Object.values(weights).some((weight) => weight !== 0), { error: 'has only zero weights' });
 
-/** Measures of a portfolio on which a view can be. */
 export const VIEW_MEASURES = ['mean', 'volatility', 'correlation', 'cvar'] as const;
 
-/** View on the distribution of the scenarios. */
 export const ScenarioView = defineObject(() => ({
   measure: z.enum(VIEW_MEASURES).meta({
     description:
@@ -199,7 +196,6 @@ export interface OptimisationSpec {
   readonly candidates?: 'parent' | 'universe' | undefined;
 }
 
-/** Returns the type of an objective. */
 export function readObjectiveType(spec: ObjectiveSpec): string {
   return typeof spec === 'string' ? spec : spec.type;
 }

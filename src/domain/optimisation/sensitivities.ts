@@ -195,7 +195,6 @@ export interface NextSecurity {
   readonly entryReturn: number | null;
 }
 
-/** Maximum number of securities listed. */
 export const NEXT_SECURITIES_MAX = 10;
 
 /**
@@ -535,7 +534,6 @@ export const SENSITIVITIES_MAX = 20;
 /** Step of a parameter by unit: a percentage point, one security, or one hundredth of the value. */
 const STEP_BY_UNIT = { fraction: 0.01, count: 1, value: 0.01 } as const;
 
-/** Parameter of a binding row. */
 interface BindingParameter {
   readonly origin: Origin;
   readonly parameter: string;
@@ -665,16 +663,13 @@ function computeSlope(row: ProgramRow, limit: Limit): number {
   return row.form === 'linear' && row.average !== undefined ? row.average.scale : limit.slope;
 }
 
-interface ParameterStep {
-  readonly parameter: string;
-  readonly from: number;
-  readonly outward: number;
-}
-
 /**
  * Returns the value of a parameter after one loosening step. Returns undefined if the class does not accept the value.
  */
-function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
+function solveAtStep(
+  { type, unit, params }: Origin,
+  { parameter, from, outward }: { readonly parameter: string; readonly from: number; readonly outward: number },
+): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));
   const isAccepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated

@@ -268,7 +268,6 @@ interface CashEntry {
   readonly lot: RealisedLot | null;
 }
 
-/** Taxes of a calendar year. */
 interface TaxYear {
   readonly year: number;
   readonly short_gain: number;
@@ -532,7 +531,6 @@ export interface AccountSession {
   readonly accrued_tax: number;
 }
 
-/** Rebalance of an account. */
 export interface AccountRebalance {
   readonly date: string;
   readonly status: string;
@@ -642,7 +640,6 @@ function findRange(sm: SessionMarket, { start, end, account }: AccountRunInput['
 
 const MONTHS_PER_PERIOD = { monthly: 1, quarterly: 3, yearly: 12 } as const;
 
-/** Returns the first session, and the first session of each period. */
 function listDueSessions(
   sessions: Int32Array,
   {

@@ -151,7 +151,6 @@ export interface OutcomeSource {
   keyOf(run: VariantRun): string;
 }
 
-/** Creates a source from outcomes in memory, by variant. */
 export function createOutcomeSource(outcomes: readonly VariantOutcome[]): OutcomeSource {
   return {
     count: outcomes.length,

@@ -32,6 +32,8 @@ const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
 const ANSWERS = 'dist/answers.json';
+/** Matches tests of the recorded responses to the examples. */
+export const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames|scripts\/release/;
 /** Inputs of the story of all examples in addition to the program. */
 const STORY = ['test/guide/example-story.ts', 'test/guide/record-answers.ts', 'data/calendars', 'data/methodologies'];
 const BUNDLE = 'dist/bundle/built.json';
@@ -351,7 +353,7 @@ function removeStaleOutputs() {
     (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
   );
   for (const file of outputs) {
-    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(js|ts)$/, '.$2ts');
+    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(?:js|ts)(?:\.map)?$/, '.$2ts');
     if (!existsSync(at(source))) rmSync(at(file));
   }
 }

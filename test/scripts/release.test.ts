@@ -297,7 +297,9 @@ test('the release workflow tests before it packs, installs before it publishes, 
     ['image', 'install'],
     ['release', '[npm, python, image]'],
   ]);
-  expect(jobs.get('packages')).toMatch(/run: npm test\n[\s\S]*run: npm run packages\n[\s\S]*attest-build-provenance/);
+  expect(jobs.get('packages')).toMatch(
+    /run: npm run test:all\n[\s\S]*run: npm run packages\n[\s\S]*attest-build-provenance/,
+  );
   expect(workflow).toMatch(/^on:\n  push:\n    tags: \['v\*'\]$/m);
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     readonly engines: { readonly node: string };

@@ -216,20 +216,6 @@ export interface CalendarCoveragePayload {
   readonly trimmed_end: boolean;
 }
 
-/** Returns the coverage report of a run. Returns null if its calendar covered the whole range. */
-export function createCoveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
-  if (!range.trimmedStart && !range.trimmedEnd) return null;
-  return {
-    calendar: range.calendar,
-    requested_start: formatDay(range.requestedStart),
-    requested_end: formatDay(range.requestedEnd),
-    covered_start: formatDay(range.start),
-    covered_end: formatDay(range.end),
-    trimmed_start: range.trimmedStart,
-    trimmed_end: range.trimmedEnd,
-  };
-}
-
 /**
  * Creates a calendar whose sessions are the given days, ascending. It is used for securities that are not listed on a
  * single exchange.

@@ -384,13 +384,6 @@ export function writeResult(json: JsonWriter, source: ResultSource): void {
   RESULT.write(json, { ...source, dates, later: laterDates });
 }
 
-/** Returns the result of a run as JSON bytes. */
-export function encodeResult(source: ResultSource): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(estimateResultBytes(source));
-  writeResult(json, source);
-  return json.bytes();
-}
-
 const FORECAST = createJsonObject<TrackingForecastPayload, TrackingForecast>({
   tracking_error: createNumberMember(({ forecast }) => forecast),
   realised_tracking_error: createNumberMember(({ realised }) => realised),
@@ -459,8 +452,6 @@ export function encodeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   return json.bytes();
 }
 
-/** Approximate size of a weight with its key in bytes. */
-const WEIGHT_BYTES = 32;
 /** Approximate size of a date with its value in a series, in bytes. */
 const SERIES_BYTES = 36;
 
@@ -470,9 +461,4 @@ const SERIES_BYTES = 36;
  */
 export function estimateOverviewBytes({ days }: RunSummary): number {
   return 10_000 + SERIES_BYTES * days.length;
-}
-
-function estimateResultBytes({ run, rebalances: { rebalances } }: ResultSource): number {
-  const cells = rebalances.reduce((sum, { columns }) => sum + columns.length, 0);
-  return 100_000 + 6 * SERIES_BYTES * run.days.length + 5 * WEIGHT_BYTES * cells;
 }

@@ -1,3 +1,4 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { getPath } from 'hono/utils/url';
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -114,15 +115,7 @@ function normalise(address: string, omittedMember?: string): string {
   const { path, query } = parsed;
   if (omittedMember !== undefined) query.delete(omittedMember);
   query.sort();
-  return formatAddress(decodePath(path), query);
-}
-
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  return formatAddress(decodeAddressPart(path) ?? path, query);
 }
 
 /** Client for which addresses are read. */

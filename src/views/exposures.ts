@@ -1,3 +1,4 @@
+import { sumDifferences } from '#domain/base/numbers.js';
 import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/run-views.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';
@@ -385,7 +386,7 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
     if (position <= 0) return;
     columns.fill('before', event * width, was);
     columns.fill('weights', position * width, is);
-    values[position]! += computeMovedBetween(was, is) / 2;
+    values[position]! += sumDifferences(was, is) / 2;
   });
   known.fill(1);
   return figures;
@@ -403,12 +404,6 @@ function computeShownTurnover(tradedFigures: DatedFigures, shownFigures: ShownFi
   for (let k = 0; k < sums.length; k++)
     for (; position <= positions[k]!; position++) sums[k]! += tradedFigures.values[position]!;
   return sums;
-}
-
-function computeMovedBetween(previousWeights: Float64Array, currentWeights: Float64Array): number {
-  let movedWeight = 0;
-  for (let i = 0; i < currentWeights.length; i++) movedWeight += Math.abs(currentWeights[i]! - previousWeights[i]!);
-  return movedWeight;
 }
 
 /** Creates a member that is a list of numbers. Missing values are null. */

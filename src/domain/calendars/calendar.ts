@@ -129,7 +129,6 @@ export interface CompositeCode {
   readonly codes: readonly string[];
 }
 
-/** Maximum number of exchanges of a composite calendar. */
 const COMPOSITE_CODES_MAX = 20;
 
 /** Reads a code such as `any(XLON,XNYS)` or `all(XLON,XNYS)`. Returns undefined for any other code. */

@@ -76,7 +76,6 @@ export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
 export const isOrdinaryMove = (before: number, close: number): boolean =>
   close > ORDINARY_MIN * before && close < ORDINARY_MAX * before;
 
-/** Returns true if a close moved. */
 export const isMoved = ({ before, close }: Pick<CloseStep, 'before' | 'close'>): boolean =>
   Math.abs(close / before - 1) > UNMOVED_MAX;
 

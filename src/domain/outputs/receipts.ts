@@ -1,3 +1,4 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { LIMITS } from '../base/limits.js';
 import { refuseWithFindings } from '../base/refusals.js';
 
@@ -319,21 +320,12 @@ function readCitation(
     if (address === undefined) continue;
     const mark = address.indexOf('#');
     if (mark < 0) return { citation: { address, pointer: null }, missing: null };
-    return {
-      citation: { address: address.slice(0, mark), pointer: decodePointer(address.slice(mark + 1)) },
-      missing: null,
-    };
+    const fragment = address.slice(mark + 1);
+    const pointer = decodeAddressPart(fragment) ?? fragment;
+    return { citation: { address: address.slice(0, mark), pointer }, missing: null };
   }
   const isDefined = labels.some((label) => footnotes.has(label));
   return { citation: null, missing: isDefined ? 'footnote without an address' : 'footnote missing' };
-}
-
-function decodePointer(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }
 
 /** Word of letters and digits, with the characters that join ids, dates and versions. */
@@ -351,7 +343,6 @@ const blankNames = (line: string): string =>
       return isName && !LETTERED_NUMBER.test(name) && !DATED_NAME.test(name) ? ' '.repeat(name.length) : name;
     });
 
-/** Names that are dates. */
 const DATED_NAME =
   /^(?:\d{4}-Q[1-4]|[QH][1-4]|(?:FY|CY)\d{4}|(?:19|20)\d0s|\d{4}-\d{2}-\d{2}T[\d:.]+Z?|\d{1,2}(?:st|nd|rd|th)|\d{1,2}-(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*-\d{4})$/i;
 
@@ -432,7 +423,6 @@ function findDates(line: string, raw: string): FoundDate[] {
   return dates.toSorted((a, b) => a.start - b.start);
 }
 
-/** Words before a year. */
 const BEFORE_YEAR =
   /(?:\b(?:in|of|since|until|till|from|to|by|through|during|for|before|after|year|end|and|or|between|early|late|mid|over|calendar|fiscal|full)|[-–—/(|,])[ \u00a0]?$/i;
 
@@ -563,7 +553,6 @@ function findNearest(names: readonly Name[], position: number): string | null {
   return (names[countBefore(names, position) - 1] ?? names[0])?.id ?? null;
 }
 
-/** Counts the spans of an ordered list that begin before a position. */
 function countBefore(spans: readonly Span[], position: number): number {
   let [low, high] = [0, spans.length];
   while (low < high) {
@@ -661,7 +650,6 @@ function joinRanges(raw: string, dates: readonly FoundDate[]): PlacedPeriod[] {
   return placed;
 }
 
-/** Result that a text cites, with the numbers that cite it. */
 export interface CitedResult {
   /** Address with everything pinned, without a pointer. */
   readonly address: string;
@@ -857,7 +845,6 @@ function findRowSubject(row: Readonly<Record<string, unknown>>, known: readonly 
   return ID_MEMBERS.flatMap((name) => toText(row[name]).filter((id) => name.endsWith('_id') || known.includes(id)))[0];
 }
 
-/** Members with the date of a row. */
 const DATE_MEMBERS = [
   'date',
   'day',

@@ -186,11 +186,9 @@ interface BlockRow {
   /** Number of returns over all blocks. */
   readonly returns: Float64Array;
   readonly partitions: number;
-  /** Number of returns in a block. */
   readonly block: number;
 }
 
-/** Adds the sums by block of the returns of a variant, less their mean over all blocks. */
 function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
   const variantCount = means.length;
   let total = 0;

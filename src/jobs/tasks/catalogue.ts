@@ -100,7 +100,8 @@ import type { RunViewInput } from './views.js';
 
 /**
  * Order of a task with input `I`. Six fields name a market or files, `outputs` contains names, and all other fields are
- * those of the input. An input with other files needs a separate order type and a function that resolves it.
+ * those of the input. An input with other files needs a separate order type. `REFERENCES` of `resolve-task.ts` declares
+ * the kind of each reference.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
 

@@ -1,3 +1,4 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -421,18 +422,15 @@ export function listKeys(label: string): FolderKey[] {
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
     const offset = part.indexOf('=');
     if (offset < 1) return [];
+    const value = part.slice(offset + 1);
     return [
-      { name: part.slice(0, offset), value: decode(part.slice(offset + 1)), folder: parts.slice(0, i + 2).join('/') },
+      {
+        name: part.slice(0, offset),
+        value: decodeAddressPart(value) ?? value,
+        folder: parts.slice(0, i + 2).join('/'),
+      },
     ];
   });
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Returns true if a folder key is the identifier or the date of a bar. */

@@ -65,7 +65,6 @@ export function frameStream(
   });
 }
 
-/** Stored bytes as a response. */
 export interface StoredBytes {
   readonly length: number;
   readonly etag: string;

@@ -228,7 +228,8 @@ export async function build({
     writeJson(STAMPS, stamps);
     ran.push(name);
   };
-  if (isUnchecked) process.stderr.write('This copy has not been built. Building takes about a minute, once.\n');
+  if (isUnchecked && !existsSync(at('dist/src/main.js')))
+    process.stderr.write('This copy has not been built. Building takes about a minute, once.\n');
   for (const [name, step] of Object.entries(STEPS)) {
     if (isOmitted(name)) continue;
     running[name] = runStep(name, step);

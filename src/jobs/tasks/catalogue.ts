@@ -308,7 +308,10 @@ export interface Tasks {
   'check-body': { input: BodyToCheck; output: BodyCheck };
   'warm-up': { input: WarmUpInput; output: null };
   /** Lists the numbers of a text with their sources. `ids` are the ids that a sentence may name, one a line. */
-  'read-text': { input: { readonly text: string; readonly ids: string }; output: readonly TextNumber[] };
+  'read-text': {
+    input: { readonly text: string; readonly ids: string; readonly stores: string };
+    output: readonly TextNumber[];
+  };
   /** Compares numbers of a text with the results that they cite. */
   'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
   /** Describes all tools for agents, as JSON. */

@@ -717,8 +717,10 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
       for (const runAction of completionActions) runAction();
       const runId = computeRunId(run);
-      if (format === 'json') return { ...(await maker.stamped(run, view)), runId };
-      return { bytes: (await view).bytes, etag: (await view).sha256, runId };
+      const stamped = format === 'json' ? await maker.stamped(run, view) : undefined;
+      const { bytes, sha256 } = await view;
+      const isOfRun = terms.needs.every((need) => NEEDS_OF_RUN.has(need));
+      return { ...(stamped ?? { bytes, etag: sha256 }), runId, ...(!isOfRun && { contentHash: sha256 }) };
     },
   };
 
@@ -733,6 +735,9 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     return { given: noQuery, afterwards: completionActions };
   }
 }
+
+/** Needs whose inputs the run determines. Others read documents, models or data that may change. */
+const NEEDS_OF_RUN: ReadonlySet<string> = new Set(['window', 'same-store', 'files', 'own-market']);
 
 /** Parameters that select the run, and parameters that a need replaces. */
 const RESOLVED_PARAMETERS = new Set(['index_id', 'run_id', 'benchmark']);

@@ -130,16 +130,16 @@ export function createSourceWriter(
 const AHEAD_BYTES_MAX = 1_048_576;
 
 /** Reads the stream of a reply as a whole if it is short; otherwise returns the reply with the same stream. */
-async function readAhead(
-  { stream: _, length: __, ...rest }: Reply,
-  stream: ReadableStream<Uint8Array>,
-): Promise<Reply> {
+async function readAhead(reply: Reply, stream: ReadableStream<Uint8Array>): Promise<Reply> {
   const reader = stream.getReader();
   const parts: Uint8Array[] = [];
   let size = 0;
   while (size <= AHEAD_BYTES_MAX) {
     const { done, value } = await reader.read();
-    if (done) return { ...rest, bytes: new Uint8Array(Buffer.concat(parts)) };
+    if (done) {
+      const { stream: _, length: __, ...rest } = reply;
+      return { ...rest, bytes: new Uint8Array(Buffer.concat(parts)) };
+    }
     parts.push(value);
     size += value.byteLength;
   }
@@ -153,7 +153,7 @@ async function readAhead(
     },
     cancel: (reason) => reader.cancel(reason),
   });
-  return { ...rest, stream: resumed };
+  return { ...reply, stream: resumed };
 }
 
 /** Compresses a body for an address; undefined if it is too long. */

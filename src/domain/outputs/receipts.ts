@@ -577,7 +577,7 @@ function findNames(words: string, ids: ReadonlySet<string>): Name[] {
 
 /**
  * Returns the nearest id before a number; the nearest after it if there is none before. The second id of a comparison
- * is not the subject, unless the first has a number of its own before it, as in "AM rose by 5 % versus 3 % of AE".
+ * is not the subject, unless the first has another number before it, as in "AM rose by 5 % versus 3 % of AE".
  */
 function findSubject(names: readonly Name[], numbers: readonly Span[], position: number): string | null {
   const nearest = names[countBefore(names, position) - 1] ?? names[0];

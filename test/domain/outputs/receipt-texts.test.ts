@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readTextNumbers, rejectNumber, type VerifiedNumber, verifyNumbers } from '#domain/outputs/receipts.js';
 import { fc } from '../../fast-check.js';
 
-/** Number of a report: what it measures, for which index, in which period, and where it stands in a result. */
+/** Number of a report: its measure, index and period, and its place in a result. */
 interface Fact {
   readonly id: string;
   readonly year: number;

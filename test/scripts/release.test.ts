@@ -260,6 +260,12 @@ test('the bill of materials in the package lists every bundled package, and the 
     (name) => !bundled.has(name) && !(name in dependencies!) && name !== '@jitl/quickjs-ffi-types',
   );
   expect(neither).toEqual([]);
+  const audited = JSON.parse(readFileSync(join(place, 'dist/audit/package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, unknown>>;
+  };
+  const places = Object.keys(audited.packages);
+  const isAudited = (name: string) => places.some((each) => each.endsWith(`node_modules/${name}`));
+  expect([...bundled].filter((name) => !isAudited(name))).toEqual([]);
   const named = { ...dependencies, ...optionalDependencies };
   for (const [name, version] of Object.entries(named))
     expect(bill.components).toContainEqual(expect.objectContaining({ name, version }));

@@ -82,7 +82,6 @@ type ReferringField<N extends PortableTaskName> = {
       : K;
 }[keyof TaskInput<N> & keyof ThreadInput<N>];
 
-/** Kinds whose resources are values of a type. */
 type KindOf<To> = {
   [K in keyof typeof KINDS]: To extends Awaited<ReturnType<(typeof KINDS)[K]>> ? K : never;
 }[keyof typeof KINDS];
@@ -223,7 +222,6 @@ export async function resolveTask<N extends TaskName>(
   return addDestination(resolved, resources.destination) as ThreadInput<N>;
 }
 
-/** Adds the destination to an input with outputs. */
 function addDestination(input: object, destination: ArtifactDestination): object {
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }

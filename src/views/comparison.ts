@@ -192,7 +192,6 @@ function selectValuesOn(requestedDays: Int32Array, days: Int32Array, values: Flo
 /** Approximate size of a date with its value, in bytes. */
 const CELL_BYTES = 34;
 
-/** Estimates the size of a comparison in bytes. */
 export function estimateComparisonBytes({ days, entries }: RunComparison): number {
   return CELL_BYTES * days.length * entries.length;
 }

@@ -173,7 +173,6 @@ export interface ExposuresInput {
   } | null;
   /** Reader of the averaged datapoints, for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
-  /** Cache of figures. */
   readonly keep: FigureCache;
   /** Engine that provides the memory for computing figures. */
   readonly engine: Engine;
@@ -341,7 +340,6 @@ function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[
     }));
 }
 
-/** Returns a reader that reads the data of each day only once for all datapoints. */
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let fieldsOfDay: FieldsOfDay | undefined;
@@ -352,7 +350,6 @@ function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   };
 }
 
-/** Returns the positions of the reported dates. */
 function selectReportedDates(
   days: Int32Array,
   { from, to }: WindowSpan,
@@ -365,7 +362,6 @@ function selectReportedDates(
   );
 }
 
-/** Returns a number that is equal for all days of a week or month. */
 function getSpan(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);

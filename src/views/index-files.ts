@@ -228,7 +228,6 @@ function addCash<F extends IndexFile>(file: F, cash: number, currency: string): 
 const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
   addCash(file, cash, header.currency);
 
-/** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
   const stored = run.sharesAt?.(position, 'after');
   const { header } = run.columns;

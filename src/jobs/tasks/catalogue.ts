@@ -236,7 +236,6 @@ export interface Tasks {
   rebalancePack: { input: RebalancePackQuestion; output: ResponseBytes };
   /** Renders a report as a PDF. */
   render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
-  /** Writes the prices of one security as response bytes. */
   prices: { input: PricesInput; output: ResponseBytes };
   /** Writes a table of a market as a Parquet file. */
   'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
@@ -296,7 +295,6 @@ export interface Tasks {
   'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
   /** Writes a stored model of one date as a member of an import. */
   'export-risk-model': { input: ExportRiskModelInput; output: ResponseBytes };
-  /** Writes a part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
   /** Computes hashes for a reconciliation, for files that no other thread hashes. */
   'hash-files': { input: SharedHashes; output: null };
@@ -314,11 +312,9 @@ export interface Tasks {
   };
   /** Compares numbers of a text with the results that they cite. */
   'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
-  /** Describes all tools for agents, as JSON. */
   'describe-tools': { input: null; output: { readonly json: string } };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };
-  /** Writes a stored model as an Arrow stream. */
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
     output: ResponseBytes;
@@ -352,7 +348,6 @@ export interface WarmUpInput {
   readonly destination?: ArtifactDestination;
 }
 
-/** Input of a task in a thread. */
 export type ThreadInput<N extends TaskName> = Tasks[N]['input'];
 
 export type TaskOutput<N extends TaskName> = Tasks[N]['output'];

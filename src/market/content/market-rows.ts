@@ -243,7 +243,6 @@ const createUnknownZone = (zone: string): Problem => ({
   value: zone,
 });
 
-/** Returns the exchange of a security at the last instant. */
 function findExchange(
   identifier: string,
   instants: readonly number[],
@@ -392,7 +391,6 @@ function describeMidnights(zones: readonly string[]): string {
   return ` Every instant is midnight in ${zones.slice(0, LISTED_ZONES_MAX).join(', ')}${remainder}.`;
 }
 
-/** Returns the time zones of exchanges in which every instant is midnight. */
 function findMidnightZones(instants: readonly number[], calendars: ZoneTerms['calendars']): readonly string[] {
   const step = Math.max(1, Math.ceil(instants.length / TESTED_INSTANTS_MAX));
   const tested = instants.filter((_, i) => i % step === 0);

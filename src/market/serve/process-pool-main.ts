@@ -273,7 +273,6 @@ function openGroup(bytes: number): ReaderGroup | undefined {
   }
 }
 
-/** Returns the shell arguments that limit a process, in a control group if there is one. */
 function listLimitArguments(bytes: number, group: ReaderGroup | undefined): readonly string[] {
   const [flag, line, kibibytes] = createLimitArguments(bytes);
   return group === undefined ? [flag, line, kibibytes] : [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];

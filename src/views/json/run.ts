@@ -111,7 +111,6 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-/** Returns the members for the findings and for the provenance of a run. */
 export function createProvenance<S extends RunWithProvenance>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),
@@ -324,7 +323,6 @@ const RELATIVE = createJsonObject<RelativeMetricsPayload, RelativeSource>({
   return_variant: createTextMember(({ variant }) => variant),
 });
 
-/** Source of the result of a stored run. */
 export interface ResultSource {
   readonly run: RunSummary;
   readonly stamp: RunStamp;
@@ -429,13 +427,11 @@ const OVERVIEW = createJsonObject<OverviewView, { readonly run: RunSummary }>({
   end: createTextMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
-/** Returns the date of the last rebalance, or the last date of the run if that is earlier. */
 function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return findDateInForce({ date, session: last }, last);
 }
 
-/** Returns the exposure of the last rebalance. */
 function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
   return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }

@@ -162,7 +162,7 @@ export function createReceiptHandlers({
         answerFor(
           new Request(`http://localhost${path}`, {
             headers: { accept: JSON_TYPE, ...(requestId !== undefined && { 'x-request-id': requestId }) },
-            signal,
+            signal: AbortSignal.any([signal]), // a request adds a listener to its signal, and there may be thousands
           }),
           { principal, isStillAllowed },
         );

@@ -596,7 +596,9 @@ interface SuspendedInput extends SuspensionTerms {
  */
 function addSuspended(sm: SessionMarket, { universe, incumbents, ...terms }: SuspendedInput): Int32Array {
   if (incumbents === null) return universe;
-  const stayingColumns = listSuspended(sm, terms, Array.from(incumbents)).filter((column) => !universe.includes(column));
+  const stayingColumns = listSuspended(sm, terms, Array.from(incumbents)).filter(
+    (column) => !universe.includes(column),
+  );
   return stayingColumns.length === 0 ? universe : Int32Array.from([...universe, ...stayingColumns]).toSorted();
 }
 
@@ -610,7 +612,8 @@ function listSuspended(
   if (members === undefined || stale <= entry) return [];
   const suspendedColumns: number[] = [];
   for (const column of columns)
-    if (sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale)) suspendedColumns.push(column);
+    if (sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale))
+      suspendedColumns.push(column);
   if (suspendedColumns.length === 0) return suspendedColumns;
   const isMember = members(session);
   return suspendedColumns.filter((column) => isMember[column] === 1);

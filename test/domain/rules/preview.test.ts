@@ -219,7 +219,10 @@ describe('the composition before a decision', () => {
   test('is stated by the explanation of every rule, whether the rule reads it or not', () => {
     // C rises faster than B and passes it on the session with 50 + t = 30 + 2t, 29 January.
     const rule = { id: 'one', type: 'TopN', params: { field: 'CLOSE', count: 1 } };
-    const document = createIndex([{ id: 'named', type: 'ExcludeList', params: { identifiers: ['A'] } }, rule], ['2020-02-03']);
+    const document = createIndex(
+      [{ id: 'named', type: 'ExcludeList', params: { identifiers: ['A'] } }, rule],
+      ['2020-02-03'],
+    );
     const asOf = parseValidDay('2020-02-04');
     const explain = (column: number) =>
       explainConstituent(createComposerOn(market, [document], asOf), 'SIMPLE', { column, asOf }).rules;

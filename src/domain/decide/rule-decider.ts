@@ -602,7 +602,7 @@ function addSuspended(sm: SessionMarket, { universe, incumbents, ...terms }: Sus
   return stayingColumns.length === 0 ? universe : Int32Array.from([...universe, ...stayingColumns]).toSorted();
 }
 
-/** Returns those of some securities that are members of the universe and stay, although they cannot be selected anew. */
+/** Returns those of some securities that are members of the universe and stay, although no review would select them. */
 function listSuspended(
   sm: SessionMarket,
   { session, treatment, members }: SuspensionTerms,

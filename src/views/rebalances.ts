@@ -139,7 +139,10 @@ export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { s
       count: rows.length,
       columns: {
         date: Int32Array.from(rows, ({ date }) => parseValidDay(date)),
-        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? MISSING_INTEGER),
+        decision_date: Int32Array.from(rows, ({ date, at }) => {
+          const day = decisions.get(parseValidDay(date))?.day;
+          return day === undefined ? MISSING_INTEGER : Math.min(day, readTradedDay(columns, at) ?? day);
+        }),
         cause: toTextValues(rows.map(({ cause }) => cause)),
         review: toTextValues(
           rows.map(({ cause, date }) =>
@@ -397,6 +400,14 @@ export function createRebalanceView(columns: RunColumns, requestedDate: string):
   };
 }
 
+/**
+ * Returns the session on which a rebalance was traded. It is before the date of the rebalance if no security has a price
+ * on that date; a decision without notice has its data.
+ */
+function readTradedDay(columns: RunColumns, at: number): Day | null {
+  return at < 0 ? null : columns.i32('days', at, at + 1)[0]!;
+}
+
 /** A rebalance, its position in the list of rebalances of the run, and the weights before and after it. */
 interface LocatedRebalance {
   readonly r: number;
@@ -415,6 +426,7 @@ function createRow(
   const listLargest = (positions: readonly number[]): string[] =>
     positions.slice(0, LARGEST_CHANGES_MAX).map((position) => columns.header.names[position]!);
   const decisionDay = decisions?.decidedOn(parseValidDay(date));
+  const tradedDay = readTradedDay(columns, at);
   const snapshot = decisions?.snapshot(parseValidDay(date));
   return {
     date,
@@ -424,8 +436,8 @@ function createRow(
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: listFills(snapshot, decisions?.identifiers ?? []),
-    decision_date: decisionDay === undefined ? null : formatDay(decisionDay),
-    traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
+    decision_date: decisionDay === undefined ? null : formatDay(Math.min(decisionDay, tradedDay ?? decisionDay)),
+    traded_on: tradedDay === null ? null : formatDay(tradedDay),
     constituents,
     gross_constituents: figures.grossConstituents,
     added: added.length,

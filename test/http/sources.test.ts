@@ -384,3 +384,19 @@ test('the command exits with 0 for proven texts and 1 otherwise, and writes addr
   await writeFile(file, 'No number.\n');
   expect((await runHere(['verify-text', file, ...url])).status).toBe(0);
 });
+
+test('a text may cite 2,000 addresses without a warning of the process', async () => {
+  const text = Array.from({ length: 2000 }, (_, i) => `It is 5[^${i}].\n\n[^${i}]: divisor:/indices/I${i}#/a\n`).join(
+    '\n',
+  );
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error) => warnings.push(name);
+  process.on('warning', onWarning);
+  try {
+    expect(await verify(text)).toMatchObject({ proven: 0, unreadable: 2000 });
+    await new Promise((resolve) => setTimeout(resolve, 50)); // a warning is emitted on a later turn
+  } finally {
+    process.off('warning', onWarning);
+  }
+  expect(warnings).toEqual([]);
+});

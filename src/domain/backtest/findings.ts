@@ -472,25 +472,30 @@ const paysInstead = ({ session, column, action }: SessionMarket['actions']['all'
   (action.type === 'ACQUISITION' || action.type === 'DELISTING') &&
   !action.isUnpriced;
 
-/** Reports actions of held securities that give or name a security of which the store has no value. */
+/** Reports actions of held securities that give or name a security of which the store has no value, or which has ended. */
 function reportUnknownRelated(book: Book): Finding[] {
   const { sm } = book;
   return sm.actions.all.flatMap(({ session, column, action }): Finding[] => {
     const { type, related, value } = action;
     const consequence = CONSEQUENCES[type];
-    const isKnown = related !== null && sm.columnOf(related) >= 0;
+    const relatedColumn = related === null ? -1 : sm.columnOf(related);
+    // A security that ends on the same session still gives its own payment, and one with a later bar its price.
+    const hasEnded = (at: number) => at >= 0 && sm.hasEnded(at, relatedColumn);
+    const isEnded = type !== 'TICKER_CHANGE' && relatedColumn >= 0 && hasEnded(session - 1) && hasEnded(session);
+    const isKnown = relatedColumn >= 0 && !isEnded;
     const isPaid = type === 'MERGER' && sm.actions.all.some((other) => paysInstead(other, { session, column }));
     const isAdjusted = type === 'SPIN_OFF' && sm.market.adjustment === 'total';
     if (consequence === undefined || isKnown || isPaid || isAdjusted || !isHeldBefore(book, { session, column }))
       return [];
     const [identifier, date] = [sm.identifiers[column]!, formatDay(action.exDay)];
     const security = related ?? 'a security that it does not name';
+    const reason = isEnded ? `${related} ended before` : `the store has no value of ${related ?? 'it'}`;
     const event = type === 'TICKER_CHANGE' ? `change to ${security}` : `${value} shares of ${security} per share`;
     return [
       {
         severity: 'warning',
         code: 'ACTION_WITHOUT_PRICE',
-        message: `${type} of ${identifier} on ${date}, ${event}: the store has no value of ${related ?? 'it'}, so ${consequence}.`,
+        message: `${type} of ${identifier} on ${date}, ${event}: ${reason}, so ${consequence}.`,
         path: '',
         places: [identifier],
         first_date: date,

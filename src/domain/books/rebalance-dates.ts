@@ -41,6 +41,8 @@ export interface DueRebalance {
   readonly review?: string;
   /** Close of a rebalance that is spread over several closes; absent if the rebalance takes effect at once. */
   readonly phase?: PhaseClose;
+  /** Stated dates of a rebalance after the first whose reference date is before the first session; otherwise absent. */
+  readonly unreached?: { readonly reference: Day; readonly announcement: Day };
 }
 
 /** Version of the definition and review by which a rebalance is decided. */
@@ -184,7 +186,7 @@ function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: Phas
 
 /**
  * Maps a rebalance to the market's sessions. If there are no data up to its reference date, the rebalance is decided on
- * its effective session.
+ * its announcement date; if there are none up to that date either, on its effective session.
  */
 function placeRebalance(
   { date, also = [], session, decision, announcement = decision, pricing = decision }: RebalanceDate,
@@ -193,9 +195,13 @@ function placeRebalance(
 ): DueRebalance {
   const { sessions } = sm;
   const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
-  const decisionSession = Math.min(findLastAtMost(sessions, decision), position);
-  const isReached = sessions[decisionSession] !== undefined && decision >= sessions[0]! && decision < session;
-  if (!isReached) return { date, also, session: position, decision: position, announced: null };
+  // The first rebalance is decided on the base date if its reference date has no data.
+  const isUnreached = decision < sessions[0]! && decision < session && position > first;
+  const unreached = isUnreached ? { unreached: { reference: decision, announcement } } : {};
+  const reference = isUnreached && announcement < session ? announcement : decision;
+  const decisionSession = Math.min(findLastAtMost(sessions, reference), position);
+  const isReached = sessions[decisionSession] !== undefined && reference >= sessions[0]! && reference < session;
+  if (!isReached) return { date, also, session: position, decision: position, announced: null, ...unreached };
   const pricingSession = Math.max(decisionSession, Math.min(findLastAtMost(sessions, pricing), position));
   return {
     date,
@@ -204,6 +210,7 @@ function placeRebalance(
     decision: decisionSession,
     ...(pricingSession === decisionSession ? {} : { pricing: pricingSession }),
     announced: announcement < session ? sessions[findLastAtMost(sessions, announcement)]! : null,
+    ...unreached,
   };
 }
 

@@ -845,12 +845,26 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
       const whole = addReviews(input, reviewedComposition);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = isPhased ? takePhaseStep(createFirstStep(index, rebalance, whole), before) : whole;
-      const findings = addRebalanceDate(decision.findings, rebalance.date);
+      const findings = addRebalanceDate(
+        [...decision.findings, ...reportUnreached(composer.market(indexId), input)],
+        rebalance.date,
+      );
       return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, whole)] };
     }
   }
   if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
   return { findings: addRebalanceDate([reportHoldings(rebalance, decision)], rebalance.date) };
+}
+
+/** Reports a review whose reference date has no data, so that it is decided on later data than the definition states. */
+function reportUnreached({ sessions }: SessionMarket, { review, rebalance }: DecideDueInput): Finding[] {
+  const { unreached, decision, date } = rebalance;
+  if (unreached === undefined) return [];
+  const decided = sessions[decision]!;
+  const lateness =
+    decided > unreached.announcement ? `, after its announcement on ${formatDay(unreached.announcement)}` : '';
+  const message = `The reference date of the review ${review.id} of ${formatDay(date)} is ${formatDay(unreached.reference)}, before the first session of the store, ${formatDay(sessions[0]!)}. The review was decided on the data of ${formatDay(decided)}${lateness}.`;
+  return [{ severity: 'warning', code: 'LOOK_AHEAD', message, path: '' }];
 }
 
 /**

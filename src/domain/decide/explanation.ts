@@ -6,7 +6,6 @@ import {
   type Composer,
   type Composition,
   type Compositions,
-  findCompositionInForce as latestAt,
   isReview,
   refuseBeforeFirstRebalance,
   restoreDecided,
@@ -16,6 +15,7 @@ import { simulateIndexBook } from '../books/index-run.js';
 import { type NamedSwap, resolveSwaps } from '../books/pending-changes.js';
 import { findSessionWithData } from '../books/rebalance-dates.js';
 import { findSelection } from '../books/rebalance.js';
+import { findIncumbents } from '../books/universe.js';
 import type { DatapointDates } from '../datapoints/cross-section.js';
 import { describeExpression } from '../datapoints/expression-text.js';
 import { type DatapointExpression, isField } from '../datapoints/expression-tree.js';
@@ -129,8 +129,10 @@ export function explainConstituent(composer: Composer, indexId: string, question
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
   const reference = findSelection(composition);
-  const incumbents = latestAt(before, reference.decision - 1)?.columns ?? null;
-  const selectingComposition = before.find((one) => findSelection(one).decision === reference.decision) ?? composition;
+  const selectingPosition = before.findIndex((one) => findSelection(one).decision === reference.decision);
+  const selectingComposition = before[selectingPosition] ?? composition;
+  const known = selectingPosition < 0 ? before : before.slice(0, selectingPosition);
+  const incumbents = findIncumbents(composer, { indexId, known }, reference.decision);
   const dueText = { review: reference.review, amendment: findText(composer, indexId, selectingComposition).position };
   const selection = findRuleDecider(composer, indexId, dueText).trace(reference.decision, incumbents);
   const trace = traceWeighting(composer, indexId, composition) ?? selection;
@@ -138,7 +140,7 @@ export function explainConstituent(composer: Composer, indexId: string, question
   const decidedComposition = decision.kind === 'decided' ? decision : undefined;
   return {
     ...findHolding(inForce, question.column, decidedComposition),
-    ...createChain(selection, compositions.sm, question.column),
+    ...createChain(selection, compositions.sm, question.column, incumbents),
     ...(trace === selection ? {} : explainWeighting(trace, compositions.sm, question.column)),
   };
 }
@@ -291,7 +293,9 @@ function createChain(
   { cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace,
   sm: SessionMarket,
   column: number,
+  incumbents: Int32Array | null = null,
 ): IndexChain {
+  const constituent = incumbents?.includes(column) ?? false;
   const isInUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
   let excludedBy: string | null = null;
@@ -300,7 +304,6 @@ function createChain(
     if (position < 0) break;
     const { id: ruleId, type: ruleType } = pipeline.rules[i]!;
     const isKept = verdict.kept[position] === 1;
-    const constituent = scope.incumbents?.[column] === 1;
     rules.push({ position: i + 1, ruleId, ruleType, constituent, kept: isKept, reason: verdict.because(position) });
     if (!isKept) excludedBy = ruleId;
   }

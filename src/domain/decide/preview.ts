@@ -160,15 +160,15 @@ export function findRuleDecider(composer: Composer, indexId: string, dueText: Du
 }
 
 /**
- * Returns the columns of the composition before a decision. Returns null if there is none, or if the rules do not read
- * it.
+ * Returns the columns of the composition before a decision. Returns null if there is none, or if it cannot affect the
+ * decision.
  */
 export function listIncumbents(
   composer: Composer,
   decider: RuleDecider,
   { indexId, session }: { readonly indexId: string; readonly session: number },
 ): Int32Array | null {
-  if (!decider.remembers) return null;
+  if (!decider.needsIncumbents(session)) return null;
   try {
     return composer.incumbents(indexId, session);
   } catch (failure) {

@@ -574,12 +574,15 @@ function removeZeroCaps(
   };
 }
 
-interface SuspendedInput {
+interface SuspensionTerms {
   readonly session: number;
-  readonly universe: Int32Array;
-  readonly incumbents: ArrayLike<number> | null;
   readonly treatment: TreatmentSpec;
   readonly members: ((session: number) => Uint8Array) | undefined;
+}
+
+interface SuspendedInput extends SuspensionTerms {
+  readonly universe: Int32Array;
+  readonly incumbents: ArrayLike<number> | null;
 }
 
 /**
@@ -587,20 +590,29 @@ interface SuspendedInput {
  * without a price cannot be selected.
  * @returns the universe itself if no constituent is suspended
  */
-function addSuspended(
-  sm: SessionMarket,
-  { session, universe, incumbents, treatment, members }: SuspendedInput,
-): Int32Array {
-  const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
-  if (incumbents === null || members === undefined || stale <= entry) return universe;
-  const isSuspended = (column: number): boolean =>
-    sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale);
-  const suspendedColumns: number[] = [];
-  for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspendedColumns.push(incumbents[k]!);
-  if (suspendedColumns.length === 0) return universe;
-  const isMember = members(session);
-  const stayingColumns = suspendedColumns.filter((column) => isMember[column] === 1 && !universe.includes(column));
+function addSuspended(sm: SessionMarket, { universe, incumbents, ...terms }: SuspendedInput): Int32Array {
+  if (incumbents === null) return universe;
+  const stayingColumns = listSuspended(sm, terms, Array.from(incumbents)).filter(
+    (column) => !universe.includes(column),
+  );
   return stayingColumns.length === 0 ? universe : Int32Array.from([...universe, ...stayingColumns]).toSorted();
+}
+
+/** Returns those of some securities that are members of the universe and stay, although no review would select them. */
+function listSuspended(
+  sm: SessionMarket,
+  { session, treatment, members }: SuspensionTerms,
+  columns: Iterable<number>,
+): number[] {
+  const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
+  if (members === undefined || stale <= entry) return [];
+  const suspendedColumns: number[] = [];
+  for (const column of columns)
+    if (sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale))
+      suspendedColumns.push(column);
+  if (suspendedColumns.length === 0) return suspendedColumns;
+  const isMember = members(session);
+  return suspendedColumns.filter((column) => isMember[column] === 1);
 }
 
 interface PoolInput {
@@ -783,8 +795,8 @@ export interface RuleUndecided extends FailedDecision {
 }
 
 export interface RuleDecider extends Decider {
-  /** True if the previous composition affects decisions. If false, incumbents need not be known. */
-  readonly remembers: boolean;
+  /** Returns true if the previous composition can affect the decision on a session, by a rule or a suspended member. */
+  needsIncumbents(session: number): boolean;
   decide(
     session: number,
     incumbents: ArrayLike<number> | null,
@@ -903,7 +915,9 @@ export function createDecider({
   const expressions = reads.map(({ use }) => use.field);
   const reportSpinOffs = createSpinOffReport(market, listReadsBehind(expressions, pipeline.definitions).fields);
   return {
-    remembers: pipeline.remembers,
+    needsIncumbents: (session) =>
+      pipeline.remembers ||
+      listSuspended(market, { session, treatment: terms.treatment, members }, market.identifiers.keys()).length > 0,
     pool,
     decide(session, incumbents, _outgoing, among) {
       const { decision } = traceDecision(session, incumbents, among);

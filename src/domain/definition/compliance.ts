@@ -927,7 +927,8 @@ export function findRowViolatedByEqualWeights(rule: LimitRows, count: number): R
   return findUnkeptByWeights(rule, Array<number>(count).fill(1 / count));
 }
 
-function findUnkeptByWeights(rule: LimitRows, weights: readonly number[]): RowWithoutGuarantee | null {
+/** Returns the first row of a rule that given weights violate. Returns null if there is none. */
+export function findUnkeptByWeights(rule: LimitRows, weights: readonly number[]): RowWithoutGuarantee | null {
   for (const row of rule.rows) {
     const value = row.measure.valueOf(sumByIssuer(weights.length)(Float64Array.from(weights), null));
     if (computeHeadroom(row, value) < -TOLERANCE) return { row, value };

@@ -28,6 +28,7 @@ import {
   findRowViolatedByEqualWeights,
   findRowViolatedUnderCap,
   findRowViolatedUnderStages,
+  findUnkeptByWeights,
   LIMIT_RULE_NAMES,
   type RowWithoutGuarantee,
 } from './compliance.js';
@@ -79,7 +80,7 @@ import {
   validateRebalance,
 } from './schedule.js';
 import { resolveTreatment } from './treatment.js';
-import { equalWeight } from './weighting-classes.js';
+import { equalWeight, fixedWeight } from './weighting-classes.js';
 import { LadderCaps, PhaseIn, type WeightingSpec } from './weighting.js';
 
 /** Lists of a document and the maximum number of their entries. */
@@ -251,14 +252,23 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const violatedRow = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findRowWithoutGuarantee(rule, weighting);
+  const stated = listStatedWeights(weighting);
+  const violatedRow = isEqual
+    ? findRowViolatedByEqualWeights(rule, count!)
+    : stated === null
+      ? findRowWithoutGuarantee(rule, weighting)
+      : findUnkeptByWeights(rule, stated);
   if (violatedRow === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
-    : describeReason(weighting);
+    : stated === null
+      ? describeReason(weighting)
+      : ['pipeline.weighting.params.weights', 'The stated weights are', 'weights of at most'];
   const largestCap = findLargestCap(rule);
   const remedyText =
-    largestCap === null ? '' : `; ${remedy} ${formatPercent(largestCap)} ${isEqual ? 'keep' : 'keeps'} the rule`;
+    largestCap === null
+      ? ''
+      : `; ${remedy} ${formatPercent(largestCap)} ${isEqual || stated !== null ? 'keep' : 'keeps'} the rule`;
   const ruleText = rule.name === CUSTOM_RULE ? 'the limits of the index' : rule.name;
   const message = `${why} beyond ${ruleText} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach${remedyText}.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
@@ -290,6 +300,14 @@ export function checkFloatFields(document: IndexDocument): Finding[] {
     const message = `${field} reads ${cause}. A free float must follow from columns of one session, because share counts change between reviews.`;
     return [createError('BAD_EXPRESSION', field, message)];
   });
+}
+
+/** Returns the weights that a definition states for its securities, scaled to a sum of 1, if no cap changes them. */
+function listStatedWeights({ type, params, cap, ladder_caps: ladder }: WeightingSpec): number[] | null {
+  if (type !== fixedWeight.type || cap !== null || ladder !== undefined) return null;
+  const weights = Object.values((params as { readonly weights: Readonly<Record<string, number>> }).weights);
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return sum > 0 ? weights.map((weight) => weight / sum) : null;
 }
 
 function findRowWithoutGuarantee(rule: BreachRule, weighting: WeightingSpec): RowWithoutGuarantee | null {

@@ -29,7 +29,7 @@ export const RATE_UNITS = ['percent', 'basis_points', 'fraction'] as const;
 export type RateUnit = (typeof RATE_UNITS)[number];
 
 /** Interpretation of wide tables of series: one row per date and one column per series. */
-const WideSeries = defineObject(() => ({
+export const WideSeries = defineObject(() => ({
   base: z
     .string()
     .regex(/^[A-Z]{3}$/, { error: 'must be a code of ISO 4217, such as EUR' })

@@ -88,6 +88,9 @@ const portfolioOfView = z
 
 export const VIEW_MEASURES = ['mean', 'volatility', 'correlation', 'cvar'] as const;
 
+/** Confidence of a view on a tail that states none. */
+const CONFIDENCE = 0.95;
+
 export const ScenarioView = defineObject(() => ({
   measure: z.enum(VIEW_MEASURES).meta({
     description:
@@ -110,7 +113,7 @@ export const ScenarioView = defineObject(() => ({
     .number()
     .min(0)
     .lt(1)
-    .default(0.95)
+    .default(CONFIDENCE)
     .meta({
       description:
         'Confidence of `cvar`: the average is taken over the worst sessions, with probability 1 - confidence.',
@@ -277,8 +280,16 @@ function reportScenarioViews(
   if (Array.isArray(constraints))
     constraints.forEach((row: unknown, k) => reportUnweightedScenarios(row, `constraints[${k}]`, report));
   const { data } = ScenarioViews.safeParse(views);
-  data?.views.forEach(({ measure, with: other, value }, k) => {
+  data?.views.forEach(({ measure, with: other, value, confidence }, k) => {
     const at = `scenario_views.views[${k}]`;
+    if (measure !== 'cvar' && confidence !== CONFIDENCE)
+      findings.push({
+        severity: 'warning',
+        code: 'NO_EFFECT',
+        path: `${path}${at}.confidence`,
+        message: `${path}${at}.confidence has no effect: the measure is ${measure}; only cvar has a confidence.`,
+        value: confidence,
+      });
     if ((measure === 'correlation') !== (other !== null))
       report(
         `${at}.with`,

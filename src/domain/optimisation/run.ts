@@ -50,7 +50,7 @@ import {
   reportJointEstimate,
   type RiskEstimate,
 } from './risk-estimate.js';
-import { estimateViewedRisk } from './scenario-views.js';
+import { assertViewed, estimateViewedRisk } from './scenario-views.js';
 import { type Solution, solveProblem } from './search.js';
 import {
   computeOneSidedPrices,
@@ -134,6 +134,7 @@ export function createRunProblem(
       ? estimate()
       : estimateViewedRisk(engine, returns, columns, { views, identifiers, path: '' });
   if (risk.isIdentity) throw refuseInsufficientRisk(risk.coverage, columns.length, { window: returns });
+  assertViewed(risk);
   const problem = createDecisionProblem({
     spec,
     rows: constraints,

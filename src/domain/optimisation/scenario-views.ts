@@ -355,6 +355,18 @@ function assertPooled(
   );
 }
 
+/** Asserts that at least one view applies to the scenarios of a run. @throws Refusal VALIDATION_FAILED */
+export function assertViewed({ pooled }: RiskEstimate): void {
+  if (pooled === undefined || pooled.views.length > 0) return;
+  const findings = pooled.ignored.map(({ message, path }) => ({
+    severity: 'error' as const,
+    code: 'NO_WEIGHT_DATA' as const,
+    path,
+    message,
+  }));
+  throw new Refusal('VALIDATION_FAILED', `No view on scenarios applies. ${findings[0]!.message}`, { findings });
+}
+
 function refuseViews(message: string, path: string, value: number): Refusal {
   return new Refusal('VALIDATION_FAILED', message, {
     findings: [{ severity: 'error', code: 'OUT_OF_RANGE', path, message, value }],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { compareText, type Finding, type FindingCode } from '../base/findings.js';
-import { computeQuantile } from '../base/numbers.js';
+import { computeQuantile, formatNumber } from '../base/numbers.js';
 import { type Refusal, refuseWithFindings } from '../base/refusals.js';
 import { AssetIdentifier, defineObject, IsoDate, requireExactlyOne } from '../base/schema.js';
 import { formatDay } from '../base/time.js';
@@ -291,9 +291,20 @@ export function createPack(
       participation,
     ),
     capacity: computeCapacity(names, participation),
-    findings: [...findings, ...reportMissingVolume(names)],
+    findings: [...findings, ...reportBorrowedWeights(names), ...reportMissingVolume(names)],
   };
 }
+
+/** Reports target weights that an account can reach only with borrowed money, which the orders do not use. */
+function reportBorrowedWeights(names: readonly KnownSecurity[]): Finding[] {
+  const sum = names.reduce((total, { weight }) => total + weight, 0);
+  if (sum <= 1 + WEIGHT_TOLERANCE) return [];
+  const message = `The weights of the index sum to ${formatNumber(sum)}. Accounts do not borrow: purchases end when the money of an account is spent, and drift_after states the distance from the weights.`;
+  return [{ severity: 'warning', code: 'WEIGHTS_NOT_ONE', message, path: '', value: formatNumber(sum) }];
+}
+
+/** Distance of a sum of weights from 1 that counts as rounding. */
+const WEIGHT_TOLERANCE = 1e-9;
 
 function createTrade(
   order: Order,

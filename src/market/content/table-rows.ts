@@ -1,7 +1,7 @@
 import { compareText } from '#domain/base/findings.js';
 import { isAssetIdentifier } from '#domain/base/schema.js';
 import { type Day, formatDay } from '#domain/base/time.js';
-import { RATE_UNITS, type RateUnit, type WideSeries } from '#domain/definition/mapping.js';
+import { RATE_UNITS, type RateUnit, WideSeries } from '#domain/definition/mapping.js';
 import { isCurrency, parsePair } from '#domain/market/currencies.js';
 import type {
   Membership,
@@ -343,6 +343,7 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
       return beginWideFile(label, written, dateColumn);
     const names = nameFileColumns('series', label, written, problems);
     if (names === undefined) return undefined;
+    reportIdleTerms(label, wide, problems);
     let fileRow = 0;
     const locateColumn = (name: string) => {
       const column = names.indexOf(name);
@@ -451,6 +452,22 @@ interface WideSeriesColumn {
   readonly unit: RateUnit | null;
 }
 
+/** Reports terms of wide tables that differ from their default, for a table whose rows name their series. */
+function reportIdleTerms(label: string, wide: WideSeries | null, problems: Problems): void {
+  if (wide === null) return;
+  const defaults = WideSeries.parse({});
+  for (const name of ['base', 'quoted', 'unit'] as const) {
+    const value = wide[name];
+    if (value === null || value === defaults[name]) continue;
+    problems.warning({
+      code: 'NO_EFFECT',
+      path: `mapping.series.${name}`,
+      message: `mapping.series.${name} is ${value} and has no effect on ${label}: each row names its series${name === 'unit' ? ', and the column UNIT states the unit' : ''}.`,
+      value,
+    });
+  }
+}
+
 /**
  * Returns the series of the columns of a wide table. A pair such as EUR/USD or EURUSD and one currency are exchange
  * rates, any other name is a series. Columns without a name are ignored.
@@ -464,7 +481,16 @@ function nameWideColumns(
 ): WideSeriesColumn[] {
   const columns = written.flatMap((column, position): WideSeriesColumn[] => {
     const name = column.trim();
-    if (position === dateAt || name === '' || name === wide?.base) return [];
+    if (position === dateAt || name === '') return [];
+    if (name === wide?.base) {
+      problems.warning({
+        code: 'COLUMN_IGNORED',
+        path: `${label}.${name}`,
+        column: name,
+        message: `The column ${name} is not read: it is the rate of ${name} to itself, because series.base of the mapping is ${name}.`,
+      });
+      return [];
+    }
     const pair = parsePair(name.replace(/[/ .-]/, ''));
     if (pair?.every(isCode)) return [{ column: position, identifier: pair.join(''), unit: null }];
     if (isCode(name)) {

@@ -112,6 +112,9 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   if (related === identifier) return createPriceWarning(`${of} itself`);
   if (!prices.position.has(related)) return createPriceWarning(`${of} ${related}, which has no bar in the store`);
   if (type === 'TICKER_CHANGE') return findReusedCode(action, prices, createPriceWarning);
+  const ending = prices.endings.get(related)?.findLast((one) => one.exDay < exDay);
+  if (ending !== undefined && findBarFrom(related, ending.exDay, prices) === undefined)
+    return createPriceWarning(`of ${related}, which ended on ${formatDay(ending.exDay)}`);
   const otherClose = findCloseBefore(related, dates[session]! + 1, prices);
   if (otherClose === undefined)
     return createPriceWarning(

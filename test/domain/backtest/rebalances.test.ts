@@ -71,6 +71,23 @@ describe('the schedule', () => {
     expect(readWeights(run, 4)).toEqual({ A: 0.5, B: 0.5 });
   });
 
+  test('on a session without any price is decided and traded at the close before', () => {
+    const prices = twoWeeks.map((_, t) => (t === 3 ? null : 100 + t));
+    const columns = createColumns(
+      simulate({
+        dates: twoWeeks,
+        close: { A: prices, B: prices.map((price) => price && 2 * price - 100) },
+        rebalance: { frequency: 'custom', dates: [twoWeeks[3]!] },
+      }),
+    );
+    const dates = listRebalances(columns).rebalances.map((row) => [row.date, row.decision_date, row.traded_on]);
+    expect(dates).toEqual([
+      ['2024-03-04', '2024-03-04', '2024-03-04'],
+      ['2024-03-07', '2024-03-06', '2024-03-06'],
+    ]);
+    expect(createRebalanceView(columns, '2024-03-08').decision_date).toBe('2024-03-06');
+  });
+
   test('unadjusted names no date after the requested one', () => {
     const sketch = {
       dates: twoWeeks,

@@ -34,6 +34,12 @@ const weightInStages = (above: number, each: number, groupTotal: number) => ({
 const createCappedIndexTerms = (cap: string) => ({
   weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap },
 });
+const fixWeights = (weights: readonly number[]) => ({
+  weighting: {
+    type: 'FixedWeight',
+    params: { weights: Object.fromEntries(weights.map((each, i) => [`N${i}`, each])) },
+  },
+});
 const selectLargest = (count: number) => ({
   selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
   weighting: { type: 'EqualWeight' },
@@ -65,6 +71,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40%']],
     ['UCITS_5_10_40', createCappedIndexTerms('min(0.09, 3 * SHARE)'), ['capped at 9%', '99%']],
     ['UCITS_5_10_40', createCappedIndexTerms('3 * SHARE'), ['without a cap', '100%']],
+    ['UCITS_5_10_40', fixWeights([0.3, ...Array<number>(14).fill(0.05)]), ['stated weights', '30%', '10%']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
     const [warning, ...otherWarnings] = listWarnings({ ...pipeline, ...createBreachRule(rule) });
     expect(otherWarnings).toEqual([]);
@@ -80,6 +87,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['UCITS_5_10_40', selectLargest(20)],
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.36)],
     ['UCITS_5_10_40', createCappedIndexTerms('min(0.05, 3 * SHARE)')],
+    // Four stated weights of 10 % and twelve of 5 %: the large ones reach 40 %.
+    ['UCITS_5_10_40', fixWeights([...Array<number>(4).fill(0.2), ...Array<number>(12).fill(0.1)])],
   ])('%s is kept by %j', (rule, pipeline) => {
     expect(listWarnings({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
   });

@@ -72,6 +72,31 @@ describe('dates of a rebalance', () => {
     expect([...composition.targets!.weights]).toEqual([0.5, 0.5]);
   });
 
+  test('a reference date without data: the announcement decides, or the effective date with a finding that says so', () => {
+    // A triples after the seventh session, 12 March, on which the review is announced. The store begins on 4 March.
+    const prices = { A: DAYS.map((_, t) => (t > 6 ? 300 : 100)), B: repeatPrice(100) };
+    const dates = { frequency: 'custom', dates: [DAYS[9]], reference: { rule: 'last_session', months_before: 1 } };
+    const weighting = { type: 'FieldWeight', params: { field: 'CLOSE' } };
+    const listLooks = ({ findings }: Run) => findings.filter(({ code }) => code === 'LOOK_AHEAD');
+
+    const announced = { ...dates, announcement: { rule: 'sessions_before', sessions: 3 } };
+    const run = runIndexCase({ close: prices, rebalance: announced, weighting });
+    expect(run.rebalances.map(({ session, decision }) => [session, decision])).toEqual([
+      [0, 0],
+      [9, 6],
+    ]);
+    expect([...run.rebalances[1]!.targets!.weights]).toEqual([0.5, 0.5]);
+    expect(listLooks(run)).toHaveLength(1);
+    expect(listLooks(run)[0]!.message).toMatch(
+      /is 2024-02-29, before the first session of the store, 2024-03-04.*of 2024-03-12\.$/,
+    );
+
+    const unannounced = runIndexCase({ close: prices, rebalance: dates, weighting });
+    expect(unannounced.rebalances[1]!.decision).toBe(9);
+    expect([...unannounced.rebalances[1]!.weights]).toEqual([0.75, 0.25]);
+    expect(listLooks(unannounced)[0]!.message).toMatch(/of 2024-03-15, after its announcement on 2024-02-29\.$/);
+  });
+
   test('a pricing date on the effective date makes the weights hold there', () => {
     const run = runIndexCase({
       close,

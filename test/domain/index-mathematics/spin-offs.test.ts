@@ -157,3 +157,35 @@ test.each([
   expect(listMessages(['A', 'B'])).toEqual([message]);
   expect(listMessages(['B'])).toEqual([]);
 });
+
+test('a run reports shares of a security that ended before: the last price is paid, or nothing is received', () => {
+  const run = (
+    action: { readonly type: 'MERGER' | 'SPIN_OFF'; readonly value: number; readonly ex: string },
+    end = 2,
+  ) =>
+    runIndexCase({
+      close: {
+        A: [80, 80, 80, 80, null],
+        B: [100, 100, 100, 100, 100],
+        D: DATES.map((_, t) => (t < end ? 50 : null)),
+      },
+      universe: ['A', 'B'],
+      actions: [
+        { name: 'D', type: 'DELISTING', value: 40, ex: DATES[end]! },
+        { name: 'A', related: 'D', ...action },
+      ],
+    });
+  const listMessages = (...terms: Parameters<typeof run>) =>
+    run(...terms)
+      .findings.filter(({ code }) => code === 'ACTION_WITHOUT_PRICE')
+      .map(({ message }) => message);
+  expect(listMessages({ type: 'MERGER', value: 2, ex: '2024-03-08' })).toEqual([
+    'MERGER of A on 2024-03-08, 2 shares of D per share: D ended before, so its last price was paid instead.',
+  ]);
+  expect(listMessages({ type: 'SPIN_OFF', value: 1, ex: '2024-03-07' })).toEqual([
+    'SPIN_OFF of A on 2024-03-07, 1 shares of D per share: D ended before, so nothing was received.',
+  ]);
+  // An acquirer that ends on the session of the merger gives its own payment: 2 x 40 for each A of 80.
+  expect(listMessages({ type: 'MERGER', value: 2, ex: '2024-03-08' }, 4)).toEqual([]);
+  expect(readLevels(run({ type: 'MERGER', value: 2, ex: '2024-03-08' }, 4), 'price').at(-1)).toBeCloseTo(100, 12);
+});

@@ -147,6 +147,21 @@ test('with costs each purchase is within a lot of the target weight of the value
   }
 });
 
+test('weights beyond the money of an account are reported, because its orders do not borrow', () => {
+  const createOf = (a: number, b: number) =>
+    createPack(
+      [createName('A', a, 10), createName('B', b, 20)],
+      request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 0 } }),
+    );
+  // Weights of 0.8 and 0.5 need 13,000; the account spends its 10,000, so half of the missing 0.3 is the distance.
+  const { accounts, findings } = createOf(0.8, 0.5);
+  expect(findings).toMatchObject([{ severity: 'warning', code: 'WEIGHTS_NOT_ONE', value: '1.3' }]);
+  expect(accounts[0]!.cash_after).toBeCloseTo(0, 9);
+  expect(accounts[0]!.drift_after).toBeCloseTo(0.15, 2);
+  expect(createOf(0.5, 0.5).findings).toEqual([]);
+  expect(createOf(1.3, -0.3).findings).toEqual([]);
+});
+
 test('a worthless account and two accounts with one name are refused', () => {
   const names = [createName('A', 1, 10)];
   const shortAccount = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };

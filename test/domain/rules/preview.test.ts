@@ -194,6 +194,49 @@ describe('a preview of a decision date is the decision of the run', () => {
   });
 });
 
+describe('the composition before a decision', () => {
+  // A has no price from 10 January on, and stays until a review or a corporate action removes it.
+  const names = ['A', 'B', 'C'];
+  const CLOSE = Array.from({ length: 25 }, (_, t) => [t < 8 ? 100 : null, 50 + t, 30 + 2 * t]);
+  const market = createTableMarket({ identifiers: names, fields: { CLOSE } });
+  const createIndex = (selection: readonly unknown[], dates: readonly string[]) =>
+    createRuleDocument(
+      { selection, weighting: { type: 'EqualWeight' }, treatment: { max_stale_sessions: null } },
+      { id: 'SIMPLE', rebalance: { frequency: 'custom', dates } },
+    );
+  const last = market.dates.at(-1)!;
+
+  test('keeps a suspended constituent in the preview, as in the run, when no rule reads the constituents', () => {
+    const document = createIndex([], ['2020-01-27']);
+    const { list } = createComposerOn(market, [document], last).compositions('SIMPLE');
+    expect(Array.from(list[1]!.columns)).toEqual([0, 1, 2]);
+    const day = parseValidDay('2020-01-27');
+    const { resolved } = previewRules(createComposerOn(market, [document], day), 'SIMPLE', day);
+    if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
+    expect(Array.from(resolved.decision.columns)).toEqual([0, 1, 2]);
+  });
+
+  test('is stated by the explanation of every rule, whether the rule reads it or not', () => {
+    // C rises faster than B and passes it on the session with 50 + t = 30 + 2t, 29 January.
+    const rule = { id: 'one', type: 'TopN', params: { field: 'CLOSE', count: 1 } };
+    const document = createIndex(
+      [{ id: 'named', type: 'ExcludeList', params: { identifiers: ['A'] } }, rule],
+      ['2020-02-03'],
+    );
+    const asOf = parseValidDay('2020-02-04');
+    const explain = (column: number) =>
+      explainConstituent(createComposerOn(market, [document], asOf), 'SIMPLE', { column, asOf }).rules;
+    expect(explain(1).map(({ constituent, kept }) => [constituent, kept])).toEqual([
+      [true, true],
+      [true, false],
+    ]);
+    expect(explain(2).map(({ constituent, kept }) => [constituent, kept])).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+  });
+});
+
 describe('currencies', () => {
   const fields = {
     // Rates of EURUSD are 1.25 and 1.50. GBPUSD is missing.

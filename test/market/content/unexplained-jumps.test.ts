@@ -166,6 +166,13 @@ describe('the other security of an action', () => {
     ]);
   });
 
+  test('has no price if it ended before, so that the last close is paid', () => {
+    const end = createAction('DELISTING', 53, { name: 'C', ex: '2023-04-11' });
+    expect(listWarnings({ A: [104, 105, null, null], C: [53, null, null, null] }, [end, merge]).sizes).toEqual([
+      'ACTION_WITHOUT_PRICE The MERGER of A on 2023-04-12 pays 2 shares per share of C, which ended on 2023-04-11. The last close is paid instead.',
+    ]);
+  });
+
   test('has a value only from its first bar on if it is spun off', () => {
     const spinOff = createAction('SPIN_OFF', 0.5, { related: 'C' });
     const close = { A: [12, 12, 8, 8], C: [null, null, null, 8] };

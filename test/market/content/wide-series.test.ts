@@ -96,3 +96,22 @@ test('an empty unit is that of the other rows of a series, and another unit or t
   ]);
   expect(differing[0]!.message).toMatch(/"percent"; an earlier row has "basis_points"/);
 });
+
+test('a column of the base itself, and terms of wide tables for a table of rows, are reported', () => {
+  const own = read(['date', 'EUR', 'USD'], [['2024-01-02', 1, 1.0956]], terms({ base: 'EUR' }));
+  expect(Object.keys(own.values)).toEqual(['EURUSD']);
+  expect(own.findings).toMatchObject([{ severity: 'warning', code: 'COLUMN_IGNORED', path: 'series.EUR' }]);
+  const rows = [['EURUSD', '2024-01-02', 1.0956]];
+  const long = read(
+    ['identifier', 'date', 'CLOSE'],
+    rows,
+    terms({ base: 'EUR', quoted: 'per_unit', unit: 'fraction' }),
+  );
+  expect(long.values).toEqual({ EURUSD: { '2024-01-02': 1.0956 } });
+  expect(long.findings.map(({ code, path, value }) => [code, path, value])).toEqual([
+    ['NO_EFFECT', 'mapping.series.base', 'EUR'],
+    ['NO_EFFECT', 'mapping.series.quoted', 'per_unit'],
+    ['NO_EFFECT', 'mapping.series.unit', 'fraction'],
+  ]);
+  expect(read(['identifier', 'date', 'CLOSE'], rows, terms({})).findings).toEqual([]);
+});

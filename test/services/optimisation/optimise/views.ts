@@ -200,16 +200,23 @@ export function describeViews(): void {
       expect(await refuse({ ...views(mean), objective: 'min_cdar' })).toMatch(/min_cdar measures drawdowns/);
       expect(await refuse(views({ ...mean, measure: 'correlation' }))).toMatch(/with is required/);
       expect(await refuse(views({ ...mean, with: { N03: 1 } }))).toMatch(/Only a correlation/);
+      const [absent, other] = ['ABSENT', 'MISSING'].map((name) => ({ ...mean, weights: { [name]: 1, N03: 1 } }));
+      const refusal = await refuse(views(absent!, other!));
+      expect(refusal).toMatch(/No view on scenarios applies/);
+      expect(refusal).toMatch(/ABSENT has no returns.*views\[0\].*MISSING has no returns.*views\[1\]/);
     });
 
     test('on a security without returns are ignored with a finding, and a derived index accepts views', async () => {
       const views = [
         { measure: 'mean', weights: { ABSENT: 1 }, value: 0.1 },
-        { measure: 'mean', weights: { N02: 1 }, value: 0.05 },
+        { measure: 'mean', weights: { N02: 1 }, value: 0.05, confidence: 0.9 },
       ];
       const run = await requireSolution([], { objective: 'min_variance', scenario_views: { views } });
       expect(run.findings.map(({ message }) => message).join()).toMatch(/View 1 on scenarios is ignored: ABSENT/);
       expect(run.scenario_views!.views.map(({ view }) => view)).toEqual([1]);
+      expect(run.findings).toContainEqual(
+        expect.objectContaining({ code: 'NO_EFFECT', path: 'scenario_views.views[1].confidence', value: 0.9 }),
+      );
       const derived = await service.ask('POST', '/indices/BROAD/optimise', {
         id: 'POOLED',
         name: 'Pooled',

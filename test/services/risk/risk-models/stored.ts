@@ -74,5 +74,19 @@ export function describeStored(): void {
       expect((await service.waitForJob('risk:again')).status).toBe('cancelled');
       expect((await service.refusal('GET', '/risk-models/again')).code).toBe('RISK_MODEL_NOT_FOUND');
     });
+
+    test('do not come back, at whichever moment of their estimate they are deleted', async () => {
+      const ends = new Set<string>();
+      for (const delay of [0, 5, 10, 20, 40, 80, 160, 400]) {
+        const body = { identifiers: ['AAA', 'BBB'] };
+        expect((await service.ask('POST', '/risk-models/brief/estimate', body)).status).toBe(202);
+        await new Promise((resolve) => setTimeout(resolve, delay));
+        expect((await service.ask('DELETE', '/risk-models/brief')).status).toBe(204);
+        ends.add((await service.waitForJob('risk:brief')).status);
+        await new Promise((resolve) => setTimeout(resolve, 50)); // a late end of the attempt
+        expect((await service.refusal('GET', '/risk-models/brief')).code).toBe('RISK_MODEL_NOT_FOUND');
+      }
+      expect([...ends]).toContain('cancelled');
+    });
   });
 }

@@ -210,6 +210,13 @@ export function describeViews(): void {
       const run = await requireSolution([], { objective: 'min_variance', scenario_views: { views } });
       expect(run.findings.map(({ message }) => message).join()).toMatch(/View 1 on scenarios is ignored: ABSENT/);
       expect(run.scenario_views!.views.map(({ view }) => view)).toEqual([1]);
+      const preview = await service.ask<{ solve: { scenario_views: unknown } }>('POST', '/optimise/preview', {
+        index_id: 'BROAD',
+        objective: 'min_variance',
+        scenario_views: { views },
+        constraints: [],
+      });
+      expect(preview.body.solve.scenario_views, JSON.stringify(preview.body)).toEqual(run.scenario_views);
       const derived = await service.ask('POST', '/indices/BROAD/optimise', {
         id: 'POOLED',
         name: 'Pooled',

@@ -139,7 +139,7 @@ export function explainConstituent(composer: Composer, indexId: string, question
   const decidedComposition = decision.kind === 'decided' ? decision : undefined;
   return {
     ...findHolding(inForce, question.column, decidedComposition),
-    ...createChain(selection, compositions.sm, question.column),
+    ...createChain(selection, compositions.sm, question.column, incumbents),
     ...(trace === selection ? {} : explainWeighting(trace, compositions.sm, question.column)),
   };
 }
@@ -292,6 +292,7 @@ function createChain(
   { cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace,
   sm: SessionMarket,
   column: number,
+  incumbents: Int32Array | null = null,
 ): IndexChain {
   const isInUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
@@ -301,7 +302,8 @@ function createChain(
     if (position < 0) break;
     const { id: ruleId, type: ruleType } = pipeline.rules[i]!;
     const isKept = verdict.kept[position] === 1;
-    const constituent = scope.incumbents?.[column] === 1;
+    // Rules that do not read the previous composition have no incumbents in their scope.
+    const constituent = incumbents?.includes(column) === true;
     rules.push({ position: i + 1, ruleId, ruleType, constituent, kept: isKept, reason: verdict.because(position) });
     if (!isKept) excludedBy = ruleId;
   }

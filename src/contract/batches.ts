@@ -10,6 +10,7 @@ import { defineRoutes } from './route.js';
 
 const defineMoney = (description: string) => z.number().meta({ description });
 const date = z.string();
+const TERM_HELP = 'Holding period of the lot, `short` or `long`; with a tax regime, the pot of the gain.';
 
 export const AccountBacktestView = defineObject(() => ({
   backtest_id: z.string().meta({ description: 'The backtest.' }),
@@ -63,7 +64,7 @@ export const AccountBacktestView = defineObject(() => ({
             cost: z.number().meta({ description: 'Basis per share.' }),
             gain: defineMoney('Realised gain that is taxed; 0 if the loss is disallowed.'),
             disallowed_loss: defineMoney('Loss added to the basis of the replacement.'),
-            term: z.enum(['short', 'long']).meta({ description: 'Holding period of the lot.' }),
+            term: z.string().meta({ description: TERM_HELP }),
           })
           .nullable()
           .optional()
@@ -77,9 +78,9 @@ export const AccountBacktestView = defineObject(() => ({
   years: z
     .array(
       z.strictObject({
-        year: z.int().meta({ description: 'Calendar year.' }),
-        short_gain: defineMoney('Net short-term gains.'),
-        long_gain: defineMoney('Net long-term gains.'),
+        year: z.int().meta({ description: 'Tax year, named by the calendar year in which it begins.' }),
+        short_gain: defineMoney('Net short-term gains, or those of the first pot of the regime.'),
+        long_gain: defineMoney('Net long-term gains, or those of the second pot.'),
         dividends: defineMoney('Dividends.'),
         carried: defineMoney('Losses carried forward from the previous year.'),
         tax: defineMoney('Tax, paid on the first session of the next year.'),
@@ -159,8 +160,19 @@ export const BatchTrade = defineObject(() => ({
   disallowed_loss: z.number().optional().meta({
     description: 'Loss added to the basis of the replacement. A lot of which only a part is disallowed has two sales.',
   }),
-  term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
+  term: z.string().optional().meta({ description: TERM_HELP }),
 })).meta({ id: 'BatchTrade' });
+
+export const AccountDisposal = defineObject(() => ({
+  identifier: z.string(),
+  date,
+  shares: z.number().meta({ description: 'Number of shares sold.' }),
+  price: z.number().meta({ description: 'Price per share.' }),
+  cost: z.number().meta({ description: 'Cost basis per share.' }),
+  gain: defineMoney('Gain, or loss if negative.'),
+  pot: z.string().meta({ description: 'Pot of the gain.' }),
+  acquired: z.string().nullable().meta({ description: 'Day on which the shares were bought; null for a pool.' }),
+})).meta({ id: 'AccountDisposal' });
 
 export const BatchLot = defineObject(() => ({
   lot: z.int().nullable().meta({ description: 'Position of the lot in the account; null for a purchase.' }),
@@ -269,13 +281,22 @@ export const BatchAccount = z
     lots_after: z.array(BatchLot).nullable().optional().meta({
       description: 'Lots after the trades; null for an account of more than 500 lots.',
     }),
+    disposals: z.array(AccountDisposal).optional().meta({
+      description: 'Sales of an account that states its transactions, as its tax regime matches them.',
+    }),
     value: z.number().optional().meta({ description: 'Cash and lots at the prices of the day.' }),
     cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
     costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual tracking error after the trades.' }),
     tracking_error_before: z.number().optional().meta({ description: 'Annual tracking error before the trades.' }),
-    short_gain: z.number().optional().meta({ description: 'Taxed short-term gains of the trades.' }),
-    long_gain: z.number().optional().meta({ description: 'Taxed long-term gains of the trades.' }),
+    short_gain: z
+      .number()
+      .optional()
+      .meta({ description: 'Taxed short-term gains of the trades, or those of the first pot of the regime.' }),
+    long_gain: z
+      .number()
+      .optional()
+      .meta({ description: 'Taxed long-term gains of the trades, or those of the second pot.' }),
     disallowed_loss: z.number().optional().meta({
       description:
         'Losses that the wash sale rule adds to the basis of other shares; absent in results of earlier versions.',

@@ -12,7 +12,7 @@ import { CostsSpec, optimisationFields, ScenarioViews, UncertaintySpec } from '#
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-terms.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-models.js';
 import { SavedIndex } from './indices/definitions.js';
-import { ExceededLimit, PreviewResponse, WeightFigures } from './indices/previews.js';
+import { ExceededLimit, PooledScenarios, PreviewResponse, WeightFigures } from './indices/previews.js';
 import { createJobStatus } from './jobs.js';
 import {
   compositionErrors,
@@ -229,34 +229,6 @@ const MeasuringRisk = defineObject(() => ({
     .min(1)
     .meta({ description: 'Number of returns, which is the number of sessions on which every security has a return.' }),
 })).meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
-
-const PooledScenarios = defineObject(() => ({
-  dates: z.array(z.string()).meta({ description: 'Session of each scenario.' }),
-  probabilities: z.array(z.number()).meta({ description: 'Probability of each scenario; they sum to 1.' }),
-  relative_entropy: z.number().meta({
-    description: 'Relative entropy to the prior: the sum of p ln(p / q) over the scenarios.',
-  }),
-  bound: z.number().meta({
-    description:
-      'Lower bound of the relative entropy of all probabilities that satisfy the views. The multipliers prove it by duality.',
-  }),
-  gap: z.number().meta({ description: 'Relative entropy less the bound.' }),
-  effective_scenarios: z.number().meta({
-    description: 'Effective number of scenarios: 1 divided by the sum of the squared probabilities.',
-  }),
-  views: z
-    .array(
-      z.strictObject({
-        view: z.int().min(0).meta({ description: 'Position in the request.' }),
-        prior: z.number().meta({ description: 'Measure of the view under the prior.' }),
-        posterior: z.number().meta({ description: 'Measure of the view under the probabilities.' }),
-        multiplier: z.number().meta({
-          description: 'Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.',
-        }),
-      }),
-    )
-    .meta({ description: 'Each view under the prior and under the probabilities.' }),
-})).meta({ id: 'PooledScenarios', description: 'Scenario probabilities by entropy pooling, with their proof.' });
 
 export const OptimisationRunResult = defineObject(() => ({
   run_id: z.string(),

@@ -267,6 +267,7 @@ export function toDerivedPreview(
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: selectListed(sides).map((side) => toPreviewConstraint(side, relaxed)),
       exceeded: listExceededLimits(sides),
+      scenario_views: preview.pooled && toPooledPayload(preview.pooled),
     },
     findings: preview.findings,
   };

@@ -1,6 +1,7 @@
 import { computeMedian } from './dividend-rules.js';
 import { findNthWeekday, rebalanceSessions, runIndex } from './index-run.js';
-import { EVERY_QUARTER, type Rulebook } from './parents.js';
+import type { Market } from './market.js';
+import { EVERY_QUARTER, type Rulebook, runOnParent, THIRD_FRIDAY, weightLargest } from './parents.js';
 import {
   capWeights,
   selectCoverage,
@@ -54,29 +55,38 @@ export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group 
   return new Map(keys.map((key, k) => [key, values[k]!]));
 }
 
-export const runTenForty: Rulebook = (market, baseDate) => ({
-  '': runIndex(market, baseDate, {
-    ...MSCI_QUARTERS,
-    decide(t, members) {
-      const computeFloatCap = (i: number) => market.floatCap(i, t);
-      const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
-      const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
-      const raw = computeProportional(
-        selectCoverage(rankSecurities(country, computeFloatCap), computeFloatCap, members, bands),
-        computeFloatCap,
-      );
-      const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
-      const before = new Map<string, number>();
-      for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
-      const after = capInStages(before, {
-        single: { above: 0.09, to: 0.09 },
-        group: { above: 0.045, together: 0.36, to: 0.36 },
-      });
-      return new Map(
-        [...raw].map(([i, weight]) => [i, (weight * after.get(readIssuer(i))!) / before.get(readIssuer(i))!]),
-      );
-    },
-  }),
+const capIssuers =
+  (ladder: Ladder): Rulebook =>
+  (market, baseDate) => ({
+    '': runIndex(market, baseDate, {
+      ...MSCI_QUARTERS,
+      decide(t, members) {
+        const computeFloatCap = (i: number) => market.floatCap(i, t);
+        const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
+        const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
+        const raw = computeProportional(
+          selectCoverage(rankSecurities(country, computeFloatCap), computeFloatCap, members, bands),
+          computeFloatCap,
+        );
+        const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
+        const before = new Map<string, number>();
+        for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
+        const after = capInStages(before, ladder);
+        return new Map(
+          [...raw].map(([i, weight]) => [i, (weight * after.get(readIssuer(i))!) / before.get(readIssuer(i))!]),
+        );
+      },
+    }),
+  });
+
+export const runTenForty = capIssuers({
+  single: { above: 0.09, to: 0.09 },
+  group: { above: 0.045, together: 0.36, to: 0.36 },
+});
+
+export const runCapped2550 = capIssuers({
+  single: { above: 0.225, to: 0.225 },
+  group: { above: 0.045, together: 0.45, to: 0.45 },
 });
 
 const WITHHOLDING_RATES: Readonly<Record<string, number>> = { DE: 0.26375, FR: 0.25, GB: 0, IT: 0.26, US: 0.3 };
@@ -218,5 +228,126 @@ export const runBandedFreeFloat: Rulebook = (market, baseDate) => ({
         0.15,
       );
     },
+  }),
+});
+
+export const runFloatRounded40: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    decide(t, members) {
+      const order = rankSecurities(market.listed(t), (i) => market.floatCap(i, t));
+      const selected = selectBuffered(order, members, { count: 40, enter: 35, exit: 45 });
+      const computeSteps = (i: number) => Math.ceil((20 * market.floatCap(i, t)) / market.cap(i, t) - 1e-9);
+      return capWeights(
+        computeProportional(selected, (i) => market.cap(i, t) * computeSteps(i)),
+        0.15,
+      );
+    },
+  }),
+});
+
+/** Upper ends of the bands of free float, and the free float that counts in each. */
+const FLOAT_BANDS = [
+  [0.1, 0.1],
+  [0.2, 0.2],
+  [0.3, 0.3],
+  [0.4, 0.4],
+  [0.5, 0.6],
+  [0.6, 0.8],
+  [Infinity, 1],
+] as const;
+
+export const runFloatLadder35: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [6, 12],
+    anchor: THIRD_FRIDAY,
+    decide(t) {
+      const traded = rankSecurities(market.listed(t), (i) => computeMedian(market.traded(i, t, 126)));
+      const computeBand = (i: number) => {
+        const float = market.store.float[i]![t]!;
+        return FLOAT_BANDS.find(([end]) => float <= end)![1];
+      };
+      return capWeights(
+        computeProportional(traded.slice(0, 35), (i) => market.cap(i, t) * computeBand(i)),
+        0.2,
+      );
+    },
+  }),
+});
+
+/** Selects the securities of each sector in an order. */
+const selectBySector = (
+  market: Market,
+  t: number,
+  { securities, select }: { readonly securities: readonly number[]; select(sector: number[], name: string): number[] },
+): number[] => {
+  const names = new Set(securities.map((i) => market.text(i, t, 'SECTOR')));
+  return [...names].flatMap((name) =>
+    select(
+      securities.filter((i) => market.text(i, t, 'SECTOR') === name),
+      name,
+    ),
+  );
+};
+
+export const runIndustryCoverage: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    months: [6, 12],
+    anchor: THIRD_FRIDAY,
+    decide(t) {
+      const computeCap = (i: number) => market.cap(i, t);
+      const selected = selectBySector(market, t, {
+        securities: market.listed(t),
+        select(sector) {
+          const total = sum(sector.map(computeCap));
+          let covered = 0;
+          return rankSecurities(sector, computeCap).filter((i) => {
+            const isOpen = covered < 0.7 * total;
+            covered += computeCap(i);
+            return isOpen;
+          });
+        },
+      });
+      return computeProportional(selected, (i) => market.floatCap(i, t));
+    },
+  }),
+});
+
+export const createScoreCoverage =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    runOnParent({
+      market,
+      baseDate,
+      count,
+      schedule: { months: [5], anchor: THIRD_FRIDAY },
+      decide(parent, t) {
+        const computeSize = (i: number) => market.floatCap(i, t);
+        const eligible = parent.filter((i) => market.fact(i, t, 'CONTROVERSY_SCORE') >= 1);
+        const whole = sum(eligible.map(computeSize));
+        const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + computeSize(i) / whole;
+        const selected = selectBySector(market, t, {
+          securities: eligible,
+          select(sector, name) {
+            const all = parent.filter((i) => market.text(i, t, 'SECTOR') === name);
+            const target = 0.75 * sum(all.map(computeSize));
+            const order = rankSecurities(sector, computeRating);
+            const sums = order.map((_, k) => sum(order.slice(0, k + 1).map(computeSize)));
+            const crossing = sums.findIndex((covered) => covered >= target);
+            if (crossing < 0) return order;
+            const before = crossing === 0 ? 0 : sums[crossing - 1]!;
+            return order.slice(0, sums[crossing]! - target <= target - before ? crossing + 1 : crossing);
+          },
+        });
+        return computeProportional(selected, computeSize);
+      },
+    });
+
+export const runReinvestedBefore: Rulebook = (market, baseDate) => ({
+  '': runIndex(market, baseDate, {
+    ...EVERY_QUARTER,
+    dividends: 'total',
+    isReinvestedBefore: true,
+    decide: weightLargest(market, 100),
   }),
 });

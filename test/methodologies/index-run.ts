@@ -47,6 +47,8 @@ export interface Terms extends Review {
   /** Further reviews. Of several reviews on the same date, only the first is performed. */
   readonly reviews?: readonly Review[];
   readonly dividends?: 'price' | 'total' | 'net';
+  /** True if dividends buy shares of the whole index at the closes before the ex-date. */
+  readonly isReinvestedBefore?: boolean;
   /** Returns the fraction of an ordinary dividend that is withheld. */
   readonly withheld?: (security: number, t: number) => number;
   /**
@@ -240,7 +242,7 @@ function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms
     if (dividends === 'price') continue;
     cash += shareCount * market.dividend(i, t) * (dividends === 'net' ? 1 - withheld(i, t) : 1);
   }
-  return (value + cash) / opening;
+  return terms.isReinvestedBefore === true ? value / (opening - cash) : (value + cash) / opening;
 }
 
 /** Returns the shares after a session. They include its splits and leave out securities that leave at the close. */

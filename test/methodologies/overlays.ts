@@ -1,6 +1,6 @@
 import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
-import { createBlendParts, runTotalReturnParent, type Rulebook } from './parents.js';
+import { createBlendParts, EVERY_QUARTER, runTotalReturnParent, type Rulebook, weightLargest } from './parents.js';
 import { computeMedian } from './dividend-rules.js';
 import { selectBuffered, capWeights, computeProportional, rankSecurities } from './plain-functions.js';
 
@@ -230,6 +230,59 @@ const createCurrencyHedged =
     };
   };
 
+/** Holds the income of a session as cash until the last session of the month, at a rate or without interest. */
+function computeHeldIncome(
+  market: Market,
+  { total, price }: Record<'total' | 'price', PlainRun>,
+  series?: string,
+): PlainRun {
+  const { dates } = market.store;
+  const levels = [BASE_VALUE];
+  let [held, cash] = [BASE_VALUE, 0];
+  for (let t = total.base + 1; t < dates.length; t++) {
+    const interest = series === undefined ? 0 : computeInterest(market, series, t);
+    cash = cash * (1 + interest) + held * (computeGrowth(total, t) - computeGrowth(price, t));
+    held *= computeGrowth(price, t);
+    levels.push(held + cash);
+    if (dates[t]!.slice(0, 7) !== dates[t + 1]?.slice(0, 7)) [held, cash] = [held + cash, 0];
+  }
+  return { base: total.base, levels, compositions: [] };
+}
+
+const createHeldIncome =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const total = runTotalReturnParent(market, baseDate, count);
+    const price = runIndex(market, baseDate, { ...EVERY_QUARTER, decide: weightLargest(market, count) });
+    return {
+      '-PARENT': total,
+      '': computeHeldIncome(market, { total, price }),
+      '-INVESTED': computeHeldIncome(market, { total, price }, 'CASH'),
+    };
+  };
+
+const createCollateral =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const parent = runIndex(market, baseDate, { ...EVERY_QUARTER, decide: weightLargest(market, count) });
+    const readDaily = (t: number): number =>
+      (1 / (1 - ((market.store.series['CASH']![t - 1]! / 100) * 91) / 360)) ** (1 / 91) - 1;
+    const { length } = market.store.dates;
+    return {
+      '-PARENT': parent,
+      '-COMPOUNDED': computeLevels(
+        parent.base,
+        length,
+        (t) => (computeGrowth(parent, t) + readDaily(t)) * (1 + readDaily(t)) ** (countDaysBetween(market, t) - 1),
+      ),
+      '-ADDED': computeLevels(
+        parent.base,
+        length,
+        (t) => computeGrowth(parent, t) + (1 + readDaily(t)) ** countDaysBetween(market, t) - 1,
+      ),
+    };
+  };
+
 interface Part {
   readonly run: PlainRun;
   readonly weight: number;
@@ -273,4 +326,6 @@ export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'leveraged-and-short': createLeveraged(150),
   'currency-hedged': createCurrencyHedged(150),
   'blend-60-40': blend,
+  'income-until-review': createHeldIncome(150),
+  'futures-collateral': createCollateral(150),
 };

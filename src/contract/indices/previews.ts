@@ -420,6 +420,34 @@ export const PreviewConstraint = defineObject(() => ({
   }),
 })).meta({ id: 'PreviewConstraint' });
 
+export const PooledScenarios = defineObject(() => ({
+  dates: z.array(z.string()).meta({ description: 'Session of each scenario.' }),
+  probabilities: z.array(z.number()).meta({ description: 'Probability of each scenario; they sum to 1.' }),
+  relative_entropy: z.number().meta({
+    description: 'Relative entropy to the prior: the sum of p ln(p / q) over the scenarios.',
+  }),
+  bound: z.number().meta({
+    description:
+      'Lower bound of the relative entropy of all probabilities that satisfy the views. The multipliers prove it by duality.',
+  }),
+  gap: z.number().meta({ description: 'Relative entropy less the bound.' }),
+  effective_scenarios: z.number().meta({
+    description: 'Effective number of scenarios: 1 divided by the sum of the squared probabilities.',
+  }),
+  views: z
+    .array(
+      z.strictObject({
+        view: z.int().min(0).meta({ description: 'Position in the request.' }),
+        prior: z.number().meta({ description: 'Measure of the view under the prior.' }),
+        posterior: z.number().meta({ description: 'Measure of the view under the probabilities.' }),
+        multiplier: z.number().meta({
+          description: 'Change of the relative entropy per unit of the value of the view; 0 if the view does not bind.',
+        }),
+      }),
+    )
+    .meta({ description: 'Each view under the prior and under the probabilities.' }),
+})).meta({ id: 'PooledScenarios', description: 'Scenario probabilities by entropy pooling, with their proof.' });
+
 export const PreviewSolve = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
@@ -432,6 +460,9 @@ export const PreviewSolve = defineObject(() => ({
       'Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.',
   }),
   exceeded: z.array(ExceededLimit).meta({ description: 'Soft bounds that the solved weights violate.' }),
+  scenario_views: PooledScenarios.nullable().meta({
+    description: 'Probabilities of the scenarios for `scenario_views`; otherwise null.',
+  }),
 })).meta({ id: 'PreviewSolve' });
 
 type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plain strings.

@@ -197,6 +197,8 @@ export function listRecentIndices(
       const session = findLastAtMost(sm.sessions, oldest);
       const readCompositions = new Set([
         findCompositionInForce(list, session),
+        // Constituents before a review on that session.
+        findCompositionInForce(list, session - 1),
         ...pathReviews.map((day) => findDecided(index, day)),
       ]);
       const kept = list.filter(

@@ -650,6 +650,8 @@ export function createComposer({
   const compositionsById = new Map<string, Compositions>();
   const pendingByKey = new Map<string, readonly Composition[]>();
   const runningIds = new Set<string>();
+  /** Compositions before the decision in progress or the latest one, by index that is being composed. */
+  const knownById = new Map<string, readonly Composition[]>();
   const outsideMergersById = new Map<string, OutsideMergers | undefined>();
   const treatments = new Map<string, DatedTreatment>();
   const readMembers = createMembershipReader(market);
@@ -698,6 +700,7 @@ export function createComposer({
       runningIds.add(indexId);
       result = composeIndex(indexId);
       runningIds.delete(indexId);
+      knownById.delete(indexId);
       compositionsById.set(indexId, result);
       return result;
     },
@@ -712,17 +715,27 @@ export function createComposer({
       const next = pending.findIndex((one) => findKnownSession(one) >= session);
       return [...listKnown(indexId), ...pending.slice(0, next < 0 ? pending.length : next)];
     },
-    incumbents(indexId, session) {
-      const known = composer
-        .knownBefore(indexId, session)
-        .filter((one) => one.session < session || findKnownSession(one) < session);
-      return findIncumbents(composer, { indexId, known }, session);
+    incumbents: (indexId, session) => findBefore(indexId, composer.knownBefore(indexId, session), session),
+    earlierIncumbents: (indexId, session) =>
+      findBefore(indexId, knownById.get(indexId) ?? composer.knownBefore(indexId, session), session),
+    decideKnowing(indexId, known, decide) {
+      knownById.set(indexId, known);
+      try {
+        return decide();
+      } finally {
+        // The rules of an index that is composed are also applied between reviews.
+        if (!runningIds.has(indexId)) knownById.delete(indexId);
+      }
     },
     riskModel: models,
     composed: () => [...compositionsById.values()],
     seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
     left: (indexId) =>
       seats ? seats.memory(indexId) : ((latestDeciders.get(indexId) ?? composer.decider(indexId)).memory?.() ?? null),
+  };
+  const findBefore = (indexId: string, compositions: readonly Composition[], session: number): Int32Array | null => {
+    const known = compositions.filter((one) => one.session < session || findKnownSession(one) < session);
+    return findIncumbents(composer, { indexId, known }, session);
   };
   const listKnown = (indexId: string): readonly Composition[] => {
     const { list } = composer.compositions(indexId);

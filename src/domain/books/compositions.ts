@@ -361,6 +361,13 @@ export interface Composer {
    * them as incumbents.
    */
   incumbents(indexId: string, session: number): Int32Array | null;
+  /**
+   * Returns the incumbents of an earlier review of an index. While the index is composed, they come from the
+   * compositions that the decision in progress knows. Returns null before the first composition.
+   */
+  earlierIncumbents(indexId: string, session: number): Int32Array | null;
+  /** Makes a decision of an index, with the compositions before it for `earlierIncumbents`. */
+  decideKnowing<T>(indexId: string, known: readonly Composition[], decide: () => T): T;
   riskModel(modelId: string): StoredModel;
   /** Returns the compositions of every index requested so far. */
   composed(): readonly Compositions[];

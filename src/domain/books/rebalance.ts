@@ -502,6 +502,11 @@ interface ReviewInput {
 
 /** Decides a review by its scope, on data up to its reference date. */
 export function decideReview(composer: Composer, input: ReviewInput): Decision {
+  const { indexId, known } = input;
+  return composer.decideKnowing(indexId, known, () => decideKnown(composer, input));
+}
+
+function decideKnown(composer: Composer, input: ReviewInput): Decision {
   const { indexId, review, rebalance, known } = input;
   const { decision, session } = rebalance;
   const seat = composer.seatOf(indexId, decision);

@@ -305,7 +305,7 @@ export function checkTree(
   unitsByName: UnitsByName = NO_UNITS,
 ): CheckedTree {
   const problems: NodeProblem[] = [];
-  const checker = { problems, named: unitsByName, isOverTime: false, isEarlier: false };
+  const checker = { problems, named: unitsByName, isOverTime: false };
   const { kind, unit } = findType(root, [], checker);
   expectKind({ node: root, path: [] }, { kind, expected, checker });
   return { problems, unit: expected === 'condition' ? null : unit };
@@ -316,8 +316,6 @@ interface Checker {
   readonly named: UnitsByName;
   /** True if the node is inside a function over time, which reads only columns. */
   readonly isOverTime: boolean;
-  /** True if the node is read at earlier reviews, whose constituents a decision does not know. */
-  readonly isEarlier: boolean;
 }
 
 interface NodeLocation {
@@ -463,15 +461,9 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
       'NOT_IN_CHOICES',
       `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
-  if (checker.isEarlier && node.name === UNKNOWN_EARLIER)
-    reportProblem(
-      'NOT_IN_CHOICES',
-      `calls ${node.name} at earlier reviews, whose constituents a decision does not know`,
-    );
   const operandChecker = {
     ...checker,
     isOverTime: checker.isOverTime || entry.form === 'over_time',
-    isEarlier: checker.isEarlier || entry.form === 'memory',
   };
   const units = node.operands.map((operand, i) => {
     const operandLocation = { node: operand, path: [...path, 'operands', i] };
@@ -484,9 +476,6 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
   if (units.length < entry.least) return null;
   return resolveUnit(entry.unit(units), { node, path }, checker);
 }
-
-/** Function whose values at earlier reviews a decision does not know. */
-const UNKNOWN_EARLIER = 'is_constituent';
 
 /** True if a function only reads an earlier session, like `last` without a window. */
 const isShift = ({ window }: FunctionNode, { name }: FunctionEntry): boolean => name === 'last' && window === undefined;
@@ -873,8 +862,7 @@ export function findOverTimeFault(
 }
 
 function findCalledAtDecisions(node: FunctionNode, evaluationTime: EvaluationTime): string | undefined {
-  if (evaluationTime === 'now') return undefined;
-  if (evaluationTime === 'review') return node.name === UNKNOWN_EARLIER ? node.name : undefined;
+  if (evaluationTime === 'now' || evaluationTime === 'review') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;
   if (form === 'cross_section' || form === 'decision' || form === 'memory') return node.name;

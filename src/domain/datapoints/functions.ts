@@ -558,7 +558,7 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     name: 'is_constituent',
     form: 'decision',
     signature: 'is_constituent()',
-    help: '1 for a constituent of the index before the decision; otherwise 0. Missing before the first price of a security.',
+    help: '1 for a constituent of the index before the decision, or before the earlier review that is read; otherwise 0. Missing before the first price of a security.',
     example: 'rank(MARKET_CAP) - 20 * is_constituent()',
     operands: [],
     least: 0,

@@ -19,6 +19,7 @@ import {
   listExpressionReads,
   countReviewsBack,
   listIndices,
+  readsConstituents,
   readsDividendYears,
 } from '../datapoints/expression-checks.js';
 import { describeExpression } from '../datapoints/expression-text.js';
@@ -159,16 +160,26 @@ interface ReviewTerms {
    * composition.
    */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  /** Returns the constituents before an earlier review, by column. Null before the first composition. */
+  readonly earlierMembers: (session: number) => Uint8Array | null;
 }
 
 /** Creates a function that opens a session with the scheduled reviews before it. */
-function createReviewOpener({ document, market, sections, universe, indexWeights }: ReviewTerms): ReviewOpener {
+function createReviewOpener({
+  document,
+  market,
+  sections,
+  universe,
+  indexWeights,
+  earlierMembers,
+}: ReviewTerms): ReviewOpener {
   const openReview: ReviewOpener = (session, known) => {
     const opened = new Map<number, CrossSection | null>();
     const openEarlier = (reviewsBack: number): CrossSection | null => {
       const reviews = findLatestReviews(document, market, { session, count: reviewsBack + 1 });
       const review = reviews.filter((one) => one < session)[reviewsBack - 1];
-      return review === undefined ? null : openReview(review, { universe: universe(review), incumbents: null });
+      if (review === undefined) return null;
+      return openReview(review, { universe: universe(review), incumbents: earlierMembers(review) });
     };
     return sections.at(session, known.universe).given({
       incumbents: known.incumbents,
@@ -837,6 +848,8 @@ export interface CreateDeciderInput {
    * first composition.
    */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
+  /** Returns the columns of the constituents before an earlier review. Null, or absent, if there are none. */
+  readonly earlierIncumbents?: (session: number) => Int32Array | null;
   readonly riskModel?: StoredModels;
   /** Engine for matrix products. Default: plain loops. */
   readonly engine?: Engine;
@@ -869,6 +882,7 @@ export function createDecider({
   universe,
   members,
   indexWeights = refuseIndices,
+  earlierIncumbents = () => null,
   riskModel = refuseModels,
   engine = referenceEngine,
   sharing = NO_SHARING,
@@ -884,8 +898,18 @@ export function createDecider({
   };
   const sections = sharing.sectionsOf(terms, reads);
   const findUniverse = sharing.universeOf(document, market, universe);
-  const openReview = createReviewOpener({ document, market, sections, universe: findUniverse, indexWeights });
   const { definitions } = pipeline;
+  const recallsMembers = reads.some(
+    ({ use }) => countReviewsBack(use.field, definitions) > 0 && readsConstituents(use.field, definitions),
+  );
+  const earlierMembers = (session: number): Uint8Array | null => {
+    const columns = recallsMembers ? earlierIncumbents(session) : null;
+    return columns && flagMembers(columns, market.securityCount);
+  };
+  const openReview = createReviewOpener({
+    ...{ document, market, sections, indexWeights, earlierMembers },
+    universe: findUniverse,
+  });
   const asksOthers = reads.some(
     ({ use }) => listIndices(use.field, definitions).length > 0 || countReviewsBack(use.field, definitions) > 0,
   );

@@ -32,6 +32,7 @@ import {
   reference,
   type Refinement,
   requireNumber,
+  type RowContext,
   scope,
   securities,
   side,
@@ -867,7 +868,7 @@ const turnover = defineConstraintClass({
 const volatility = defineConstraintClass({
   type: 'Volatility',
   label: 'Volatility',
-  help: 'The annualised volatility of the portfolio is at most a limit.',
+  help: 'The annualised volatility of the portfolio is at most a limit, or a multiple of the volatility of the index.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -876,22 +877,37 @@ const volatility = defineConstraintClass({
       .number()
       .min(0)
       .max(10)
-      .meta({ label: 'Limit', help: 'Largest annualised volatility.', unit: 'fraction a year' }),
+      .meta({ label: 'Limit', help: 'Largest annualised volatility, or multiple of it.', unit: 'fraction a year' }),
+    relative: z.boolean().default(false).meta({
+      label: 'Relative',
+      help: 'If true, the limit is a multiple of the volatility of the index, by the covariance of the problem.',
+    }),
   }),
   example: { id: 'vol', type: 'Volatility', params: { limit: 0.18 } },
-  toRows: ({ limit }) => [
-    {
-      form: 'norm',
-      metric: 'covariance',
-      centre: null,
-      limit: createParameterLimit(limit, 'limit'),
-      radiusOf: (parameter) => parameter,
-      parameterOf: (radius) => radius,
-      side: 'upper',
-      member: null,
-    },
-  ],
+  toRows: ({ limit, relative }, context) => {
+    const scale = relative ? computeIndexVolatility(context) : 1;
+    return [
+      {
+        form: 'norm',
+        metric: 'covariance',
+        centre: null,
+        limit: createParameterLimit(limit * scale, 'limit', scale),
+        radiusOf: (parameter) => parameter * scale,
+        parameterOf: (radius) => radius / scale,
+        side: 'upper',
+        member: null,
+      },
+    ];
+  },
 });
+
+/** Returns the volatility of the index by the covariance of the problem; the least positive number if it is 0. */
+function computeIndexVolatility({ index, covarianceTimesIndex }: RowContext): number {
+  const product = covarianceTimesIndex();
+  let variance = 0;
+  for (let i = 0; i < index.length; i++) variance += index[i]! * product[i]!;
+  return Math.max(Math.sqrt(Math.max(0, variance)), ZERO_LENGTH);
+}
 
 /** Maximum absolute sum of weights. It equals the maximum factor or leverage of an overlay. */
 const LEVERAGE_MAX = 10;

@@ -800,6 +800,7 @@ export function createIndexDeciders(engine: Engine, sharing?: DecisionSharing): 
       universe: (session) => composer.universe(document.id, session),
       members: (session) => composer.members(document.id, session),
       indexWeights: createIndexWeights(composer, document.id),
+      earlierIncumbents: (session) => composer.earlierIncumbents(document.id, session),
       riskModel: (modelId) => composer.riskModel(modelId),
       engine,
       sharing,

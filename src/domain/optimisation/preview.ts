@@ -27,6 +27,7 @@ import {
 } from './derived-index.js';
 import type { ExecutedMove } from './relaxation.js';
 import { computeFigures, listRowSides, type RowSide, type WeightFigures } from './report.js';
+import type { PooledScenarios } from './risk-estimate.js';
 import { createRunProblem, type ProblemQuestion } from './run.js';
 import { solveProblem } from './search.js';
 
@@ -46,6 +47,8 @@ export interface DerivedPreview {
   readonly after: WeightFigures;
   /** Rows that were relaxed by priority. */
   readonly relaxed: readonly ExecutedMove[];
+  /** Probabilities of the scenarios; null without views. */
+  readonly pooled: PooledScenarios | null;
   readonly findings: readonly Finding[];
 }
 
@@ -145,6 +148,7 @@ function previewAt(
     before: computeFigures(solve.problem, solve.problem.index),
     after: computeFigures(solve.problem, solve.outcome.solution.weights),
     relaxed: solve.relaxed,
+    pooled: solve.risk.pooled ?? null,
     findings: listFindings(solve, sm),
   };
 }
@@ -207,7 +211,7 @@ export function toRulePreview({ sm, session, held, findings }: DerivedPreview): 
  */
 export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
   const { composer, engine, indexId, constraints, spec } = question;
-  const { sm, target, candidates, problem, findings } = createRunProblem(question);
+  const { sm, target, candidates, problem, risk, findings } = createRunProblem(question);
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw refuseInfeasible(solvers, { problem, outcome });
@@ -228,6 +232,7 @@ export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
     before: computeFigures(problem, problem.index),
     after: computeFigures(problem, outcome.solution.weights),
     relaxed: [],
+    pooled: risk.pooled ?? null,
     findings,
   };
 }

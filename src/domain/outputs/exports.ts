@@ -49,7 +49,7 @@ export const BATCH_TABLES = {
     cost: createMoneyColumn('Cost basis per share.'),
     gain: createMoneyColumn('Realised gain that is taxed; 0 if the loss is disallowed.'),
     disallowed_loss: createMoneyColumn('Loss added to the basis of the replacement.'),
-    term: createTextColumn('Holding period: `short` or `long`.'),
+    term: createTextColumn('Holding period: `short` or `long`; with a tax regime, the pot.'),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ExportColumn>>>>;
 

@@ -11,20 +11,40 @@ import { createExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { type AccountTrade, createAccountResult } from './account-result.js';
 import { buildAccount, solveOne } from './account-solve.js';
-import type { Account, AccountBacktestRequest, AccountLot, RecentTrade } from './account.js';
+import {
+  type Account,
+  type AccountBacktestRequest,
+  type AccountLot,
+  DIVIDEND_RATE,
+  type RecentTrade,
+} from './account.js';
 import { type BatchCommon, indexSecurities } from './batch.js';
 import { composeCommon } from './common-terms.js';
 import {
   addDisallowedLosses,
   computeTaxedSales,
-  createTaxSides,
   createWashRule,
-  isLongTerm,
   readWindow,
   type Replacement,
   SHARES_MIN,
 } from './lots.js';
 import { readAccount } from './read-account.js';
+import {
+  applyTransactions,
+  checkTax,
+  computeCarriedLosses,
+  createPotReader,
+  createTaxSides,
+  findTaxYear,
+  isDividendSecond,
+  namePot,
+  poolLots,
+  readBalances,
+  readMatchingDays,
+  readRegime,
+  readWashDays,
+  withBalances,
+} from './tax-regime.js';
 
 /** Lot that an account holds during a backtest. */
 export interface HeldLot {
@@ -254,7 +274,8 @@ export interface RealisedLot {
   readonly gain: number;
   /** Loss that is added to the basis of the replacement, in money. */
   readonly disallowed_loss: number;
-  readonly term: 'short' | 'long';
+  /** Name of the pot of the gain. */
+  readonly term: string;
 }
 
 /** Cash movement on a session, in money: positive into the account. */
@@ -302,38 +323,48 @@ interface AccountHistory {
   /** Applies a corporate action to the trades in the wash sale window. */
   actOnTrades(change: (recent: readonly RecentTrade[]) => readonly RecentTrade[]): void;
   trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
+  /** Joins the lots of each security that were bought before a day, if the regime has pools. */
+  joinLots(day: Day): void;
   /** Ends the tax year if a day belongs to a later year, and pays the tax of the ended year. */
   payTaxes(day: Day): void;
 }
 
 export function createHistory(account: Account, historyTerms: HistoryTerms): AccountHistory {
   const { tax } = account;
+  const regime = readRegime(tax);
+  const isSecondPot = createPotReader(regime);
+  const balances = readBalances(tax);
+  const windowDays = Math.max(readWashDays(regime), readMatchingDays(regime));
   const window = readWindow(account, historyTerms.start);
   const state = {
     lots: account.lots.flatMap((lot, position) => divideUsed(lot, window.used.get(position) ?? 0)).map(parseLot),
     cash: account.cash,
     recent: window.trades,
-    year: findYear(historyTerms.start),
-    short: tax.realised.short,
-    long: tax.realised.long,
+    year: findTaxYear(regime, historyTerms.start),
+    ...balances.realised,
     dividends: 0,
-    carried: { short: tax.carry_forward, long: 0 } as Gains,
+    carried: balances.carried,
   };
   const entries: CashEntry[] = [];
   const years: TaxYear[] = [];
-  const sides = createTaxSides({ ...tax, loss_value: 0 });
+  const sides = createTaxSides({ ...tax, loss_value: 0 }, 1);
+  const dividendRate = regime.dividends === null ? historyTerms.dividendRate : 0;
 
   function recordEntry(day: Day, entry: UndatedEntry): void {
     const { shares = 0, lot = null } = entry;
     if (entry.amount === 0 && shares === 0) return;
     entries.push({ date: formatDay(day), ...entry, shares, lot });
     state.cash += entry.amount;
-    if (lot !== null) state[lot.term] += lot.gain;
+    if (lot !== null) addGain(lot.term === namePot(regime, false), lot.gain);
+  }
+
+  function addGain(isFirst: boolean, gain: number): void {
+    state[isFirst ? 'short' : 'long'] += gain;
   }
 
   const computeYearTax = (): number =>
     Math.max(0, computeTax(sides, state.short - state.carried.short, state.long - state.carried.long)) +
-    historyTerms.dividendRate * state.dividends;
+    dividendRate * state.dividends;
 
   function createYear(isPaid: boolean): TaxYear {
     const { year, short, long, dividends, carried } = state;
@@ -342,17 +373,17 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
   }
 
   function payTaxes(day: Day): void {
-    if (findYear(day) === state.year) return;
+    if (findTaxYear(regime, day) === state.year) return;
     const { short, long, carried } = state;
     const endedYear = createYear(true);
     years.push(endedYear);
     recordEntry(day, { kind: 'tax', identifier: null, amount: -endedYear.tax });
     Object.assign(state, {
-      year: findYear(day),
+      year: findTaxYear(regime, day),
       short: 0,
       long: 0,
       dividends: 0,
-      carried: computeCarriedLosses({ short: short - carried.short, long: long - carried.long }, tax.netting),
+      carried: computeCarriedLosses(regime, { short, long }, carried),
     });
   }
 
@@ -362,20 +393,21 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
     const rule = createWashRule({ ...account, lots }, day, { trades: state.recent, used: new Map() });
     const priceOf = (identifier: string): number => prices.get(identifier)!;
     const { sales, replacements } = computeTaxedSales(rule, sold, priceOf);
-    const lossSales: RecentTrade[] = [];
+    const keptSales: RecentTrade[] = [];
     for (const { lot, shares, gain, disallowed, isLong } of sales) {
       const { identifier, cost, acquired } = lots[lot]!;
       const price = priceOf(identifier);
-      const term = isLong ? 'long' : 'short';
+      const term = namePot(regime, isLong);
       const soldLot = { acquired, cost, gain, disallowed_loss: disallowed, term } as const;
       recordEntry(day, { kind: 'sell', identifier, amount: shares * price, shares: -shares, lot: soldLot });
-      if (price < cost) lossSales.push({ identifier, date: formatDay(day), shares: -shares, price, cost });
+      if (price < cost || readMatchingDays(regime) > 0)
+        keptSales.push({ identifier, date: formatDay(day), shares: -shares, price, cost });
     }
     const remaining = lots.flatMap((lot, position) => {
       const shares = lot.shares - (sold.get(position) ?? 0);
       return shares < lot.shares * 1e-12 ? [] : [{ ...lot, shares, lot: position }];
     });
-    state.recent = [...subtractReplacements(state.recent, replacements), ...lossSales];
+    state.recent = [...subtractReplacements(state.recent, replacements), ...keptSales];
     return addDisallowedLosses(remaining, replacements).map(parseLot);
   }
 
@@ -395,12 +427,8 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
       ...stated,
       cash: state.cash,
       lots: state.lots.map(formatLot),
-      recent: state.recent.filter(({ date }) => day - parseValidDay(date) <= tax.wash_sale_days),
-      tax: {
-        ...tax,
-        carry_forward: state.carried.short,
-        realised: { short: state.short, long: state.long - state.carried.long },
-      },
+      recent: state.recent.filter(({ date }) => day - parseValidDay(date) <= windowDays),
+      tax: withBalances(tax, { realised: { short: state.short, long: state.long }, carried: state.carried }),
     }),
     actOnTrades(change) {
       state.recent = change(state.recent);
@@ -410,7 +438,12 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
       state.lots = [...acted.lots];
       recordEntry(day, { kind: 'dividend', identifier, amount: acted.dividends });
       state.dividends += acted.dividends;
-      for (const entry of listActionEntries(day, identifier, acted)) recordEntry(day, entry);
+      if (regime.dividends !== null) addGain(!isDividendSecond(regime), acted.dividends);
+      const nameTerm = (acquired: string): string => namePot(regime, isSecondPot({ identifier, acquired }, day));
+      for (const entry of listActionEntries(identifier, acted, nameTerm)) recordEntry(day, entry);
+    },
+    joinLots(day) {
+      state.lots = [...poolLots(regime, state.lots, ({ acquired }) => acquired === day)];
     },
     trade(day, trades, costRate) {
       const { sold, prices, boughtLots, notional } = readTrades(day, trades, state.lots);
@@ -427,10 +460,14 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
 type UndatedEntry = Pick<CashEntry, 'kind' | 'identifier' | 'amount'> & Partial<Pick<CashEntry, 'shares' | 'lot'>>;
 
 /** Returns the cash movements of a corporate action: one for each lot with a gain, and the other cash. */
-function listActionEntries(day: Day, identifier: string, { cash: total, gains }: LotsAfterAction): UndatedEntry[] {
+function listActionEntries(
+  identifier: string,
+  { cash: total, gains }: LotsAfterAction,
+  nameTerm: (acquired: string) => string,
+): UndatedEntry[] {
   let otherCash = total;
   const entries = gains.map(({ amount: gain, cash, sold, cost, acquired }): UndatedEntry => {
-    const term = isLongTerm(formatDay(acquired), day) ? 'long' : 'short';
+    const term = nameTerm(formatDay(acquired));
     const lot = { acquired: formatDay(acquired), cost, gain, disallowed_loss: 0, term } as const;
     otherCash -= cash;
     return { kind: 'action', identifier, amount: cash, shares: 0 - sold, lot };
@@ -478,29 +515,10 @@ function divideUsed(lot: AccountLot, used: number): AccountLot[] {
   return used < lot.shares ? [usedLot, { ...lot, shares: lot.shares - used }] : [usedLot];
 }
 
-interface Gains {
-  readonly short: number;
-  readonly long: number;
-}
-
-/**
- * Returns the net losses of a year to carry forward, by term (short or long). They keep their term. Gains of the other
- * term offset them only if the netting rules permit it.
- * @source 26 U.S.C. 1212(b)(1)
- */
-function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
-  const netGains = { short: Math.max(0, -short), long: Math.max(0, -long) };
-  return netting === 'separate'
-    ? netGains
-    : { short: Math.max(0, netGains.short - Math.max(0, long)), long: Math.max(0, netGains.long - Math.max(0, short)) };
-}
-
 export interface HistoryTerms {
   readonly start: Day;
   readonly dividendRate: number;
 }
-
-const findYear = (day: Day): number => Number(formatDay(day).slice(0, 4));
 
 /** Subtracts replacement shares from purchases outside the lots. Each share can replace only one sold share. */
 function subtractReplacements(
@@ -574,7 +592,8 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
       findCarriedUnder(sm, effects, session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))
     );
   };
-  const history = createHistory(request.account, {
+  const account = readStartAccount(request, sm.sessions[first]!);
+  const history = createHistory(account, {
     start: sm.sessions[first]!,
     dividendRate: request.dividend_rate,
   });
@@ -592,12 +611,13 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
         rateAt: (column) => (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
       });
     history.payTaxes(day);
+    history.joinLots(day);
     if (due.has(session))
       rebalances.push(
         rebalanceAccount(history, {
           composer,
           parent,
-          request,
+          request: { ...request, account },
           day,
           priceOf: (identifier) => getPrice(session, identifier),
         }),
@@ -616,6 +636,29 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
     years: history.years,
     lots: history.lots.map(formatLot),
   };
+}
+
+/** Returns the account with its lots before the first session. @throws Refusal VALIDATION_FAILED */
+function readStartAccount({ account, dividend_rate: rate }: AccountRunInput['request'], start: Day): Account {
+  const findings = checkTax(account, start).map((finding) => ({ ...finding, path: `account.${finding.path}` }));
+  const late = account.transactions.findIndex(({ date }) => parseValidDay(date) > start);
+  if (late >= 0) {
+    const path = `account.transactions[${late}].date`;
+    const value = account.transactions[late]!.date;
+    const message = `${path}: ${value} is after the first session, ${formatDay(start)}.`;
+    findings.push({ severity: 'error', code: 'BAD_DATE', path, message, value });
+  }
+  const { regime } = account.tax;
+  if (regime !== null && regime.dividends !== null && rate !== DIVIDEND_RATE)
+    findings.push({
+      severity: 'error',
+      code: 'NO_EFFECT',
+      path: 'dividend_rate',
+      message: `dividend_rate: ${rate} has no effect: dividends belong to the pot ${regime.dividends}.`,
+      value: rate,
+    });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  return { ...applyTransactions(account, start), transactions: [] };
 }
 
 function findRange(sm: SessionMarket, { start, end, account }: AccountRunInput['request']): [number, number] {

@@ -39,6 +39,7 @@ import {
   WHOLE_REGION,
 } from './lots.js';
 import { readAccount } from './read-account.js';
+import { type Disposal, matchTransactions, namePot, readWashDays } from './tax-regime.js';
 
 /** Rule of an account that contradicts other rules. */
 interface Conflict {
@@ -417,13 +418,13 @@ const sumLosses = ({ replacements }: TaxedSales, isCounted: (replacement: Replac
 
 function listTrades(
   common: BatchCommon,
-  { account, names, value, priceOf }: BuiltAccount,
+  { account, names, value, rule, priceOf }: BuiltAccount,
   { sales, trades: { bought } }: { readonly sales: TaxedSales; readonly trades: AccountTrades },
 ) {
   const trades = sales.sales.map(({ lot, shares, gain, disallowed, isLong }): AccountTrade => {
     const { identifier, acquired, cost } = account.lots[lot]!;
     const price = priceOf(identifier);
-    const term = isLong ? 'long' : 'short';
+    const term = namePot(rule.regime, isLong);
     const traded = { identifier, side: 'sell', shares, price, value: shares * price } as const;
     return { ...traded, lot, acquired, cost, gain, disallowed_loss: disallowed, term };
   });
@@ -447,7 +448,8 @@ export interface AccountTrade {
   readonly cost?: number;
   readonly gain?: number;
   readonly disallowed_loss?: number;
-  readonly term?: 'short' | 'long';
+  /** Name of the pot of the gain. */
+  readonly term?: string;
 }
 
 /** Computes the tax if every security sold its oldest lots first. The amounts sold are the same. */
@@ -503,11 +505,7 @@ function listClosed(
 }
 
 /** Returns the trades that the wash sale rule prevents: sales at a loss, and purchases after such sales. */
-function listAvoidedTrades(
-  common: BatchCommon,
-  { rule, blocked, account, names }: BuiltAccount,
-  closed: ReadonlySet<number>,
-) {
+function listAvoidedTrades(common: BatchCommon, { rule, blocked, names }: BuiltAccount, closed: ReadonlySet<number>) {
   const sales = [...blocked].map(([identifier, shares]) => ({
     identifier,
     prevented: 'sale' as const,
@@ -520,7 +518,7 @@ function listAvoidedTrades(
     shares: null,
     until: formatDay(day),
   }));
-  const endDate = formatDay(common.asOf + account.tax.wash_sale_days);
+  const endDate = formatDay(common.asOf + Math.max(0, readWashDays(rule.regime)));
   const substituteTrades = [...closed].map((at) => ({
     identifier: common.identifiers[names[at]!]!,
     prevented: 'purchase' as const,
@@ -629,7 +627,11 @@ export interface RefusedAccount {
 }
 
 /** Result with the lots after the trades; results of earlier versions lack these lots. */
-export type SolvedResult = AccountResult & { readonly lots_after?: readonly RemainingLot[] | null };
+export type SolvedResult = AccountResult & {
+  readonly lots_after?: readonly RemainingLot[] | null;
+  /** Sales of an account that states its transactions. */
+  readonly disposals?: readonly Disposal[];
+};
 export type AccountOutcome = SolvedResult | RefusedAccount;
 
 /**
@@ -649,7 +651,14 @@ export function solveOutcome(
   const solved = solveOne(common, builtAccount);
   const conflicts = solved.answer.status === 'infeasible' ? listConflicts(common, builtAccount) : [];
   const result = createAccountResult(common, solved, conflicts);
-  return { ...result, lots_after: listLotsAfter(common, builtAccount, result) };
+  return completeResult(common, builtAccount, result);
+}
+
+/** Adds the lots after the trades, and the matched sales of an account that states its transactions. */
+export function completeResult(common: BatchCommon, base: BuiltAccount, result: AccountResult): SolvedResult {
+  const lots_after = listLotsAfter(common, base, result);
+  if (base.account.transactions.length === 0) return { ...result, lots_after };
+  return { ...result, lots_after, disposals: matchTransactions(base.account, common.asOf).disposals };
 }
 
 function readId(value: unknown): string | null {

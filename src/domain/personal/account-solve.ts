@@ -9,12 +9,12 @@ import {
   type TradeFigures,
   VIOLATION_MAX,
 } from '#kernels/lots/trade-figures.js';
+import { type Day, formatDay } from '../base/time.js';
 import type { Account } from './account.js';
 import { type BatchCommon, indexSecurities } from './batch.js';
 import {
   completeKeys,
   computeTaxedSales,
-  createTaxSides,
   createTaxTerms,
   createWashRule,
   divideRegion,
@@ -40,6 +40,7 @@ import {
   type WashWindow,
   WHOLE_REGION,
 } from './lots.js';
+import { createTaxSides, poolLots, readBalances, readRegime } from './tax-regime.js';
 
 /** Maximum weight above its target up to which a purchase may raise a security. */
 const ABOVE_TARGET_MAX = 0.05;
@@ -80,11 +81,12 @@ export interface BuiltAccount {
  */
 export function buildAccount(
   common: BatchCommon,
-  account: Account,
-  window: WashWindow = readWindow(account, common.asOf),
+  stated: Account,
+  window: WashWindow = readWindow(stated, common.asOf),
   region: SaleRegion = WHOLE_REGION,
 ): BuiltAccount {
   const { asOf, prices, terms } = common;
+  const account = poolAccount(stated, asOf);
   const positionByName = indexSecurities(common);
   const excluded = new Set(account.exclusions);
   const rule = createWashRule(account, asOf, window);
@@ -120,6 +122,7 @@ export function buildAccount(
   const costRate = terms.objective.cost_bps / 10_000;
   const forcedCost = (forcedValue * costRate) / value;
   const base = { common, account, names, lots, lotStart, value, excluded, rule, unlisted };
+  const { realised, carried } = readBalances(account.tax);
   const { rows, rowIds } = createRows(base, forcedCost);
   const program: AccountProgram = {
     ...restrictToRegion(base, createSecurities(base), { region: { ...region, whole }, isOrdered }),
@@ -130,12 +133,20 @@ export function buildAccount(
     aversion: terms.objective.risk_aversion,
     varianceLimit: account.tracking_error_limit === null ? Infinity : account.tracking_error_limit ** 2,
     ...createTaxTerms(account.tax, value),
-    fixedShort: (account.tax.realised.short - account.tax.carry_forward + forced.short) / value,
-    fixedLong: (account.tax.realised.long + forced.long) / value,
+    fixedShort: (realised.short - carried.short + forced.short) / value,
+    fixedLong: (realised.long - carried.long + forced.long) / value,
     rows,
   };
+  const taxSides = createTaxSides(account.tax, value);
   const sales = { forced, forcedCost, window, rule, excluded, blocked, links, isEmpty };
-  return { account, program, value, names, lots, rowIds, taxSides: createTaxSides(account.tax), priceOf, ...sales };
+  return { account, program, value, names, lots, rowIds, taxSides, priceOf, ...sales };
+}
+
+/** Returns an account whose lots are pools if its regime has pools. */
+function poolAccount(account: Account, asOf: Day): Account {
+  const today = formatDay(asOf);
+  const lots = poolLots(readRegime(account.tax), account.lots, ({ acquired }) => acquired === today);
+  return lots === account.lots ? account : { ...account, lots: [...lots] };
 }
 
 interface SalesBase {

@@ -38,9 +38,12 @@ const listRowColumns = (): readonly AccountColumn[] => [
   createColumn('price', RecentTrade.shape.price, 'recent.price'),
 ];
 
+/** Fields that are no columns of the account: its rows, and the rules that are documents. */
+const NOT_OWN = /^(?:account_id|lots|recent|transactions|tax\.regime\b.*)$/u;
+
 /** Returns the columns of the account. Several rows of an account may state them, with equal values. */
 const listOwnColumns = callOnce((): readonly AccountColumn[] =>
-  listColumnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
+  listColumnsBelow(Account, '').filter(({ name }) => !NOT_OWN.test(name)),
 );
 
 /**
@@ -496,7 +499,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
     cash: 100_000,
     lots: [],
     recent: [],
-    tax: { short_rate: 0.24, long_rate: 0.15 },
+    tax: { short_rate: 0.24, long_rate: 0.15, realised_by_pot: { short: -300 }, carried_by_pot: { long: 1500 } },
   },
 ];
 

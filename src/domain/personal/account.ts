@@ -29,6 +29,67 @@ export type RecentTrade = z.infer<typeof RecentTrade>;
 
 export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
 
+const PotName = z.string().min(1).max(40);
+
+export const TaxPot = defineObject(() => ({
+  pot: PotName.meta({ description: 'Name of the pot in results.' }),
+  rate: z.number().min(0).max(1).meta({ description: 'Tax rate of the net gains.' }),
+  held_years: z
+    .int()
+    .min(1)
+    .max(50)
+    .optional()
+    .meta({ description: 'The pot contains gains of lots held for more than this number of years.' }),
+  securities: z
+    .array(AssetIdentifier)
+    .min(1)
+    .max(5000)
+    .optional()
+    .meta({ description: 'The pot contains gains of these securities.' }),
+  offsets: z
+    .array(PotName)
+    .max(1)
+    .default([])
+    .meta({ description: 'Other pots whose gains the losses of the pot reduce.' }),
+})).meta({ id: 'TaxPot' });
+export type TaxPot = z.infer<typeof TaxPot>;
+
+export const TaxRegime = defineObject(() => ({
+  name: z.string().max(200).default('').meta({ description: 'Name of the regime, for readers.' }),
+  pots: z.array(TaxPot).min(1).max(2).meta({
+    description: 'Pots of gains. Of two pots, one states the lots that it contains; the other one contains the rest.',
+  }),
+  surcharge: z.number().min(0).max(1).default(0).meta({ description: 'Surcharge on the tax, as a fraction of it.' }),
+  lots: z.enum([...LOT_METHODS, 'pool']).meta({
+    description: 'Order in which lots of a security are sold, or one pool of each security at its average cost.',
+  }),
+  matching_days: z.array(z.int().min(0).max(366)).max(5).default([]).meta({
+    description:
+      'Days after a sale, in rising order: shares bought within them are matched with the sale before lots and pool. 0: on the same day.',
+  }),
+  wash_sale: z
+    .strictObject({ days: z.int().min(0).max(366).meta({ description: 'Days before and after a sale at a loss.' }) })
+    .nullable()
+    .default(null)
+    .meta({ description: 'Window of the wash sale rule; null: no rule.' }),
+  allowance: defineAmount('Net gains of a year that are not taxed, in money.').default(0),
+  carried_losses: z.enum(['before_allowance', 'after_allowance']).default('before_allowance').meta({
+    description: 'Losses of earlier years reduce all gains, or only those above the allowance.',
+  }),
+  dividends: PotName.nullable().default(null).meta({
+    description: 'Pot of dividends in a backtest; null: dividends are taxed with `dividend_rate`.',
+  }),
+  year_begins: z
+    .string()
+    .regex(/^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/u)
+    .default('01-01')
+    .meta({ description: 'First day of the tax year, as month and day.' }),
+})).meta({ id: 'TaxRegime' });
+export type TaxRegime = z.infer<typeof TaxRegime>;
+
+const potAmounts = (amount: z.ZodNumber, description: string) =>
+  z.record(z.string(), amount).default({}).meta({ description });
+
 export const AccountTax = defineObject(() => ({
   short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
   long_rate: z
@@ -76,6 +137,15 @@ export const AccountTax = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ description: 'Maximum tax of the year, in money. It must not exceed this limit after the trades.' }),
+  regime: TaxRegime.nullable().default(null).meta({
+    description:
+      'Tax rules of a jurisdiction, in place of the rates, netting, window and lot method above. Null: the rules of the United States.',
+  }),
+  realised_by_pot: potAmounts(
+    z.number(),
+    'Net gains realised this year before these trades, in money, by pot: `short` and `long`, or those of the regime.',
+  ),
+  carried_by_pot: potAmounts(z.number().min(0), 'Losses carried forward, in money, by pot. Replaces `carry_forward`.'),
 })).meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;
 
@@ -98,6 +168,10 @@ export const Account = defineObject(() => ({
   recent: z.array(RecentTrade).max(50_000).default([]).meta({
     description: 'Trades before `as_of`. Share counts are adjusted for splits up to `as_of`.',
   }),
+  transactions: z.array(RecentTrade).max(50_000).default([]).meta({
+    description:
+      'With `tax.regime`: all trades up to `as_of`, in place of lots, recent trades and gains of the year. Share counts are adjusted for splits up to `as_of`.',
+  }),
   substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
     description: 'Groups of securities that are treated as identical for wash sales.',
   }),
@@ -106,14 +180,14 @@ export const Account = defineObject(() => ({
 export type Account = z.infer<typeof Account>;
 
 /** Default account settings of a batch: all fields of an account except its id, lots and trades. */
-export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
+export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent' | 'transactions'>;
 
 /**
  * Schema of values for fields that an account does not state. Each value is checked like that of an account, but has no
  * default.
  */
 export const AccountDefaults = defineObject(() => {
-  const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
+  const { account_id: _id, lots: _lots, recent: _recent, transactions: _all, tax: _tax, ...ownFields } = Account.shape;
   const { realised, ...taxFields } = AccountTax.shape;
   return {
     ...removeDefaults(ownFields),
@@ -213,6 +287,9 @@ export const ACCOUNT_SCHEDULES = ['monthly', 'quarterly', 'yearly'] as const;
 
 const { risk_model, objective, constraints, whole_shares, search_nodes } = batchTerms;
 
+/** Default tax rate of dividends. */
+export const DIVIDEND_RATE = 0.2;
+
 /** Request for an after-tax backtest of one account over the history of an index. */
 export const AccountBacktestRequest = defineObject(() => ({
   backtest_id: Id.nullable().default(null).meta({ description: 'Id of the result. Default: a generated id.' }),
@@ -228,6 +305,6 @@ export const AccountBacktestRequest = defineObject(() => ({
     description:
       'Frequency of the trades. The account trades on its first session, and on the first session of each month, quarter or year.',
   }),
-  dividend_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Tax rate of dividends.' }),
+  dividend_rate: z.number().min(0).max(1).default(DIVIDEND_RATE).meta({ description: 'Tax rate of dividends.' }),
 })).meta({ id: 'AccountBacktestRequest' });
 export type AccountBacktestRequest = z.infer<typeof AccountBacktestRequest>;

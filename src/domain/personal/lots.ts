@@ -1,6 +1,14 @@
-import type { AccountProgram, TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
-import { type Day, formatDay, parseValidDay, toCivilDate, toDay } from '../base/time.js';
-import type { Account, AccountLot, AccountTax, RecentTrade } from './account.js';
+import type { AccountProgram, TaxSide } from '#kernels/lots/account-program.js';
+import { type Day, formatDay, parseValidDay } from '../base/time.js';
+import type { Account, AccountLot, AccountTax, RecentTrade, TaxRegime } from './account.js';
+import {
+  createPotReader,
+  createTaxSides,
+  readMatchingDays,
+  readRates,
+  readRegime,
+  readWashDays,
+} from './tax-regime.js';
 
 /** Number of shares below which a difference is a rounding error. */
 export const SHARES_MIN = 1e-9;
@@ -39,9 +47,15 @@ export interface Replacement {
 export interface WashRule {
   readonly lots: readonly AccountLot[];
   readonly asOf: Day;
+  readonly regime: TaxRegime;
+  /** Returns true if the gains of a lot belong to the second pot: those of lots held for more than one year. */
+  isLong(lot: number): boolean;
   /** Shares that can replace shares of a security, in the order of their purchase. */
   listFresh(identifier: string): readonly FreshShares[];
-  /** Last day on which an earlier sale at a loss forbids purchases, by security. */
+  /**
+   * Last day on which an earlier sale forbids purchases, by security: a sale at a loss, or one that the purchase would
+   * be matched with.
+   */
   readonly noPurchaseUntil: ReadonlyMap<string, Day>;
 }
 
@@ -75,6 +89,8 @@ interface Unmatched {
  * sold since. Shares sold at a loss have used up as many shares of lots bought within the window of that sale.
  */
 export function readWindow({ recent, lots, substitutes, tax }: Account, asOf: Day): WashWindow {
+  const regime = readRegime(tax);
+  const washDays = readWashDays(regime);
   const trades = recent
     .map((trade) => ({
       trade,
@@ -107,12 +123,13 @@ export function readWindow({ recent, lots, substitutes, tax }: Account, asOf: Da
       match(
         sale,
         heldOf.get(name) ?? [],
-        ({ day }) => Math.abs(day - sale.day) <= tax.wash_sale_days,
+        ({ day }) => Math.abs(day - sale.day) <= washDays,
         ({ isUsed, position }, shares) => void (isUsed || used.set(position, (used.get(position) ?? 0) + shares)),
       );
   }
   const outside = purchases.flatMap(({ trade, left }) => (left > SHARES_MIN ? [{ ...trade, shares: left }] : []));
-  return { trades: [...outside, ...recent.filter(isLossSale)], used };
+  const isMatched = ({ shares }: RecentTrade): boolean => shares < 0 && readMatchingDays(regime) > 0;
+  return { trades: [...outside, ...recent.filter((trade) => isMatched(trade) || isLossSale(trade))], used };
 }
 
 function match<T extends Unmatched>(
@@ -143,7 +160,10 @@ function groupBy<T, K>(values: readonly T[], getKey: (value: T) => K): ReadonlyM
 
 /** Creates the wash sale rule of an account. Trades of substitutes count as trades of the security. */
 export function createWashRule({ lots, substitutes, tax }: Account, asOf: Day, { trades, used }: WashWindow): WashRule {
-  const days = tax.wash_sale_days;
+  const regime = readRegime(tax);
+  const days = readWashDays(regime);
+  const matchingDays = readMatchingDays(regime);
+  const isSecond = createPotReader(regime);
   const listIdentical = groupSubstitutes(substitutes);
   const isInWindow = (day: Day): boolean => day <= asOf && asOf - day <= days;
   const fresh = new Map<string, FreshShares[]>();
@@ -159,10 +179,13 @@ export function createWashRule({ lots, substitutes, tax }: Account, asOf: Day, {
   for (const trade of trades) {
     const { identifier, shares } = trade;
     const day = parseValidDay(trade.date);
+    const forbidPurchases = (name: string, until: Day): void =>
+      void noPurchaseUntil.set(name, Math.max(noPurchaseUntil.get(name) ?? 0, until));
     if (shares > 0) addFresh({ lot: null, identifier, day, shares });
     else if (isLossSale(trade) && isInWindow(day))
-      for (const name of listIdentical(identifier))
-        noPurchaseUntil.set(name, Math.max(noPurchaseUntil.get(name) ?? 0, day + days));
+      for (const name of listIdentical(identifier)) forbidPurchases(name, day + days);
+    if (shares < 0 && day <= asOf && asOf - day <= matchingDays && matchingDays > 0)
+      forbidPurchases(identifier, day + matchingDays);
   }
   lots.forEach((lot, position) => {
     if (lot.bought !== undefined) return;
@@ -170,7 +193,14 @@ export function createWashRule({ lots, substitutes, tax }: Account, asOf: Day, {
     addFresh({ lot: position, identifier, day: findPurchaseDay(lot), shares: shares - (used.get(position) ?? 0) });
   });
   for (const list of fresh.values()) list.sort((a, b) => a.day - b.day || (a.lot ?? -1) - (b.lot ?? -1));
-  return { lots, asOf, listFresh: (identifier) => fresh.get(identifier) ?? [], noPurchaseUntil };
+  return {
+    lots,
+    asOf,
+    regime,
+    isLong: (lot) => isSecond(lots[lot]!, asOf),
+    listFresh: (identifier) => fresh.get(identifier) ?? [],
+    noPurchaseUntil,
+  };
 }
 
 /**
@@ -251,16 +281,6 @@ export function addDisallowedLosses<T extends AccountLot & { readonly lot: numbe
   });
 }
 
-/**
- * Returns true for a lot held for more than one year. The holding period begins on the day after the purchase, so that
- * a sale is long-term from the same day of the next year.
- * @source Rev. Rul. 66-7
- */
-export function isLongTerm(acquired: string, asOf: Day): boolean {
-  const { year, month, day } = toCivilDate(parseValidDay(acquired) + 1);
-  return asOf >= toDay({ year: year + 1, month, day });
-}
-
 /** Securities of an account whose sales affect the disallowed losses of other sales. */
 export interface SaleLinks {
   /**
@@ -318,7 +338,7 @@ function findKeys({ lots, tax }: Account, losing: readonly number[], { excluded,
   const needed = new Map(chosen.map((lot) => [lot, listNeeded(lots, listLeft, lot)]));
   const managed = new Set<string>();
   const isChosen =
-    tax.lot_method === 'specific' && new Set([...needed.values()].flatMap((own) => own ?? [])).size <= KEYS_MAX;
+    readRegime(tax).lots === 'specific' && new Set([...needed.values()].flatMap((own) => own ?? [])).size <= KEYS_MAX;
   for (const [lot, own] of needed)
     for (const other of own ?? []) {
       const [name, otherName] = [lots[lot]!.identifier, lots[other]!.identifier];
@@ -345,34 +365,6 @@ export function listNeeded(lots: Account['lots'], listLeft: FreshReader, lot: nu
   return others.some((fresh) => fresh.lot === null) ? null : others.map((fresh) => fresh.lot!);
 }
 
-/**
- * Returns the tax as maxima of linear functions of short-term and long-term gains. The carry-forward is already
- * subtracted from the short-term gains. With US netting and different rates there are two sides: long-term gains of at
- * least zero, and of at most zero.
- */
-export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
-  const value = Math.min(loss_value, long, short);
-  const createPiece = (s: number, l: number): TaxPiece => ({ short: s, long: l, constant: 0 });
-  if (netting === 'separate')
-    return [
-      {
-        longSign: 0,
-        pieces: [
-          createPiece(short, long),
-          createPiece(short, value),
-          createPiece(value, long),
-          createPiece(value, value),
-        ],
-      },
-    ];
-  const gains = [createPiece(short, long), createPiece(long, long), createPiece(value, value)];
-  if (short === long) return [{ longSign: 0, pieces: [createPiece(long, long), createPiece(value, value)] }];
-  return [
-    { longSign: 1, pieces: gains },
-    { longSign: -1, pieces: [createPiece(short, short), createPiece(value, value)] },
-  ];
-}
-
 /** Weight below which the tax has no effect: its part of the objective is a rounding error. */
 const WEIGHT_MIN = 1e-12;
 
@@ -386,7 +378,7 @@ export function createTaxTerms(tax: AccountTax, value: number): Pick<AccountProg
   const taxWeight = isWeighted ? weight : 1;
   const noTax = [{ short: 0, long: 0, constant: 0 }];
   if (!isWeighted && limit === null) return { taxWeight, sides: [{ longSign: 0, pieces: noTax }] };
-  const sides = createTaxSides(tax).map(({ longSign, pieces }): TaxSide => ({
+  const sides = createTaxSides(tax, value).map(({ longSign, pieces }): TaxSide => ({
     longSign,
     pieces: isWeighted ? pieces : noTax,
     ...(limit !== null && { limits: pieces.map((piece) => ({ ...piece, constant: piece.constant - limit / value })) }),
@@ -553,13 +545,13 @@ export interface LotsQuestion {
 export function listSecurityLots(account: Account, ownLots: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, rule, fresh, others, priceOf } = question;
   const { lots } = account;
-  const { wash_sales: treatment, lot_method: method, weight } = account.tax;
-  const isLong = new Map(ownLots.map((lot) => [lot, isLongTerm(lots[lot]!.acquired, rule.asOf)]));
+  const { wash_sales: treatment, weight } = account.tax;
+  const isLong = new Map(ownLots.map((lot) => [lot, rule.isLong(lot)]));
   const isLoss = (lot: number): boolean => lots[lot]!.cost > price;
   const isExposed =
     others !== undefined || ownLots.some((lot) => isLoss(lot) && fresh.some((own) => !isSamePurchase(lots, own, lot)));
   const order = sortForSale(account, ownLots, { ...question, isExposed });
-  const isOrdered = method !== 'specific' || isExposed || weight < WEIGHT_MIN;
+  const isOrdered = readRegime(account.tax).lots !== 'specific' || isExposed || weight < WEIGHT_MIN;
   if (isExposed && treatment === 'disallow') {
     const answer = { rule, order, others: others ?? new Map(), priceOf, isLong: (lot: number) => isLong.get(lot)! };
     return { lots: traceGains(answer), isOrdered, blocked: 0, unlisted: 0 };
@@ -582,8 +574,8 @@ function createPlainLots(
   const unlisted = ownLots.reduce((sum, lot) => (permittedLots.has(lot) ? sum : sum + lots[lot]!.shares), 0);
   return {
     lots: permitted.map((lot) => {
-      const { cost, shares, acquired } = lots[lot]!;
-      const isLong = isLongTerm(acquired, rule.asOf);
+      const { cost, shares } = lots[lot]!;
+      const isLong = rule.isLong(lot);
       return { lot, shares, short: isLong ? 0 : price - cost, long: isLong ? price - cost : 0 };
     }),
     isOrdered,
@@ -594,18 +586,23 @@ function createPlainLots(
 
 /** Sorts the lots of a security in the order of sale. */
 export function sortForSale(
-  { lots, tax: { lot_method: method, weight, short_rate, long_rate } }: Account,
+  { lots, tax }: Account,
   ownLots: readonly number[],
   { price, rule, fresh, isExposed }: LotsQuestion & { readonly isExposed: boolean },
 ): number[] {
+  const regime = readRegime(tax);
+  const { lots: method, matching_days: days } = regime;
+  const rates = readRates(regime);
   const freshLots = new Set(fresh.map(({ lot }) => lot));
-  const computeTax = (lot: number): number =>
-    (price - lots[lot]!.cost) * (isLongTerm(lots[lot]!.acquired, rule.asOf) ? long_rate : short_rate);
+  const computeTax = (lot: number): number => (price - lots[lot]!.cost) * (rule.isLong(lot) ? rates.long : rates.short);
   const isFreshLoss = (lot: number): boolean => lots[lot]!.cost > price && freshLots.has(lot);
   const order = sortByPurchase(lots, ownLots);
   if (method === 'hifo') order.sort((a, b) => lots[b]!.cost - lots[a]!.cost || a - b);
+  // Shares bought on the day of the trades are matched with sales of that day.
+  const isToday = (lot: number): boolean => findPurchaseDay(lots[lot]!) === rule.asOf;
+  if (days[0] === 0) order.sort((a, b) => Number(isToday(b)) - Number(isToday(a)));
   // Among lots at a loss, those that could replace the others are sold first.
-  if (method === 'specific' && (isExposed || weight < WEIGHT_MIN))
+  if (method === 'specific' && (isExposed || tax.weight < WEIGHT_MIN))
     order.sort((a, b) => Number(isFreshLoss(b)) - Number(isFreshLoss(a)) || computeTax(a) - computeTax(b));
   return order;
 }
@@ -629,7 +626,7 @@ export interface ManagedQuestion extends LotsQuestion {
 export function listManagedLots(account: Account, ownLots: readonly number[], question: ManagedQuestion): SecurityLots {
   const { price, kept, whole, undecided, sales, listLeft } = question;
   const { lots, tax } = account;
-  const isSpecific = tax.lot_method === 'specific';
+  const isSpecific = readRegime(tax).lots === 'specific';
   let isOpen = ownLots.some((lot) => undecided.has(lot));
   const isPermitted = (lot: number): boolean => {
     if (!(lots[lot]!.cost > price)) return true;
@@ -820,9 +817,9 @@ export function computeTaxedSales(
   const sales: TaxedSale[] = [];
   const sums = { short: 0, long: 0 };
   for (const [lot, shares] of sold) {
-    const { identifier, cost, acquired } = rule.lots[lot]!;
+    const { identifier, cost } = rule.lots[lot]!;
     const gain = priceOf(identifier) - cost;
-    const isLong = isLongTerm(acquired, rule.asOf);
+    const isLong = rule.isLong(lot);
     const replaced = replacedShares.get(lot) ?? 0;
     if (replaced > 0) sales.push({ lot, shares: replaced, gain: 0, disallowed: -replaced * gain, isLong });
     const left = shares - replaced;

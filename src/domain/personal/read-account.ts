@@ -5,6 +5,7 @@ import { formatDay, parseValidDay } from '../base/time.js';
 import { locateInTable, type TableSource } from './account-table.js';
 import { Account, type AccountDefaults } from './account.js';
 import { type BatchCommon, indexSecurities, listOtherSecurities, type PartLines } from './batch.js';
+import { applyTransactions, checkTax } from './tax-regime.js';
 
 /** Account as sent, or a finding that its line is not JSON. */
 export type AccountLine = { readonly value: unknown } | { readonly finding: Finding };
@@ -108,7 +109,7 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountS
   if (readMember(sentAccount, ['is_repeated']) === true)
     return { account: undefined, findings: [createRepeatedFinding(sentAccount, place)] };
   const { value: account, findings } = checkShape(Account, addDefaults(sentAccount, common.terms.defaults));
-  const accountFindings = [...(account === undefined ? findings : checkAccount(common, account))];
+  const accountFindings = [...(account === undefined ? findings : checkStatedAccount(common, account))];
   const rows = (source?.problems ?? []).map((message): Finding => ({
     severity: 'error',
     code: 'WRONG_TYPE',
@@ -120,7 +121,7 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountS
   );
   const count = locatedFindings.length + (source?.problem_count ?? 0);
   return {
-    account: count === 0 ? account : undefined,
+    account: count === 0 && account !== undefined ? applyTransactions(account, common.asOf) : undefined,
     findings: limitFindings([...rows, ...locatedFindings], count, place.path),
   };
 }
@@ -188,6 +189,13 @@ function limitFindings(findings: readonly Finding[], count: number, path: string
   return [...firstFindings, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
 }
 
+/** Checks an account, and the lots that follow from its transactions. */
+function checkStatedAccount(common: BatchCommon, account: Account): Finding[] {
+  const taxFindings = checkTax(account, common.asOf);
+  const findings = checkAccount(common, taxFindings.length > 0 ? account : applyTransactions(account, common.asOf));
+  return [...findings, ...taxFindings];
+}
+
 function checkAccount(common: BatchCommon, account: Account): Finding[] {
   const positionByName = indexSecurities(common);
   const findings: Finding[] = [];
@@ -223,13 +231,11 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     if (!positionByName.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
-  account.recent.forEach(({ identifier, date }, trade) => {
-    isKnown(identifier, `recent[${trade}].identifier`);
-    isPast(date, `recent[${trade}].date`);
-  });
-  const { short_rate: short, long_rate: long } = account.tax;
-  if (long > short)
-    addError('OUT_OF_RANGE', 'tax.long_rate', `${long} is above short_rate ${short}; it must be at most that.`, long);
+  for (const field of ['recent', 'transactions'] as const)
+    account[field].forEach(({ identifier, date }, trade) => {
+      isKnown(identifier, `${field}[${trade}].identifier`);
+      isPast(date, `${field}[${trade}].date`);
+    });
   if (findings.length === 0 && !(value > 0)) addError('OUT_OF_RANGE', 'lots', 'the account has no value.');
   return findings;
 }

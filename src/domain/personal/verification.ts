@@ -9,7 +9,7 @@ import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import type { Multipliers } from '#kernels/lots/relaxation.js';
 import { type AccountTrades, computeFigures, computePricesAt } from '#kernels/lots/trade-figures.js';
 import { parseValidDay } from '../base/time.js';
-import { createAccountResult, DEVIATIONS_SHOWN, listLotsAfter, type SolvedResult } from './account-result.js';
+import { completeResult, createAccountResult, DEVIATIONS_SHOWN, type SolvedResult } from './account-result.js';
 import {
   buildAccount,
   buildAtTrades,
@@ -202,8 +202,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Solv
     nodes: result.nodes,
   };
   const computed = createAccountResult(common, { base, answer, tree: proof }, []);
-  const lots_after = listLotsAfter(common, base, computed);
-  wrong.push(...compareResults({ ...computed, lots_after }, result, base.value));
+  wrong.push(...compareResults(completeResult(common, base, computed), result, base.value));
   wrong.push(...reportConflictFaults(account, result));
   return wrong;
 }

@@ -21,7 +21,7 @@ ActiveGroupBounds | ineq fraction yes | field! groups=null lower! upper! small_g
 Turnover | ineq fraction yes | limit! reference="index"
 TradeSize | ineq fraction yes | upper! reference="index"
 TrackingError | ineq fraction yes | limit!
-Volatility | ineq fraction yes | limit!
+Volatility | ineq fraction yes | limit! relative=false
 CVaR | ineq fraction yes | limit! confidence=0.95 scenarios=null source="historical" draws=5000 block=21 degrees_of_freedom=5 seed=0
 CDaR | ineq fraction yes | limit! confidence=0.95 scenarios=null
 ActiveShare | ineq fraction yes | limit!

@@ -86,6 +86,13 @@ const MEANINGS: [
     ({ w, previous }) => w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: 0.03 })),
   ],
   ['Volatility', { limit: 0.1 }, ({ w, sigma }) => [{ value: Math.sqrt(computeVariance(w, sigma)), most: 0.1 }]],
+  [
+    'Volatility',
+    { limit: 0.8, relative: true },
+    ({ w, b, sigma }) => [
+      { value: Math.sqrt(computeVariance(w, sigma)) / Math.sqrt(computeVariance(b, sigma)), most: 0.8 },
+    ],
+  ],
   ['EffectiveNumber', { minimum: 15 }, ({ w }) => [{ value: 1 / sum(w.map((value) => value * value)), least: 15 }]],
   [
     'FactorExposure',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Account } from '#domain/personal/account.js';
 import { type SolvedResult, solveOutcome } from '#domain/personal/account-result.js';
 import { verifyResult } from '#domain/personal/verification.js';
-import { isLongTerm } from '#domain/personal/lots.js';
+import { isLongTerm } from '#domain/personal/tax-regime.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { countDraws } from '../../draws.js';
 import { seeded } from '../../seeded.js';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createWashRule, type FreshShares, isLongTerm, listSecurityLots, readWindow } from '#domain/personal/lots.js';
+import { createWashRule, type FreshShares, listSecurityLots, readWindow } from '#domain/personal/lots.js';
+import { isLongTerm } from '#domain/personal/tax-regime.js';
 import { Account } from '#domain/personal/account.js';
 import { parseValidDay } from '#domain/base/time.js';
 import { AS_OF, createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';

@@ -231,3 +231,39 @@ test('securities that leave between decision and effect pass their weight to the
   }
   expect(explainConstituent(composer, 'TEST', { column: 3, asOf }).weight).toBeNull();
 });
+
+test('a rule that reads no constituents states them as well, and memory is explained with its value', () => {
+  const document = createRuleDocument(
+    {
+      selection: [
+        { id: 'priced', type: 'ExpressionFilter', params: { expression: parseExpression('CLOSE > 0').tree } },
+        { id: 'first', type: 'TopN', params: { field: 'CLOSE', count: 10 } },
+      ],
+      weighting: {
+        type: 'FieldWeight',
+        params: { field: parseExpression('1 + reviews_since(is_constituent() == 0, 3)').tree },
+      },
+    },
+    { id: 'MEMORY', base_date: '2020-03-02', rebalance: { frequency: 'monthly' } },
+  );
+  const composer = createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { MEMORY: document },
+    until: market.dates.at(-1)!,
+    createDecider: indexDecider,
+  });
+  const { list, sm } = composer.compositions('MEMORY');
+  for (const k of [0, 1, 3])
+    for (const column of list[k]!.columns) {
+      const { rules, weighting } = explainConstituent(composer, 'MEMORY', {
+        column,
+        asOf: sm.sessions[list[k]!.session]!,
+      });
+      const wasHeld = k > 0 && list[k - 1]!.columns.includes(column);
+      expect(rules.map(({ constituent }) => constituent)).toEqual([wasHeld, wasHeld]);
+      let count = 0;
+      while (count < Math.min(3, k) && list[k - 1 - count]!.columns.includes(column)) count++;
+      expect(weighting!.raw).toBe(1 + count);
+    }
+});

@@ -3,6 +3,7 @@ import { restoreDecided } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/composer.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { parseValidDay } from '#domain/base/time.js';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { explainConstituent } from '#domain/decide/explanation.js';
@@ -54,6 +55,28 @@ describe('a preview of a decision date is the decision of the run', () => {
     [
       'with buffers and a lag',
       { ...bufferedIndex, id: 'LAGGED', rebalance: { ...bufferedIndex.rebalance, effective_lag: 3 } },
+    ],
+    [
+      'that remembers for how many reviews a security has been its constituent',
+      createRuleDocument(
+        {
+          selection: [
+            {
+              id: 'x',
+              type: 'TopN',
+              params: {
+                field: parseExpression('3 * reviews_since(is_constituent() == 0, 3) - rank(SCORE)').tree,
+                count: 10,
+              },
+            },
+          ],
+          weighting: {
+            type: 'FieldWeight',
+            params: { field: parseExpression('1 + coalesce(last_review(is_constituent()), 0)').tree },
+          },
+        },
+        { id: 'RECALLING', base_date: '2020-03-02', rebalance: { frequency: 'monthly', effective_lag: 2 } },
+      ),
     ],
     [
       'in the universe of another index',

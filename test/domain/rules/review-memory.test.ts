@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { computeLookBack, createDecider } from '#domain/decide/rule-decider.js';
 import { parseExpression } from '#domain/datapoints/expression-text.js';
-import { alignDays, createDeciderOf, createRuleDocument, createTableMarket } from './rule-market.js';
+import { createComposer } from '#domain/books/composer.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { alignDays, CALENDARS, createDeciderOf, createRuleDocument, createTableMarket } from './rule-market.js';
 
 /** Number of sessions. Reviews are monthly, on the last session of a month, and on the first session. */
 const SESSIONS = 190;
@@ -141,5 +144,118 @@ describe('the memory of reviews', () => {
       const decision = ruled.decide(t, null);
       expect(decision.kind === 'decided' ? [...decision.columns] : []).toEqual(expected);
     }
+  });
+});
+
+/** Returns the market with its last sessions removed. */
+const cutMarket = (whole: MarketData, rows: number): MarketData => ({
+  ...whole,
+  dates: whole.dates.slice(0, rows),
+  fields: new Map([...whole.fields].map(([name, panel]) => [name, panel.slice(0, rows * NAMES.length)])),
+});
+
+/** Index of the three best scores whose weights remember: its compositions by session. */
+function composeRemembering(text: string, on: MarketData, known?: (day: number) => MarketData) {
+  const document = createRuleDocument(
+    {
+      selection: [{ id: 'best', type: 'TopN', params: { field: 'SCORE', count: 3 } }],
+      weighting: { type: 'FieldWeight', params: { field: parseExpression(`1 + coalesce(${text}, 0)`).tree } },
+    },
+    { ...schedule, id: 'OWN' },
+  );
+  const composer = createComposer({
+    market: on,
+    calendars: CALENDARS,
+    documents: { OWN: document },
+    until: on.dates.at(-1)!,
+    createDecider: indexDecider,
+    ...(known === undefined ? {} : { known: { at: known } }),
+  });
+  return composer.compositions('OWN').list.map(({ session, columns, weights }) => ({
+    session,
+    weights: Object.fromEntries([...columns].map((column, k) => [NAMES[column]!, weights[k]!])),
+  }));
+}
+
+type Composed = ReturnType<typeof composeRemembering>;
+
+/** Returns weights that are proportional to 1 and a number by security, for the securities of a composition. */
+function weighBy({ weights }: Composed[number], count: (name: string) => number): Record<string, number> {
+  const values = Object.keys(weights).map((name) => [name, 1 + count(name)] as const);
+  const sum = values.reduce((total, [, value]) => total + value, 0);
+  return Object.fromEntries(values.map(([name, value]) => [name, expect.closeTo(value / sum, 12) as number]));
+}
+
+/** Returns the number of reviews up to a review before which a security was a constituent, at most `most`. */
+function countMember(list: Composed, k: number, name: string, most: number): number {
+  let count = 0;
+  while (count < most && k - 1 - count >= 0 && name in list[k - 1 - count]!.weights) count++;
+  return count;
+}
+
+describe('the memory of the own constituents', () => {
+  test('counts the reviews before which a security was a constituent without a break', () => {
+    const list = composeRemembering('reviews_since(is_constituent() == 0, 4)', market);
+    expect(list.length).toBeGreaterThan(8);
+    const counts = list.flatMap((composition, k) => {
+      expect(composition.weights).toEqual(weighBy(composition, (name) => countMember(list, k, name, 4)));
+      return Object.keys(composition.weights).map((name) => countMember(list, k, name, 4));
+    });
+    expect(new Set(counts)).toEqual(new Set([0, 1, 2, 3, 4]));
+  });
+
+  test('has the constituents before the last review', () => {
+    const list = composeRemembering('last_review(is_constituent())', market);
+    list.forEach((composition, k) => {
+      const before = (name: string): number => Number(k >= 2 && name in list[k - 2]!.weights);
+      expect(composition.weights).toEqual(weighBy(composition, before));
+    });
+  });
+
+  const TEXTS = [
+    'last_review(SCORE) / 100',
+    'last_review(last_review(rank(SCORE, over="universe")))',
+    'reviews_since(SCORE >= 70, 3)',
+    'reviews_since(in_universe() == 0, 4)',
+    'last_review(is_constituent())',
+    'reviews_since(is_constituent() == 0, 4)',
+  ];
+
+  test.each(TEXTS)('reads nothing after a decision: %s', (text) => {
+    const whole = composeRemembering(text, market);
+    for (const rows of [61, 104, 150]) {
+      const cut = composeRemembering(text, cutMarket(market, rows));
+      expect(cut).toEqual(whole.slice(0, cut.length));
+    }
+  });
+
+  /** Scores of all sessions are corrected on session 110. */
+  const corrected = createTableMarket({
+    identifiers: NAMES,
+    fields: { CLOSE: readRows(() => 10), SCORE: readRows((name, t) => 100 - readScore(name, t)) },
+  });
+  const knownAt = (day: number): MarketData => {
+    const rows = sm.sessionAt(day) + 1;
+    return cutMarket(rows <= 110 ? market : corrected, rows);
+  };
+
+  test.each(TEXTS)('decides on what was known, and remembers what was decided: %s', (text) => {
+    const list = composeRemembering(text, corrected, knownAt);
+    const first = composeRemembering(text, market);
+    const later = composeRemembering(text, corrected);
+    const isOwn = text.includes('is_constituent');
+    list.forEach((composition, k) => {
+      const version = composition.session < 110 ? first : later;
+      expect(Object.keys(composition.weights)).toEqual(Object.keys(version[k]!.weights));
+      if (!isOwn) expect(composition).toEqual(version[k]);
+      else if (text.startsWith('reviews_since'))
+        expect(composition.weights).toEqual(weighBy(composition, (name) => countMember(list, k, name, 4)));
+      else
+        expect(composition.weights).toEqual(
+          weighBy(composition, (name) => Number(k >= 2 && name in list[k - 2]!.weights)),
+        );
+    });
+    const next = list.findIndex(({ session }) => session >= 110);
+    expect(Object.keys(list[next - 1]!.weights)).not.toEqual(Object.keys(later[next - 1]!.weights));
   });
 });

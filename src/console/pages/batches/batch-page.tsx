@@ -77,6 +77,20 @@ function AccountPanel({ account }: { readonly account: Account }) {
   );
 }
 
+/** Returns the taxed gains by term, or by pot if the account has a tax regime with other pots. */
+function listGains({ trades = [], short_gain, long_gain }: Account): [string, string][] {
+  const pots = [...new Set(trades.flatMap(({ term }) => term ?? []))];
+  if (pots.every((pot) => pot === 'short' || pot === 'long'))
+    return [
+      ['Short-term gains', formatDecimal(short_gain)],
+      ['Long-term gains', formatDecimal(long_gain)],
+    ];
+  return pots.map((pot) => [
+    `Gains of the pot ${pot}`,
+    formatDecimal(trades.reduce((sum, { term, gain = 0 }) => (term === pot ? sum + gain : sum), 0)),
+  ]);
+}
+
 /** Renders the figures and trades of an account that has a solution. */
 function Solution({ account }: { readonly account: Account }) {
   const { trades = [], shadow_prices: prices, deviations, lots_after: lots } = account;
@@ -91,8 +105,7 @@ function Solution({ account }: { readonly account: Account }) {
           ['Costs', formatDecimal(account.costs)],
           ['Forecast tracking error', formatPercent(account.tracking_error, 3)],
           ['Forecast tracking error before', formatPercent(account.tracking_error_before, 3)],
-          ['Short-term gains', formatDecimal(account.short_gain)],
-          ['Long-term gains', formatDecimal(account.long_gain)],
+          ...listGains(account),
           ...((account.disallowed_loss ?? 0) > 0
             ? [['Disallowed losses', formatDecimal(account.disallowed_loss)] as [string, string]]
             : []),

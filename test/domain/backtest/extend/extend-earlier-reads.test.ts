@@ -105,6 +105,22 @@ describe('an extension reads what an index contained long before', () => {
     expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
   });
 
+  test.each([
+    '0.05 + reviews_since(is_constituent() == 0, 7)',
+    '1 + coalesce(last_review(last_review(is_constituent())), 3)',
+  ])('if weights remember for how many reviews a security has been a constituent: %s', (text) => {
+    const weighting = { type: 'FieldWeight', params: { field: createTree(text) } };
+    const selection = [
+      { id: 'risen', type: 'TopN', params: { field: { name: 'RETURN', window: 60 }, count: 6 } },
+      {
+        id: 'two',
+        type: 'ExpressionFilter',
+        params: { expression: createTree('reviews_since(is_constituent() == 0, 40) < 9') },
+      },
+    ];
+    expectExtended(createIndex('X', { selection, weighting }), {});
+  });
+
   test('if weights are phased in over reviews on listed dates', () => {
     const dates = Array.from({ length: 18 }, (_, k) => formatSession(400 + 21 * k));
     const phaseIn = { field: createTree('1 + mean(RETURN, window=5)'), steps: 3 };

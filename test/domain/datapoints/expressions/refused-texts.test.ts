@@ -52,7 +52,6 @@ describe('a call that means nothing is refused at its place', () => {
     ['mean(zscore(A), window=5)', 'NOT_IN_CHOICES', 'zscore(A)'],
     ['mean(std(A, window=5), window=5)', 'NOT_IN_CHOICES', 'std(A, window=5)'],
     ['mean(is_constituent(), window=5)', 'NOT_IN_CHOICES', 'is_constituent()'],
-    ['last_review(1 + is_constituent())', 'NOT_IN_CHOICES', 'is_constituent()'],
     ['mean(last_review(CLOSE), window=5)', 'NOT_IN_CHOICES', 'last_review(CLOSE)'],
     ['reviews_since(CLOSE > 1, 41)', 'OUT_OF_RANGE', 'reviews_since(CLOSE > 1, 41)'],
     ['reviews_since(CLOSE > 1, 0.5)', 'OUT_OF_RANGE', 'reviews_since(CLOSE > 1, 0.5)'],

@@ -217,6 +217,13 @@ export function describeViews(): void {
       expect(run.findings).toContainEqual(
         expect.objectContaining({ code: 'NO_EFFECT', path: 'scenario_views.views[1].confidence', value: 0.9 }),
       );
+      const preview = await service.ask<{ solve: { scenario_views: unknown } }>('POST', '/optimise/preview', {
+        index_id: 'BROAD',
+        objective: 'min_variance',
+        scenario_views: { views },
+        constraints: [],
+      });
+      expect(preview.body.solve.scenario_views, JSON.stringify(preview.body)).toEqual(run.scenario_views);
       const derived = await service.ask('POST', '/indices/BROAD/optimise', {
         id: 'POOLED',
         name: 'Pooled',

@@ -27,6 +27,8 @@ export interface Candidate {
   readonly edits: readonly Edit[];
   /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
+  /** First review that changes; absent for a change of no single review. */
+  readonly review?: Pick<Composition, 'session' | 'decision'>;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -412,6 +414,7 @@ function listRebalanceCandidates(place: Place): Candidate[] {
       manner,
       identifier: null,
       date: toDate(place, composition.session),
+      review: composition,
       through: null,
       value: null,
       words,
@@ -468,6 +471,7 @@ function listShareCandidates(place: Place): Candidate[] {
               manner: isAdopted ? 'ignored' : 'early',
               identifier: sm.identifiers[column]!,
               date: sm.market.dates[row]!,
+              review: composition,
               through: null,
               value,
               words,
@@ -534,6 +538,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
         manner,
         identifier: sm.identifiers[column]!,
         date: position === 0 && isLasting ? null : toDate(place, composition.session),
+        review: composition,
         through: until === null ? null : toDate(place, until.session),
         value: null,
         words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
@@ -575,6 +580,7 @@ function listUniverseCandidates(
       manner: 'ignored',
       identifier,
       date: isFirst ? null : sm.sessions[composition.session]!,
+      review: composition,
       through: null,
       value: null,
       words: `left out the constituent ${identifier}`,
@@ -664,25 +670,48 @@ const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
     }),
   );
 
+const SPECIAL_TYPES: readonly CorporateAction['type'][] = ['SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL'];
+const SPLIT_TYPES: readonly CorporateAction['type'][] = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'];
+
+/** Sessions after an event in which a convention of its type can show its first difference. */
+const CONVENTION_SESSIONS = 12;
+
+function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['type'][]): boolean {
+  return sm.actions.all.some(
+    (placed) =>
+      placed.session >= session - CONVENTION_SESSIONS &&
+      placed.session <= session + 1 &&
+      types.includes(placed.action.type),
+  );
+}
+
 /** Values of the treatment that change levels, with the subject and manner of each. */
 const TREATMENTS: readonly {
   readonly member: 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'rights' | 'delisting';
   readonly value: string;
   readonly subject: Subject;
   readonly manner: Manner;
+  /** Types of the events on which the value acts; absent if it acts on every dividend, or without an event. */
+  readonly types?: readonly CorporateAction['type'][];
 }[] = [
   { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
   { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
-  { member: 'special_dividends', value: 'ignore', subject: 'special_dividend', manner: 'ignored' },
-  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value' },
-  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value' },
-  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored' },
-  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored' },
-  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value' },
-  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value' },
-  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value' },
-  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value' },
-  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value' },
+  {
+    member: 'special_dividends',
+    value: 'ignore',
+    subject: 'special_dividend',
+    manner: 'ignored',
+    types: SPECIAL_TYPES,
+  },
+  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
+  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
+  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored', types: SPLIT_TYPES },
+  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored', types: ['SPIN_OFF'] },
+  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
+  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
+  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
+  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
+  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
   { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value' },
   { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value' },
   { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value' },
@@ -700,7 +729,9 @@ function listTreatmentCandidates(place: Place): Candidate[] {
   if (!isRuleDocument(document)) return [];
   const { treatment } = document.pipeline;
   return [
-    ...TREATMENTS.filter(({ member, value }) => treatment[member] !== value).map(({ member, value, subject, manner }) =>
+    ...TREATMENTS.filter(
+      ({ member, value, types }) => treatment[member] !== value && (types === undefined || hasEventNear(place, types)),
+    ).map(({ member, value, subject, manner }) =>
       createConvention({
         subject,
         manner,

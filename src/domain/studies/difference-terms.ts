@@ -3,14 +3,16 @@ import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
-import type { Composer, Compositions, DeciderFactory } from '../books/compositions.js';
-import { createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
-import { hasAnyBar } from '../books/rebalance-dates.js';
+import { type Composer, type Compositions, type DeciderFactory, isWatched } from '../books/compositions.js';
+import { createDecisionTerms, createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
+import { hasMemberChanges } from '../books/member-changes.js';
+import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { IndexDocument, isOverlayDocument, listSources } from '../definition/index-document.js';
 import { markMarket } from '../market/growth.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
 import {
   type CorporateAction,
   type MarketData,
@@ -18,7 +20,7 @@ import {
   resolveVariant,
   type ReturnVariant,
 } from '../market/market-data.js';
-import { alignMarket } from '../market/session-market.js';
+import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
 /** Subjects of the causes of a difference. */
@@ -98,6 +100,7 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
   let { documents, variant } = terms;
   const reading = [...terms.reading];
   const removed = new Map<string, number>();
+  const names = new Set<string>();
   const added: CorporateAction[] = [];
   const panels = new Map<string, Float64Array>();
   const series = new Map(terms.market.series);
@@ -111,7 +114,11 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
       panels.set(edit.field, panel);
       for (const { row, value } of edit.bars) panel[row * terms.market.identifiers.length + edit.column] = value;
     } else {
-      if (edit.before !== null) removed.set(toActionKey(edit.before), (removed.get(toActionKey(edit.before)) ?? 0) + 1);
+      if (edit.before !== null) {
+        const key = toActionKey(edit.before);
+        removed.set(key, (removed.get(key) ?? 0) + 1);
+        names.add(edit.before.identifier);
+      }
       if (edit.after !== null) added.push(edit.after);
     }
   }
@@ -126,7 +133,9 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
       ? terms.market
       : {
           ...terms.market,
-          actions: hasActions ? replaceActions([...terms.market.actions, ...added], removed) : terms.market.actions,
+          actions: hasActions
+            ? replaceActions([...terms.market.actions, ...added], removed, names)
+            : terms.market.actions,
           ...(panels.size === 0 ? {} : { fields: new Map([...terms.market.fields, ...panels]) }),
           ...(series.size === 0 ? {} : { series }),
         },
@@ -134,11 +143,15 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
 }
 
 /** Removes rows, which may be among those that another change added, and restores the order of the table. */
-function replaceActions(actions: CorporateAction[], removed: Map<string, number>): CorporateAction[] {
+function replaceActions(
+  actions: CorporateAction[],
+  removed: Map<string, number>,
+  names: ReadonlySet<string>,
+): CorporateAction[] {
   const left = new Map(removed);
   return actions
     .filter((action) => {
-      if (left.size === 0) return true;
+      if (left.size === 0 || !names.has(action.identifier)) return true;
       const key = toActionKey(action);
       const count = left.get(key) ?? 0;
       if (count === 0) return true;
@@ -176,8 +189,9 @@ export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 
 
 /** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
 export function evaluate(terms: RunTerms, until: Day = terms.end): Evaluation {
-  const { market, documents, indexId, calendars, models, createDecider, variant } = terms;
+  const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
+  const market = until < terms.end ? shortenMarket(terms.market, until) : terms.market;
   const composer = createComposer({ market, calendars, documents, models, until: end, createDecider });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
@@ -187,6 +201,40 @@ export function evaluate(terms: RunTerms, until: Day = terms.end): Evaluation {
   const days = sm.sessions.slice(book.from, book.from + book.length);
   const levels = readLevels(book, compositions, variant);
   return { terms, composer, compositions, days, levels: readOutside(terms, levels, days) };
+}
+
+/** Returns the levels of a run after changes that concern only its levels. Returns null for other changes. */
+export function changeLevels(own: Evaluation, edits: readonly Edit[]): Evaluation | null {
+  if (!edits.every(({ kind }) => kind === 'levels')) return null;
+  const terms = applyEdits(own.terms, edits);
+  return {
+    ...own,
+    terms,
+    levels: readOutside({ reading: terms.reading.slice(own.terms.reading.length) }, own.levels, own.days),
+  };
+}
+
+/** Calendar days after the end of a shortened market, so that its calendar has the sessions of the last reviews. */
+const SPARE_DAYS = 45;
+
+const shortened = new WeakMap<MarketData, { readonly last: Day; readonly market: MarketData }>();
+
+/** Returns a market without the bars and events long after a day. One market keeps one short form. */
+function shortenMarket(market: MarketData, until: Day): MarketData {
+  const last = until + SPARE_DAYS;
+  const known = shortened.get(market);
+  if (known?.last === last) return known.market;
+  const rows = findLastAtMost(market.dates, last) + 1;
+  const short: MarketData = {
+    ...market,
+    dates: market.dates.subarray(0, rows),
+    fields: new Map(
+      [...market.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
+    ),
+    actions: market.actions.filter(({ exDay }) => exDay <= last),
+  };
+  shortened.set(market, { last, market: short });
+  return short;
 }
 
 /** Applies the changes of levels after a run. */
@@ -211,63 +259,154 @@ export function readLevels(book: Book, { treatment, sm }: Compositions, variant:
 export interface Window {
   /** First session that is simulated. */
   readonly from: number;
-  /** Returns the levels after changes of events and closes. Returns null for changes of anything else. */
-  run(edits: readonly Edit[], to: number): Pick<Evaluation, 'days' | 'levels'> | null;
+  /** Returns the levels after changes. Returns null for changes that need a whole run. */
+  run(edits: readonly Edit[], to: number): OwnLevels | null;
 }
 
+type OwnLevels = Pick<Evaluation, 'days' | 'levels'>;
+
 /**
- * Opens a window on a run. The compositions are those of the run: only the book is simulated, from its state at the close
- * of the session before.
- * @param from session before the first change
- * @cost O(T H) once; O(S + sessions of the window x N) for a change
+ * Opens a window on a run. Earlier compositions are those of the run. Changes of events and closes leave the compositions
+ * as they are; changes of the document and of other fields decide the reviews of the window again.
+ * @param from session before the first change, and before the first changed review
+ * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
 export function openWindow(own: Evaluation, from: number): Window | null {
   const { compositions, terms } = own;
-  const { sm, overlay, document, treatment, outside, list, first } = compositions;
+  const { sm, overlay, document, treatment, first } = compositions;
   if (overlay !== undefined || document.pipeline === null || from <= first || terms.reading.length > 0) return null;
   const selected = selectVariant(compositions, terms.variant);
   const growth = createIndexTerms(compositions, selected.variant);
   const stored = toStoredBook(simulateIndexBook({ compositions, to: from, isBrief: true, ...selected }));
-  const mark = markMarket(sm, from, [growth]);
-  const { market, calendar } = sm;
-  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const simulate = (changed: WindowCompositions, to: number): OwnLevels => {
+    const book = simulateBook({
+      title: `The index ${document.id}`,
+      sm: changed.sm,
+      treatment: changed.treatment,
+      growth: changed.treatment === treatment ? growth : createIndexTerms(changed, selected.variant),
+      outside: changed.outside,
+      isBrief: true,
+      from,
+      to,
+      targets: changed.list
+        .filter(({ session }) => session > from && session <= to)
+        .map((composition) => createIndexTargets(composition, false)),
+      shareChanges: createShareChangeTerms(changed),
+      initialValue: document.base_value,
+      ...createBookRounding(changed.document, changed.sm),
+      costRate: 0,
+      fills: 'all',
+      resume: createBookResume(stored, from),
+    });
+    return { days: sm.sessions.slice(from, to + 1), levels: readLevels(book, compositions, terms.variant) };
+  };
+  const alignChanges = createAligner(own, from, [
+    growth,
+    createDecisionTerms(compositions),
+    createIndexTerms(compositions, 'total'),
+  ]);
+  const isDecidedAlone =
+    compositions.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   return {
     from,
     run(edits, to) {
-      if (edits.some(({ kind }) => kind !== 'action' && kind !== 'bars')) return null;
-      if (edits.some((edit) => edit.kind === 'bars' && edit.field !== 'CLOSE')) return null;
-      const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
-      const changed = applyEdits({ ...terms, market: { ...market, actions: later } }, edits).market;
-      const changedMarket: MarketData = {
-        ...changed,
-        dates: market.dates.subarray(0, rows),
-        fields: new Map(
-          [...changed.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
-        ),
-      };
-      const aligned = alignMarket({ market: changedMarket, calendar, calendars: terms.calendars, mark });
-      const book = simulateBook({
-        title: `The index ${document.id}`,
-        sm: aligned,
-        treatment,
-        growth,
-        outside,
-        isBrief: true,
-        from,
-        to,
-        targets: list
-          .filter(({ session }) => session > from && session <= to)
-          .map((composition) => createIndexTargets(composition, false)),
-        shareChanges: createShareChangeTerms({ sm: aligned, document, treatment }),
-        initialValue: document.base_value,
-        ...createBookRounding(document, aligned),
-        costRate: 0,
-        fills: 'all',
-        resume: createBookResume(stored, from),
-      });
-      const [days, levels] = [sm.sessions.slice(from, to + 1), readLevels(book, compositions, terms.variant)];
-      return { days, levels };
+      const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
+      if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
+        return alignChanges(edits, to, (changed) => simulate({ ...compositions, sm: changed }, to));
+      if (!isDecidedAlone || !edits.every(({ kind }) => kind === 'document' || kind === 'bars')) return null;
+      const decide = (market: SessionMarket): OwnLevels =>
+        simulate(
+          decideWindow(
+            own,
+            applyEdits(
+              terms,
+              edits.filter(({ kind }) => kind === 'document'),
+            ),
+            { market, from, to },
+          ),
+          to,
+        );
+      if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
+      return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
     },
+  };
+}
+
+type WindowCompositions = Pick<Compositions, 'sm' | 'treatment' | 'document' | 'list' | 'outside'>;
+
+interface WindowSpan {
+  readonly market: SessionMarket;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Decides the reviews of a window again, with the compositions of the run before it. */
+function decideWindow(
+  { compositions: { document, first, list } }: Evaluation,
+  { documents, calendars, models, createDecider }: RunTerms,
+  { market, from, to }: WindowSpan,
+): WindowCompositions {
+  const { id, calendar } = document;
+  const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
+  const before = list.filter(({ session }) => session <= from);
+  return createComposer({
+    market: market.market,
+    calendars,
+    documents,
+    models,
+    until: market.sessions[to]!,
+    createDecider,
+    aligned: new Map([[calendar, market]]),
+    resumed: new Map([[id, { first, before, due, memory: null }]]),
+  }).compositions(id);
+}
+
+/** Returns a function that calls another with the market of a window after changes of events and fields. */
+function createAligner(
+  { compositions: { sm }, terms }: Evaluation,
+  from: number,
+  growthTerms: readonly GrowthTerms[],
+): <T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T) => T {
+  const { market, calendar } = sm;
+  const mark = markMarket(sm, from, growthTerms);
+  const width = market.identifiers.length;
+  const copies = new Map<string, Float64Array>();
+  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const copy = (field: string): Float64Array => {
+    const panel = copies.get(field) ?? market.fields.get(field)!.slice();
+    copies.set(field, panel);
+    return panel;
+  };
+  return (edits, to, use) => {
+    const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
+    const actions = later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
+    const actionEdits = edits.filter(({ kind }) => kind === 'action');
+    const cells = edits.flatMap((edit) =>
+      edit.kind === 'bars'
+        ? edit.bars.map(({ row, value }) => ({ field: edit.field, cell: row * width + edit.column, value }))
+        : [],
+    );
+    const changed = applyEdits({ ...terms, market: { ...market, actions } }, actionEdits).market;
+    // One copy of a panel serves all changes: each is undone after its use.
+    for (const { field, cell, value } of cells) copy(field)[cell] = value;
+    try {
+      return use(
+        alignMarket({
+          market: {
+            ...changed,
+            dates: market.dates.subarray(0, rows),
+            fields: new Map(
+              [...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)]),
+            ),
+          },
+          calendar,
+          calendars: terms.calendars,
+          mark,
+        }),
+      );
+    } finally {
+      for (const { field, cell } of cells) copies.get(field)![cell] = market.fields.get(field)![cell]!;
+    }
   };
 }
 

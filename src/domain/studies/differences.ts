@@ -1,18 +1,27 @@
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
-import { BeforeMarketError } from '../market/session-market.js';
+import { findCompositionInForce } from '../books/compositions.js';
+import {
+  ACTION_KINDS,
+  type CorporateAction,
+  type MarketData,
+  RETURN_VARIANTS,
+  type ReturnVariant,
+} from '../market/market-data.js';
+import { BeforeMarketError, type SessionAction } from '../market/session-market.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
   applyEdits,
   changeDocument,
+  changeLevels,
   type ChangeView,
   describeEdits,
   type Edit,
   evaluate,
   type Evaluation,
   findRuleId,
+  type Manner,
   openWindow,
   type RunTerms,
   type Subject,
@@ -234,7 +243,9 @@ interface Choice {
   /** Position of the first session that it explains. */
   readonly position: number;
   /** Candidates that agree with the outside level at least as long. */
-  readonly rivals: readonly Candidate[];
+  readonly rivals: readonly Fit[];
+  /** Levels before and after the change; null for one of several changes of a session. */
+  readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
 }
 
 interface Fit {
@@ -434,7 +445,8 @@ function createChild(node: Node, { candidates, terms, own, agreement }: Fit, riv
       ...candidates.map((candidate) => ({
         candidate,
         position,
-        rivals: candidates.length === 1 ? rivals.map((rival) => rival.candidates[0]!) : [],
+        rivals: candidates.length === 1 ? rivals : [],
+        levels: candidates.length === 1 ? { before: node.own.levels, after: own.levels } : null,
       })),
     ],
   };
@@ -544,85 +556,140 @@ function listFits(node: Node, search: Search): Fit[] {
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     ({ subject }) => !search.known.has(subject),
   );
-  const isPossible = createFilter(node, search);
-  const tried = candidates.filter(isPossible).flatMap((candidate, k) => {
-    if (k % 16 === 0)
-      search.report(
-        0.9 * Math.min(1, agreement.reach / outside.days.length),
-        `explaining the session ${formatDay(day)}`,
-      );
-    return tryCandidate(node, candidate, search);
-  });
-  const fits = tried.filter((one) => one.agreement.reach > agreement.reach);
-  const result = removeDuplicates(fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)));
-  const isWeak = result.length === 0 || result[0]!.agreement.reach <= agreement.reach + 1;
-  return isWeak
-    ? [...listPairs(node, tried, search), ...result].toSorted(
-        (a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b),
-      )
-    : result;
+  const { likely, others } = orderCandidates(node, candidates, search);
+  const tryEach = (ordered: readonly Candidate[]): Tried[] =>
+    ordered.flatMap((candidate, k) => {
+      if (k % 16 === 0)
+        search.report(
+          0.9 * Math.min(1, agreement.reach / outside.days.length),
+          `explaining the session ${formatDay(day)}`,
+        );
+      return tryCandidate(node, candidate, search);
+    });
+  const selectFits = (all: readonly Tried[]): Fit[] =>
+    removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > agreement.reach)));
+  const isWeak = (fits: readonly Fit[]): boolean =>
+    fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
+  const tried = tryEach(likely);
+  if (!isWeak(selectFits(tried))) return selectFits(tried);
+  if (others.length > UNLIKELY_MAX) search.isBounded = true;
+  tried.push(...tryEach(others.slice(0, UNLIKELY_MAX)));
+  const result = selectFits(tried);
+  return isWeak(result) ? sortFits([...listPairs(node, tried, search), ...result]) : result;
 }
 
-/** Factor within which the estimated effect of a change must be that of the difference, in addition to rounding. */
-const ESTIMATE_FACTOR = 3;
+/** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
+const UNLIKELY_MAX = 200;
+
+/** Largest error of an estimated effect, relative to the difference. */
+const ESTIMATE_ERROR = 0.2;
 
 /**
- * Returns a function that excludes changes of prices, members and share counts whose effect cannot have the size of a
- * difference. It is estimated from the weight of the security and its return in excess of the index.
+ * Orders changes by what the book shows of their effect before any run: first those whose estimate fits the difference
+ * and those without an estimate, then the others, the best fit first. Excludes those that cannot act on the session.
  */
-function createFilter(node: Node, { outside }: Search): (candidate: Candidate) => boolean {
-  const { reach, low, high } = node.agreement;
-  const day = outside.days[reach]!;
-  const [value, level] = [outside.values[reach]!, levelOn(node.own, day)];
-  const scale = Number.isFinite(high) ? (low + high) / 2 : value / level;
-  const needed = Math.abs(value / (level * scale) - 1);
-  const tolerance = (2 * computeTolerance(outside, value)) / value;
-  const estimate = createEstimate(node, day, tolerance);
-  return (candidate) => {
-    const size = estimate(candidate);
-    return size === null || (size > 0 && size * ESTIMATE_FACTOR + tolerance >= needed);
+function orderCandidates(
+  node: Node,
+  candidates: readonly Candidate[],
+  search: Search,
+): { readonly likely: Candidate[]; readonly others: Candidate[] } {
+  const estimate = createEstimate(node, search);
+  const estimated = candidates.map((candidate) => ({ candidate, error: estimate(candidate) ?? 0 }));
+  return {
+    likely: estimated.filter(({ error }) => error <= ESTIMATE_ERROR).map(({ candidate }) => candidate),
+    others: estimated
+      .filter(({ error }) => error > ESTIMATE_ERROR && error < Infinity)
+      .toSorted((a, b) => a.error - b.error)
+      .map(({ candidate }) => candidate),
   };
 }
 
 /** Excess of an estimated earlier effect over rounding that excludes a change. */
 const PRIOR_FACTOR = 8;
 
-/** Largest exposure of an overlay to the index beneath it that the estimate allows. */
-const EXPOSURE = 4;
+/** Largest weight that a change gives to a security. */
+const WEIGHT_MAX = 0.6;
 
-function createEstimate(node: Node, day: Day, tolerance: number): (candidate: Candidate) => number | null {
-  const ruleId = findRuleId(node.terms);
-  const { list, sm } = node.own.composer.compositions(ruleId);
-  const session = sm.sessionAt(day);
-  const exposure = ruleId === node.terms.indexId ? 1 : EXPOSURE;
-  return ({ subject, manner, identifier, date, value, edits: [edit] }) => {
+/** Part of an estimated weight that a security has at least. */
+const WEIGHT_SHARE = 0.5;
+
+/**
+ * Returns a function that estimates the effect of a change on the sessions of a difference, from weights and prices. The
+ * function returns the error of the estimate relative to the difference: Infinity if the change cannot act on the
+ * session, and null if there is no estimate.
+ */
+function createEstimate(node: Node, { outside }: Search): (candidate: Candidate) => number | null {
+  if (findRuleId(node.terms) !== node.terms.indexId) return () => null;
+  const { list, sm } = node.own.compositions;
+  const { reach, low, high } = node.agreement;
+  const session = sm.sessionAt(outside.days[reach]!);
+  const scale = Number.isFinite(high)
+    ? (low + high) / 2
+    : outside.values[reach]! / levelOn(node.own, outside.days[reach]!);
+  const tolerance = (2 * computeTolerance(outside, outside.values[reach]!)) / outside.values[reach]!;
+  const needed = Array.from(outside.days.subarray(reach, reach + AHEAD), (day, k) => ({
+    session: sm.sessionAt(day),
+    difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
+  }));
+  const wanted = needed[0]!.difference;
+  const splits = new Map<number, SessionAction[]>();
+  for (const placed of sm.actions.all)
+    if (ACTION_KINDS[placed.action.type] === 'ratio')
+      splits.set(placed.column, [...(splits.get(placed.column) ?? []), placed]);
+  const grow = (column: number, from: number, to: number): number =>
+    (splits.get(column) ?? [])
+      .filter((split) => split.session > from && split.session <= to)
+      .reduce((growth, split) => growth * split.action.value, 1) *
+    (sm.carriedClose(to, column) / sm.carriedClose(from, column));
+  const growIndex = (from: number, to: number): number =>
+    levelOn(node.own, sm.sessions[to]!) / levelOn(node.own, sm.sessions[from]!);
+  const weigh = (column: number, at: number): number => {
+    const composition = findCompositionInForce(list, at - 1);
+    const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0;
+    return weight === 0 ? 0 : (weight * grow(column, composition!.session, at)) / growIndex(composition!.session, at);
+  };
+  const compare = (effect: number): number => Math.max(0, Math.abs(effect - wanted) - tolerance) / Math.abs(wanted);
+
+  /** Estimates a change of a weight from a review on: its excess return must explain the session and the next one. */
+  function estimateWeight(column: number, review: number, change: number | null): number | null {
+    const excess = (at: number): number => grow(column, review, at) - growIndex(review, at);
+    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
+    if (change !== null)
+      for (let before = review + 1; before < session; before++)
+        if (WEIGHT_SHARE * Math.abs(change * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;
+    const used = change ?? wanted / excess(session);
+    if (Number.isNaN(used)) return null;
+    if (Math.abs(used) > WEIGHT_MAX) return Infinity;
+    const errors = needed.map(
+      ({ session: at, difference }) =>
+        Math.max(0, Math.abs(used * excess(at) - difference) - tolerance) / Math.abs(difference),
+    );
+    return Math.max(...errors);
+  }
+
+  /** Excludes a change of an event that acts after the difference, or visibly before it. */
+  function estimateEvent(manner: Manner, { type, value }: CorporateAction, column: number, at: number): number | null {
+    const acts = manner === 'early' ? at - 1 : at;
+    if (ACTION_KINDS[type] === 'structural' || acts === session || acts < 1) return null;
+    if (acts > session) return Infinity;
+    const size = ACTION_KINDS[type] === 'cash' ? value / sm.carriedClose(acts - 1, column) : Math.abs(value - 1);
+    return WEIGHT_SHARE * weigh(column, acts) * size > PRIOR_FACTOR * tolerance ? Infinity : null;
+  }
+
+  return ({ subject, manner, identifier, date, value, review, free, edits: [edit] }) => {
     if (identifier === null || date === null || edit === undefined) return null;
     const column = sm.columnOf(identifier);
-    if (subject === 'price' && manner === 'carried' && edit.kind === 'bars') {
-      const weight = Math.max(...list.map((one) => one.weights[one.columns.indexOf(column)] ?? 0));
-      const price = sm.closeAt(sm.sessionAt(date), column);
-      return exposure * 2 * weight * Math.abs(value! / price - 1);
-    }
-    if (subject !== 'constituent') return null;
-    const start = sm.sessionAt(date);
-    const composition = list.findLast((one) => one.session <= start);
-    const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0.5;
-    const growth = sm.carriedClose(session, column) / sm.carriedClose(start, column);
-    const index = levelOn(node.own, day) / levelOn(node.own, sm.sessions[start]!);
-    const price = sm.carriedClose(start, column);
-    const least =
-      exposure === 1
-        ? 0.5 * (composition?.weights[composition.columns.indexOf(column)] ?? 0.1 / (composition?.columns.length ?? 1))
-        : 0;
-    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    for (let before = start + 1; before < session; before++) {
-      const moved =
-        sm.carriedClose(before, column) / price -
-        levelOn(node.own, sm.sessions[before]!) / levelOn(node.own, sm.sessions[start]!);
-      if (least * Math.abs(moved) > PRIOR_FACTOR * tolerance) return 0;
-    }
-    const spread = Math.abs(growth - index) + (exposure === 1 ? 0 : Math.abs(index - 1)) + 0.02;
-    return Number.isNaN(spread) ? null : exposure * weight * spread;
+    if (edit.kind === 'action' && edit.before !== null && edit.before.status !== 'cancelled')
+      return estimateEvent(manner, edit.before, column, sm.sessionAt(date));
+    if (free !== undefined) return null;
+    if (subject === 'price' && edit.kind === 'bars')
+      return compare(weigh(column, session) * (value! / sm.carriedClose(session, column) - 1));
+    if (review === undefined || review.session >= session) return null;
+    const weight = weigh(column, review.session + 1);
+    if (subject === 'constituent')
+      return estimateWeight(column, review.session, manner === 'added' || weight === 0 ? null : -weight / (1 - weight));
+    if (subject === 'shares' && edit.kind === 'bars') return estimateWeight(column, review.session, null);
+    return null;
   };
 }
 
@@ -630,6 +697,9 @@ function findRuleSession({ own, terms }: Node, day: Day, session: number): numbe
   const ruleId = findRuleId(terms);
   return ruleId === terms.indexId ? session : own.composer.market(ruleId).sessionAt(day);
 }
+
+const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
+  fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b));
 
 /** Order of equally good changes: events, reviews, prices, and conventions of the whole run. */
 const RANKS: Partial<Record<Subject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
@@ -684,7 +754,7 @@ function tryAll(node: Node, candidates: readonly Candidate[], search: Search): T
   const day = outside.days[reach]!;
   const edits = candidates.flatMap((candidate) => candidate.edits);
   if (isRefutedEarly(node, candidates, search)) return null;
-  const part = attempt(() => evaluatePart(node, edits, search));
+  const part = attempt(() => evaluatePart(node, edits, { outside, candidates }));
   if (part === null) return null;
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
@@ -692,7 +762,7 @@ function tryAll(node: Node, candidates: readonly Candidate[], search: Search): T
   const tried = { candidates, terms: node.terms, effect };
   if (agreement.reach <= reach) return { ...tried, own: node.own, agreement };
   const terms = attempt(() => applyEdits(node.terms, edits));
-  const own = terms && attempt(() => evaluate(terms));
+  const own = terms && (changeLevels(node.own, edits) ?? attempt(() => evaluate(terms)));
   return terms === null || own === null
     ? null
     : { ...tried, terms, own, agreement: compareLevels(own, outside, node.unexplained) };
@@ -701,29 +771,64 @@ function tryAll(node: Node, candidates: readonly Candidate[], search: Search): T
 /** Sessions of the first check of a convention, which changes the levels from the start. */
 const EARLY_SESSIONS = 45;
 
-/** Returns true if a convention changes levels that agree. */
+/** Ratio of the sessions of two checks of a convention. */
+const EARLY_FACTOR = 4;
+
+/** Returns true if a convention changes levels that agree. Checks few sessions first, because they cost little. */
 function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], { outside }: Search): boolean {
   const { reach } = node.agreement;
-  if (candidate!.date !== null || candidate!.free !== undefined || reach < 2 * EARLY_SESSIONS) return false;
-  const part = attempt(() => evaluate(applyEdits(node.terms, candidate!.edits), outside.days[EARLY_SESSIONS]!));
-  return part === null || compareLevels(part, outside, node.unexplained).reach <= EARLY_SESSIONS;
+  const { date, free, edits } = candidate!;
+  if (date !== null || free !== undefined || changeLevels(node.own, edits) !== null) return false;
+  for (let count = EARLY_SESSIONS; 2 * count <= reach; count *= EARLY_FACTOR) {
+    const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
+    if (part === null || compareLevels(part, outside, node.unexplained).reach <= count) return true;
+  }
+  return false;
 }
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
-function evaluatePart(node: Node, edits: readonly Edit[], { outside }: Search): OwnLevels {
+function evaluatePart(
+  node: Node,
+  edits: readonly Edit[],
+  { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
+): OwnLevels {
   const { reach } = node.agreement;
   const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
   const { sm } = node.own.compositions;
+  const changed = changeLevels(node.own, edits);
+  if (changed !== null) return changed;
+  if (candidates.some(({ date }) => date === null)) return evaluate(applyEdits(node.terms, edits), until);
   const session = sm.sessionAt(outside.days[reach]!);
-  if (!windows.has(node.own)) windows.set(node.own, openWindow(node.own, session - WINDOW_SESSIONS));
-  const window = windows.get(node.own)!;
-  return window?.run(edits, sm.sessionAt(until)) ?? evaluate(applyEdits(node.terms, edits), until);
+  const reviews = candidates.flatMap(({ review }) => (review ? [review.session, review.decision] : []));
+  const from = Math.min(session - WINDOW_SESSIONS, ...reviews.map((one) => one - REVIEW_SESSIONS));
+  const run = (): OwnLevels | null => findWindow(node.own, from)?.run(edits, sm.sessionAt(until)) ?? null;
+  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), until);
 }
 
-const windows = new WeakMap<Evaluation, Window | null>();
+/** Runs a window. Returns null if a decision reads data from before it. */
+function runInWindow(run: () => OwnLevels | null): OwnLevels | null {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof BeforeMarketError) return null;
+    throw error;
+  }
+}
+
+function findWindow(own: Evaluation, from: number): Window | null {
+  const opened = windows.get(own) ?? new Map<number, Window | null>();
+  windows.set(own, opened);
+  if (!opened.has(from)) opened.set(from, openWindow(own, from));
+  return opened.get(from)!;
+}
+
+const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
 
 /** Sessions from the state of the book to a difference. */
 const WINDOW_SESSIONS = 8;
+
+/** Sessions from the state of the book to a review that a change can move by one session. */
+const REVIEW_SESSIONS = 3;
 
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
 function comparePart(node: Node, part: OwnLevels, { outside }: Search): Agreement {
@@ -754,8 +859,8 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
     const run = (value: number): number => {
       const own = attempt(() =>
         target === reach
-          ? evaluatePart(node, create(value), search)
-          : evaluate(applyEdits(node.terms, create(value)), day),
+          ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
+          : (changeLevels(node.own, create(value)) ?? evaluate(applyEdits(node.terms, create(value)), day)),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -849,7 +954,7 @@ function createResult(node: Node, start: Node, { search }: ResultInput): Differe
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
   const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
-  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, search, scale }));
+  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, final, search, scale }));
   const reproduced = unexplained.length === 0;
   return {
     variant: start.terms.variant,
@@ -931,28 +1036,42 @@ function listUnexplained(
 interface CauseInput {
   readonly choices: readonly Choice[];
   readonly start: Node;
+  /** Run with all changes. */
+  readonly final: Evaluation;
   readonly search: Search;
   readonly scale: number;
 }
 
-function createCause({ candidate, rivals }: Choice, k: number, { choices, start, search, scale }: CauseInput): Cause {
+/**
+ * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
+ * computed: no run is needed for them.
+ */
+function createCause(choice: Choice, k: number, { choices, start, final, search, scale }: CauseInput): Cause {
+  const { candidate, rivals, levels } = choice;
   const { outside } = search;
-  const edits = choices.map((choice) => choice.candidate.edits);
+  const edits = choices.map((one) => one.candidate.edits);
   const before = applyAll(start.terms, edits.slice(0, k));
-  const alone = attempt(() => evaluate(applyEdits(start.terms, candidate.edits)));
-  const without = attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1))));
-  const all = attempt(() => evaluate(applyAll(start.terms, edits)));
   const last = outside.days.at(-1)!;
   const countEqual = (own: OwnLevels | null): number => {
     if (own === null) return 0;
     const errors = listErrors(own, outside, scale);
     return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
   };
-  const equal = countEqual(all);
-  const ties = rivals.slice(0, RIVALS_MAX).filter((rival) => {
-    const own = attempt(() => evaluate(applyAll(start.terms, edits.with(k, rival.edits))));
-    return countEqual(own) >= equal;
+  const replace = (other: Float64Array): OwnLevels => ({
+    days: final.days,
+    levels: final.levels.map((level, t) => level * (other[t]! / levels!.after[t]!)),
   });
+  const alone =
+    levels?.before === start.own.levels
+      ? { days: start.own.days, levels: levels.after }
+      : attempt(() => evaluate(applyEdits(start.terms, candidate.edits)));
+  const without =
+    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
+  const equal = countEqual(final);
+  const ties = rivals
+    .slice(0, RIVALS_MAX)
+    .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
+    .map((rival) => rival.candidates[0]!);
   return {
     ...describe(candidate),
     through: candidate.through === null ? null : formatDay(candidate.through),

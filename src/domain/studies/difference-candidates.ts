@@ -69,10 +69,9 @@ const CARRIED_MAX = 10;
 const REBALANCES = 2;
 
 function createPlace(site: Site): Place {
-  const { terms, composer } = site.own;
+  const { terms, rule } = site.own;
   const ruleId = findRuleId(terms);
-  const { sm, list } = composer.compositions(ruleId);
-  return { ...site, ruleId, document: terms.documents[ruleId]!, sm, list };
+  return { ...site, ruleId, document: terms.documents[ruleId]!, sm: rule.sm, list: rule.list };
 }
 
 /** Returns the candidates that concern an event, a price or a review near a difference. */

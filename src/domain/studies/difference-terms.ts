@@ -1,16 +1,19 @@
 import { listChanges } from '../base/json.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import { type Book, createBookResume, toStoredBook } from '../books/book.js';
+import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
 import { type Composer, type Compositions, type DeciderFactory, isWatched } from '../books/compositions.js';
 import { createDecisionTerms, createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
 import { hasMemberChanges } from '../books/member-changes.js';
 import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
+import { computeOverlayPath } from '../books/overlay-book.js';
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
+import { openMarketOn } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { IndexDocument, isOverlayDocument, listSources } from '../definition/index-document.js';
+import { IndexDocument, isOverlayDocument, listSources, type OverlayDocument } from '../definition/index-document.js';
+import { findOverlayType } from '../definition/overlays.js';
 import { markMarket } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import {
@@ -175,9 +178,23 @@ export interface Evaluation {
   readonly composer: Composer;
   /** Compositions of the index. */
   readonly compositions: Compositions;
+  /** Compositions of the index whose rules decide the securities: the index, or the index beneath its overlay. */
+  readonly rule: Compositions;
   /** Days and levels of the index in the variant. */
   readonly days: Int32Array;
   readonly levels: Float64Array;
+  /** Levels before the changes of levels. */
+  readonly raw: Float64Array;
+  /** Path of the book of `rule`; null if levels do not follow from it. */
+  readonly path: RulePath | null;
+  /** States of the book of `rule`, by session. */
+  readonly states: Map<number, StoredBook>;
+}
+
+/** Growth of a book by session, from its first session on. */
+interface RulePath {
+  readonly gross: Float64Array;
+  readonly drift: Float64Array | undefined;
 }
 
 /** Returns the index whose rules decide the securities: the index, or the index beneath its overlays. */
@@ -187,31 +204,98 @@ export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 
   return source === undefined ? indexId : findRuleId({ documents, indexId: source });
 }
 
-/** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
-export function evaluate(terms: RunTerms, until: Day = terms.end): Evaluation {
+/**
+ * Runs the index up to a day.
+ * @param known composer of the same inputs up to the same day
+ * @throws Refusal in every case in which a backtest is refused
+ */
+export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Composer): Evaluation {
   const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
   const market = until < terms.end ? shortenMarket(terms.market, until) : terms.market;
-  const composer = createComposer({ market, calendars, documents, models, until: end, createDecider });
+  const composer = known ?? createComposer({ market, calendars, documents, models, until: end, createDecider });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
   let to = findLastAtMost(sm.sessions, end);
   while (to >= compositions.first && !hasAnyBar(sm, to)) to--;
   const book = simulateIndexBook({ compositions, to, isBrief: true, ...selectVariant(compositions, variant) });
   const days = sm.sessions.slice(book.from, book.from + book.length);
-  const levels = readLevels(book, compositions, variant);
-  return { terms, composer, compositions, days, levels: readOutside(terms, levels, days) };
+  const raw = readLevels(book, compositions, variant);
+  const beneath = compositions.overlay === undefined ? book : findPlainUnderlying(compositions, book);
+  return {
+    terms,
+    composer,
+    compositions,
+    rule: composer.compositions(findRuleId(terms)),
+    days,
+    levels: readOutside(terms, raw, days),
+    raw,
+    path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift },
+    states: new Map(),
+  };
 }
 
-/** Returns the levels of a run after changes that concern only its levels. Returns null for other changes. */
+/** Returns the book beneath an overlay whose levels follow from the path of that book alone. Otherwise returns null. */
+function findPlainUnderlying({ overlay, document, sm }: Compositions, book: Book): Book | null {
+  const { spec, sources } = overlay!;
+  const underlying = book.overlay?.beneath[0];
+  const isPlain =
+    sources.length === 1 &&
+    sources[0]!.overlay === undefined &&
+    sources[0]!.sm === sm &&
+    (document.amendments ?? []).length === 0 &&
+    findOverlayType(spec).weighed(spec).length === 0;
+  return isPlain && underlying !== undefined ? underlying : null;
+}
+
+/** Returns the run after changes of its levels or of its overlay alone. Returns null for other changes. */
 export function changeLevels(own: Evaluation, edits: readonly Edit[]): Evaluation | null {
-  if (!edits.every(({ kind }) => kind === 'levels')) return null;
+  if (edits.every(({ kind }) => kind === 'levels')) {
+    const terms = applyEdits(own.terms, edits);
+    const reading = terms.reading.slice(own.terms.reading.length);
+    return { ...own, terms, levels: readOutside({ reading }, own.levels, own.days) };
+  }
+  const { path, compositions, rule } = own;
+  if (path === null || compositions === rule || !edits.every(({ kind }) => kind === 'document')) return null;
   const terms = applyEdits(own.terms, edits);
-  return {
-    ...own,
-    terms,
-    levels: readOutside({ reading: terms.reading.slice(own.terms.reading.length) }, own.levels, own.days),
-  };
+  if (terms.documents[rule.document.id] !== own.terms.documents[rule.document.id]) return null;
+  const raw = readPath(own, path, terms);
+  return { ...own, terms, raw, levels: readOutside(terms, raw, own.days) };
+}
+
+/** Relative change of a growth that measures a sensitivity. */
+const BUMP = 1e-5;
+
+/**
+ * Returns the relative change of the level per relative change of the rule-based index on a session. Returns null if
+ * levels do not follow from that index alone.
+ */
+export function measureSensitivity(own: Evaluation, session: number): number | null {
+  const { path, rule, compositions, raw, terms } = own;
+  if (path === null) return null;
+  if (compositions === rule) return 1;
+  const bump = (growth: Float64Array): Float64Array =>
+    growth.map((value, t) => (t === session - rule.first ? value * (1 + BUMP) : value));
+  const bumped = { gross: bump(path.gross), drift: path.drift && bump(path.drift) };
+  const t = session - compositions.first;
+  return (readPath(own, bumped, terms)[t]! / raw[t]! - 1) / BUMP;
+}
+
+/** Returns the levels of an overlay whose underlying index has a path. */
+function readPath({ compositions: { sm, first, document }, rule }: Evaluation, path: RulePath, terms: RunTerms) {
+  const changed = terms.documents[document.id] as OverlayDocument;
+  const { growth } = computeOverlayPath(
+    { sm, first, document: changed, currency: rule.document.currency },
+    {
+      beneath: [{ from: rule.first, gross: path.gross, ...(path.drift ? { drift: path.drift } : {}) }],
+      shares: {},
+      to: rule.first + path.gross.length - 1,
+    },
+  );
+  const levels = new Float64Array(growth.length);
+  levels[0] = changed.base_value;
+  for (let t = 1; t < growth.length; t++) levels[t] = levels[t - 1]! * growth[t]!;
+  return levels;
 }
 
 /** Calendar days after the end of a shortened market, so that its calendar has the sessions of the last reviews. */
@@ -261,78 +345,161 @@ export interface Window {
   readonly from: number;
   /** Returns the levels after changes. Returns null for changes that need a whole run. */
   run(edits: readonly Edit[], to: number): OwnLevels | null;
+  /** Returns the run after changes, whose sessions before the window are those of the run. Returns null as `run`. */
+  complete(edits: readonly Edit[]): Evaluation | null;
 }
 
 type OwnLevels = Pick<Evaluation, 'days' | 'levels'>;
 
 /**
  * Opens a window on a run. Earlier compositions are those of the run. Changes of events and closes leave the compositions
- * as they are; changes of the document and of other fields decide the reviews of the window again.
+ * of the window as they are; changes of the document and of other fields decide the reviews of the window again.
  * @param from session before the first change, and before the first changed review
  * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
 export function openWindow(own: Evaluation, from: number): Window | null {
-  const { compositions, terms } = own;
-  const { sm, overlay, document, treatment, first } = compositions;
-  if (overlay !== undefined || document.pipeline === null || from <= first || terms.reading.length > 0) return null;
-  const selected = selectVariant(compositions, terms.variant);
-  const growth = createIndexTerms(compositions, selected.variant);
-  const stored = toStoredBook(simulateIndexBook({ compositions, to: from, isBrief: true, ...selected }));
-  const simulate = (changed: WindowCompositions, to: number): OwnLevels => {
-    const book = simulateBook({
-      title: `The index ${document.id}`,
-      sm: changed.sm,
-      treatment: changed.treatment,
-      growth: changed.treatment === treatment ? growth : createIndexTerms(changed, selected.variant),
-      outside: changed.outside,
-      isBrief: true,
-      from,
-      to,
-      targets: changed.list
-        .filter(({ session }) => session > from && session <= to)
-        .map((composition) => createIndexTargets(composition, false)),
-      shareChanges: createShareChangeTerms(changed),
-      initialValue: document.base_value,
-      ...createBookRounding(changed.document, changed.sm),
-      costRate: 0,
-      fills: 'all',
-      resume: createBookResume(stored, from),
-    });
-    return { days: sm.sessions.slice(from, to + 1), levels: readLevels(book, compositions, terms.variant) };
+  const { rule, terms, compositions, path } = own;
+  const { sm, document, treatment } = rule;
+  if (path === null || document.pipeline === null) return null;
+  if (from <= Math.max(rule.first, compositions.first)) return null;
+  const stored = findState(own, from);
+  const growth = createIndexTerms(rule, selectVariant(compositions, terms.variant).variant);
+  const alignChanges = createAligner(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
+  const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
+  const isResumable = (edits: readonly Edit[]): boolean =>
+    isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
+  const change = (edits: readonly Edit[]): RunTerms =>
+    applyEdits(
+      terms,
+      edits.filter(({ kind }) => kind === 'document'),
+    );
+  const simulate = (changed: WindowCompositions, to: number, variantTerms: RunTerms): OwnLevels => {
+    const book = resumeBook(changed, { stored, from, to, growth: changed.treatment === treatment ? growth : undefined }, own);
+    return readWindow(own, { book, from }, variantTerms);
   };
-  const alignChanges = createAligner(own, from, [
-    growth,
-    createDecisionTerms(compositions),
-    createIndexTerms(compositions, 'total'),
-  ]);
-  const isDecidedAlone =
-    compositions.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   return {
     from,
     run(edits, to) {
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
       if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
-        return alignChanges(edits, to, (changed) => simulate({ ...compositions, sm: changed }, to));
-      if (!isDecidedAlone || !edits.every(({ kind }) => kind === 'document' || kind === 'bars')) return null;
+        return alignChanges(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
+      if (!isResumable(edits)) return null;
+      const changed = change(edits);
       const decide = (market: SessionMarket): OwnLevels =>
-        simulate(
-          decideWindow(
-            own,
-            applyEdits(
-              terms,
-              edits.filter(({ kind }) => kind === 'document'),
-            ),
-            { market, from, to },
-          ),
-          to,
-        );
+        simulate(decideWindow(own, changed, { market, from, to }), to, changed);
       if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
       return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
+    },
+    complete(edits) {
+      if (!isResumable(edits)) return null;
+      const changed = applyEdits(terms, edits);
+      const to = rule.first + path.gross.length - 1;
+      const market = openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
+      const decided = decideWindow(own, changed, { market, from, to });
+      const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
+      const { levels, raw } = readWindow(own, { book, from }, changed);
+      const whole = { ...decided, list: [...rule.list.filter(({ session }) => session <= from), ...decided.list] };
+      return {
+        terms: changed,
+        composer: decided.composer,
+        compositions: compositions === rule ? whole : compositions,
+        rule: whole,
+        days: own.days,
+        raw,
+        levels: joinFrom(own.levels, levels, from - compositions.first),
+        path: joinPath(path, book, from - rule.first),
+        states: new Map([...own.states].filter(([session]) => session <= from)),
+      };
     },
   };
 }
 
+/** Returns values whose last ones, from a position on, are others. */
+function joinFrom(before: Float64Array, after: Float64Array, position: number): Float64Array {
+  const joined = before.slice();
+  joined.set(after.subarray(0, joined.length - position), position);
+  return joined;
+}
+
+/** Joins the path of a book with that of a book that resumes at a position. */
+function joinPath({ gross, drift }: RulePath, book: Book, position: number): RulePath {
+  const join = (before: Float64Array, after: Float64Array): Float64Array =>
+    joinFrom(before.subarray(0, position + book.length), after.subarray(1), position + 1);
+  return {
+    gross: join(gross, book.gross),
+    drift: drift === undefined && book.drift === undefined ? undefined : join(drift ?? gross, book.drift ?? book.gross),
+  };
+}
+
+interface ResumedBook {
+  readonly book: Book;
+  readonly from: number;
+}
+
+/** Returns the levels of the index from the first session of a resumed book on. */
+function readWindow(own: Evaluation, { book, from }: ResumedBook, terms: RunTerms): OwnLevels & { readonly raw: Float64Array } {
+  const { compositions, rule, path, raw } = own;
+  const { sm, first, overlay } = compositions;
+  const days = sm.sessions.slice(from, from + book.length);
+  const changed =
+    overlay === undefined
+      ? joinFrom(raw.subarray(0, from - first + book.length), readLevels(book, compositions, terms.variant), from - first)
+      : readPath(own, joinPath(path!, book, from - rule.first), terms);
+  const levels = terms.reading.length === 0 ? changed : readOutside(terms, changed, own.days.subarray(0, changed.length));
+  return { days, raw: changed, levels: levels.subarray(from - first) };
+}
+
+interface ResumeAt {
+  readonly stored: StoredBook | null;
+  readonly from: number;
+  readonly to: number;
+  readonly growth: GrowthTerms | undefined;
+}
+
+/** Simulates the book beneath the levels from a stored state on, or from its beginning. */
+function resumeBook(rule: WindowCompositions, { stored, from, to, growth }: ResumeAt, own: Evaluation): Book {
+  const { sm, document, treatment, outside, list } = rule;
+  return simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    growth: growth ?? createIndexTerms(rule, selectVariant(own.compositions, own.terms.variant).variant),
+    outside,
+    isBrief: true,
+    from,
+    to,
+    targets: list
+      .filter(({ session }) => (stored === null || session > from) && session <= to)
+      .map((composition) => createIndexTargets(composition, false)),
+    shareChanges: createShareChangeTerms(rule),
+    initialValue: document.base_value,
+    ...createBookRounding(document, sm),
+    costRate: 0,
+    fills: 'all',
+    ...(stored === null ? {} : { resume: createBookResume(stored, from) }),
+  });
+}
+
+/** Returns the state of the book of a run after a session. It is computed from the latest earlier state. */
+export function findState(own: Evaluation, session: number): StoredBook {
+  const { states, rule } = own;
+  const known = states.get(session);
+  if (known !== undefined) return known;
+  const from = Math.max(-1, ...[...states.keys()].filter((one) => one < session));
+  const before = from < 0 ? null : states.get(from)!;
+  const book = resumeBook(
+    rule,
+    { stored: before, from: before === null ? rule.first : from, to: session, growth: undefined },
+    own,
+  );
+  const stored = before === null ? toStoredBook(book) : extendStoredBook(before, book);
+  states.set(session, stored);
+  return stored;
+}
+
 type WindowCompositions = Pick<Compositions, 'sm' | 'treatment' | 'document' | 'list' | 'outside'>;
+
+type DecidedCompositions = Compositions & { readonly composer: Composer };
 
 interface WindowSpan {
   readonly market: SessionMarket;
@@ -342,14 +509,14 @@ interface WindowSpan {
 
 /** Decides the reviews of a window again, with the compositions of the run before it. */
 function decideWindow(
-  { compositions: { document, first, list } }: Evaluation,
+  { rule: { document, first, list } }: Evaluation,
   { documents, calendars, models, createDecider }: RunTerms,
   { market, from, to }: WindowSpan,
-): WindowCompositions {
+): DecidedCompositions {
   const { id, calendar } = document;
   const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
   const before = list.filter(({ session }) => session <= from);
-  return createComposer({
+  const composer = createComposer({
     market: market.market,
     calendars,
     documents,
@@ -358,12 +525,13 @@ function decideWindow(
     createDecider,
     aligned: new Map([[calendar, market]]),
     resumed: new Map([[id, { first, before, due, memory: null }]]),
-  }).compositions(id);
+  });
+  return { ...composer.compositions(id), composer };
 }
 
 /** Returns a function that calls another with the market of a window after changes of events and fields. */
 function createAligner(
-  { compositions: { sm }, terms }: Evaluation,
+  { rule: { sm }, terms }: Evaluation,
   from: number,
   growthTerms: readonly GrowthTerms[],
 ): <T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T) => T {

@@ -1,15 +1,14 @@
-import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { findCompositionInForce } from '../books/compositions.js';
+import type { Composer } from '../books/compositions.js';
 import {
-  ACTION_KINDS,
-  type CorporateAction,
   type MarketData,
   RETURN_VARIANTS,
   type ReturnVariant,
 } from '../market/market-data.js';
-import { BeforeMarketError, type SessionAction } from '../market/session-market.js';
+import { BeforeMarketError } from '../market/session-market.js';
+import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
   applyEdits,
@@ -21,7 +20,6 @@ import {
   evaluate,
   type Evaluation,
   findRuleId,
-  type Manner,
   openWindow,
   type RunTerms,
   type Subject,
@@ -275,6 +273,8 @@ interface Search {
   readonly known: ReadonlySet<Subject>;
   readonly causesMax: number;
   readonly report: DifferenceInput['report'];
+  /** Conventions that change levels that agree. */
+  readonly refuted: Set<string>;
   expansions: number;
   best: Node | null;
   isBounded: boolean;
@@ -318,8 +318,10 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
   const decimals = input.decimals ?? findDecimals(input.outside.values);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
+  let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant) => {
-    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }));
+    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, input.terms.end, composer));
+    composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
   });
   if (evaluated.length === 0) evaluate({ ...input.terms, variant: variants[0]!, reading: [] }); // states the refusal
@@ -348,6 +350,7 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
       known: new Set(input.known),
       causesMax: input.causesMax,
       report: input.report,
+      refuted: new Set(),
       expansions: 0,
       best: null,
       isBounded: false,
@@ -542,6 +545,8 @@ function findRoundNumber(from: number, to: number): number | null {
 interface Tried extends Fit {
   /** Ratio of the changed to the own level on the session of the difference. */
   readonly effect: number;
+  /** Changes whose agreement is known only for a few sessions after the difference. */
+  readonly brief?: readonly Edit[] | undefined;
   /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
 }
@@ -570,19 +575,19 @@ function listFits(node: Node, search: Search): Fit[] {
     removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > agreement.reach)));
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
-  const tried = tryEach(likely);
+  // A free value is searched only where no change without one agrees on the following sessions as well.
+  const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
+  const isAgreed = tried.some((one) => agreesAhead(node, one, search));
+  if (!isAgreed) tried.push(...tryEach(likely.filter(({ free }) => free !== undefined)));
   if (!isWeak(selectFits(tried))) return selectFits(tried);
   if (others.length > UNLIKELY_MAX) search.isBounded = true;
-  tried.push(...tryEach(others.slice(0, UNLIKELY_MAX)));
+  tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
   const result = selectFits(tried);
   return isWeak(result) ? sortFits([...listPairs(node, tried, search), ...result]) : result;
 }
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
-const UNLIKELY_MAX = 200;
-
-/** Largest error of an estimated effect, relative to the difference. */
-const ESTIMATE_ERROR = 0.2;
+const UNLIKELY_MAX = 60;
 
 /**
  * Orders changes by what the book shows of their effect before any run: first those whose estimate fits the difference
@@ -593,7 +598,7 @@ function orderCandidates(
   candidates: readonly Candidate[],
   search: Search,
 ): { readonly likely: Candidate[]; readonly others: Candidate[] } {
-  const estimate = createEstimate(node, search);
+  const estimate = createEstimate(node.own, seek(node, search));
   const estimated = candidates.map((candidate) => ({ candidate, error: estimate(candidate) ?? 0 }));
   return {
     likely: estimated.filter(({ error }) => error <= ESTIMATE_ERROR).map(({ candidate }) => candidate),
@@ -604,98 +609,24 @@ function orderCandidates(
   };
 }
 
-/** Excess of an estimated earlier effect over rounding that excludes a change. */
-const PRIOR_FACTOR = 8;
-
-/** Largest weight that a change gives to a security. */
-const WEIGHT_MAX = 0.6;
-
-/** Part of an estimated weight that a security has at least. */
-const WEIGHT_SHARE = 0.5;
-
-/**
- * Returns a function that estimates the effect of a change on the sessions of a difference, from weights and prices. The
- * function returns the error of the estimate relative to the difference: Infinity if the change cannot act on the
- * session, and null if there is no estimate.
- */
-function createEstimate(node: Node, { outside }: Search): (candidate: Candidate) => number | null {
-  if (findRuleId(node.terms) !== node.terms.indexId) return () => null;
-  const { list, sm } = node.own.compositions;
+/** Returns the difference of a state on its first session and the following ones. */
+function seek(node: Node, { outside }: Search): Sought {
   const { reach, low, high } = node.agreement;
-  const session = sm.sessionAt(outside.days[reach]!);
-  const scale = Number.isFinite(high)
-    ? (low + high) / 2
-    : outside.values[reach]! / levelOn(node.own, outside.days[reach]!);
-  const tolerance = (2 * computeTolerance(outside, outside.values[reach]!)) / outside.values[reach]!;
-  const needed = Array.from(outside.days.subarray(reach, reach + AHEAD), (day, k) => ({
-    session: sm.sessionAt(day),
-    difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
-  }));
-  const wanted = needed[0]!.difference;
-  const splits = new Map<number, SessionAction[]>();
-  for (const placed of sm.actions.all)
-    if (ACTION_KINDS[placed.action.type] === 'ratio')
-      splits.set(placed.column, [...(splits.get(placed.column) ?? []), placed]);
-  const grow = (column: number, from: number, to: number): number =>
-    (splits.get(column) ?? [])
-      .filter((split) => split.session > from && split.session <= to)
-      .reduce((growth, split) => growth * split.action.value, 1) *
-    (sm.carriedClose(to, column) / sm.carriedClose(from, column));
-  const growIndex = (from: number, to: number): number =>
-    levelOn(node.own, sm.sessions[to]!) / levelOn(node.own, sm.sessions[from]!);
-  const weigh = (column: number, at: number): number => {
-    const composition = findCompositionInForce(list, at - 1);
-    const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0;
-    return weight === 0 ? 0 : (weight * grow(column, composition!.session, at)) / growIndex(composition!.session, at);
-  };
-  const compare = (effect: number): number => Math.max(0, Math.abs(effect - wanted) - tolerance) / Math.abs(wanted);
-
-  /** Estimates a change of a weight from a review on: its excess return must explain the session and the next one. */
-  function estimateWeight(column: number, review: number, change: number | null): number | null {
-    const excess = (at: number): number => grow(column, review, at) - growIndex(review, at);
-    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    if (change !== null)
-      for (let before = review + 1; before < session; before++)
-        if (WEIGHT_SHARE * Math.abs(change * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;
-    const used = change ?? wanted / excess(session);
-    if (Number.isNaN(used)) return null;
-    if (Math.abs(used) > WEIGHT_MAX) return Infinity;
-    const errors = needed.map(
-      ({ session: at, difference }) =>
-        Math.max(0, Math.abs(used * excess(at) - difference) - tolerance) / Math.abs(difference),
-    );
-    return Math.max(...errors);
-  }
-
-  /** Excludes a change of an event that acts after the difference, or visibly before it. */
-  function estimateEvent(manner: Manner, { type, value }: CorporateAction, column: number, at: number): number | null {
-    const acts = manner === 'early' ? at - 1 : at;
-    if (ACTION_KINDS[type] === 'structural' || acts === session || acts < 1) return null;
-    if (acts > session) return Infinity;
-    const size = ACTION_KINDS[type] === 'cash' ? value / sm.carriedClose(acts - 1, column) : Math.abs(value - 1);
-    return WEIGHT_SHARE * weigh(column, acts) * size > PRIOR_FACTOR * tolerance ? Infinity : null;
-  }
-
-  return ({ subject, manner, identifier, date, value, review, free, edits: [edit] }) => {
-    if (identifier === null || date === null || edit === undefined) return null;
-    const column = sm.columnOf(identifier);
-    if (edit.kind === 'action' && edit.before !== null && edit.before.status !== 'cancelled')
-      return estimateEvent(manner, edit.before, column, sm.sessionAt(date));
-    if (free !== undefined) return null;
-    if (subject === 'price' && edit.kind === 'bars')
-      return compare(weigh(column, session) * (value! / sm.carriedClose(session, column) - 1));
-    if (review === undefined || review.session >= session) return null;
-    const weight = weigh(column, review.session + 1);
-    if (subject === 'constituent')
-      return estimateWeight(column, review.session, manner === 'added' || weight === 0 ? null : -weight / (1 - weight));
-    if (subject === 'shares' && edit.kind === 'bars') return estimateWeight(column, review.session, null);
-    return null;
+  const { sm } = node.own.compositions;
+  const value = outside.values[reach]!;
+  const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, outside.days[reach]!);
+  return {
+    session: findRuleSession(node, outside.days[reach]!, sm.sessionAt(outside.days[reach]!)),
+    tolerance: (2 * computeTolerance(outside, value)) / value,
+    needed: Array.from(outside.days.subarray(reach, reach + AHEAD), (day, k) => ({
+      session: findRuleSession(node, day, sm.sessionAt(day)),
+      difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
+    })),
   };
 }
 
 function findRuleSession({ own, terms }: Node, day: Day, session: number): number {
-  const ruleId = findRuleId(terms);
-  return ruleId === terms.indexId ? session : own.composer.market(ruleId).sessionAt(day);
+  return findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day);
 }
 
 const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
@@ -728,6 +659,10 @@ const EVIDENCE_SESSIONS = 4;
 
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
 function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[] {
+  if (candidate.free === undefined && candidate.longer === undefined) {
+    const brief = tryBriefly(node, [candidate], search);
+    return brief === null ? [] : [brief];
+  }
   const direct = candidate.free === undefined ? tryEdits(node, candidate, search) : solveFree(node, candidate, search);
   if (direct === null) return [];
   // A free value fits its own session by construction: evidence are later sessions, or a number with the usual decimals.
@@ -749,6 +684,12 @@ function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | nul
 }
 
 function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
+  const tried = tryBriefly(node, candidates, search);
+  return tried === null ? null : complete(node, tried, search);
+}
+
+/** Runs changes up to a few sessions after the difference. */
+function tryBriefly(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
   const { outside } = search;
   const { reach } = node.agreement;
   const day = outside.days[reach]!;
@@ -759,31 +700,98 @@ function tryAll(node: Node, candidates: readonly Candidate[], search: Search): T
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
   const agreement = comparePart(node, part, search);
-  const tried = { candidates, terms: node.terms, effect };
-  if (agreement.reach <= reach) return { ...tried, own: node.own, agreement };
-  const terms = attempt(() => applyEdits(node.terms, edits));
-  const own = terms && (changeLevels(node.own, edits) ?? attempt(() => evaluate(terms)));
-  return terms === null || own === null
-    ? null
-    : { ...tried, terms, own, agreement: compareLevels(own, outside, node.unexplained) };
+  const tried = { candidates, terms: node.terms, effect, own: node.own, agreement };
+  return agreement.reach <= reach ? tried : { ...tried, brief: edits };
 }
 
-/** Sessions of the first check of a convention, which changes the levels from the start. */
-const EARLY_SESSIONS = 45;
+/** Computes the whole run of changes that agree on the session of the difference. Returns null if it is refused. */
+function complete(node: Node, { brief, ...tried }: Tried, { outside }: Search): Tried | null {
+  if (brief === undefined) return tried;
+  const own = attempt(() => evaluateWhole(node.own, tried.candidates, findSession(node, outside)));
+  return own === null
+    ? null
+    : { ...tried, terms: own.terms, own, agreement: compareLevels(own, outside, node.unexplained) };
+}
+
+/** Returns the run after changes. Its sessions before the changes are those of the run where that is possible. */
+function evaluateWhole(own: Evaluation, candidates: readonly Candidate[], session: number): Evaluation {
+  const edits = candidates.flatMap((candidate) => candidate.edits);
+  const from = findBegin(own, candidates, session);
+  return (
+    changeLevels(own, edits) ??
+    (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
+    evaluate(applyEdits(own.terms, edits))
+  );
+}
+
+/** Returns the session of the first difference of a state. */
+const findSession = ({ own, agreement: { reach } }: Node, { days }: OutsideLevels): number =>
+  own.compositions.sm.sessionAt(days[reach]!);
+
+/** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
+function findBegin({ compositions: { sm } }: Evaluation, candidates: readonly Candidate[], session: number): number | null {
+  if (candidates.some(({ date }) => date === null)) return null;
+  const reviews = candidates.flatMap(({ review }) => (review ? [review.session, review.decision] : []));
+  const dates = candidates.flatMap(({ date, review }) => (review ? [] : [sm.sessionAt(date!) - REVIEW_SESSIONS]));
+  return Math.min(session - WINDOW_SESSIONS, ...dates, ...reviews.map((one) => one - REVIEW_SESSIONS));
+}
+
+/** Returns true if a change agrees on the sessions after the difference that are computed first. */
+const agreesAhead = (node: Node, { agreement }: Tried, { outside }: Search): boolean =>
+  agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
+
+/** Computes whole runs: of the changes that agree ahead, or of all that agree on the session if none does. */
+function settle(node: Node, tried: readonly Tried[], search: Search): Tried[] {
+  const isAgreed = tried.some((one) => agreesAhead(node, one, search));
+  return tried.flatMap((one) => {
+    if (one.brief === undefined) return [one];
+    if (isAgreed && !agreesAhead(node, one, search)) return [{ ...one, brief: undefined, agreement: node.agreement }];
+    const result = complete(node, one, search);
+    return result === null ? [] : [result];
+  });
+}
+
+/** Fewest and most sessions of the first check of a convention, which changes the levels from the start. */
+const EARLY_SESSIONS = [45, 130] as const;
 
 /** Ratio of the sessions of two checks of a convention. */
-const EARLY_FACTOR = 4;
+const EARLY_FACTOR = 6;
 
 /** Returns true if a convention changes levels that agree. Checks few sessions first, because they cost little. */
-function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], { outside }: Search): boolean {
+function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: Search): boolean {
+  const { outside, refuted } = search;
   const { reach } = node.agreement;
-  const { date, free, edits } = candidate!;
-  if (date !== null || free !== undefined || changeLevels(node.own, edits) !== null) return false;
-  for (let count = EARLY_SESSIONS; 2 * count <= reach; count *= EARLY_FACTOR) {
+  const { date, free, edits, words, value } = candidate!;
+  if (date !== null || changeLevels(node.own, edits) !== null) return false;
+  const key = `${words} ${value}`;
+  const isLocal = node.chosen.every((one) => one.candidate.date !== null);
+  if (isLocal && refuted.has(key)) return true;
+  if (free !== undefined) return false;
+  const { list, sm } = node.own.rule;
+  const second = list[1] === undefined ? 0 : findFirstAtLeast(outside.days, sm.sessions[list[1].session]!) + AHEAD;
+  const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
+  if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
+  for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
     const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
-    if (part === null || compareLevels(part, outside, node.unexplained).reach <= count) return true;
+    if (part !== null && compareLevels(part, outside, node.unexplained).reach > count) continue;
+    if (isLocal) refuted.add(key);
+    return true;
   }
   return false;
+}
+
+/** Returns true unless a convention of the reviews or events does not act on the session of the difference. */
+function isActiveOn(node: Node, { subject, edits }: Candidate, { outside }: Search): boolean {
+  const session = findSession(node, outside);
+  if (!edits.every(({ kind }) => kind === 'document') || subject === 'rounding') return true;
+  const { list } = node.own.rule;
+  const isOfReview = subject === 'cap' || subject === 'pricing';
+  const last = list.findLast((one) => one.session <= session);
+  if (isOfReview && (last === undefined || last.session < session - WINDOW_SESSIONS)) return false;
+  const from = Math.min(session - WINDOW_SESSIONS, isOfReview ? last!.decision - REVIEW_SESSIONS : Infinity);
+  const part = attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
+  if (part === null) return true;
+  return comparePart(node, part, { outside }).reach > node.agreement.reach;
 }
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
@@ -794,14 +802,11 @@ function evaluatePart(
 ): OwnLevels {
   const { reach } = node.agreement;
   const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
-  const { sm } = node.own.compositions;
   const changed = changeLevels(node.own, edits);
   if (changed !== null) return changed;
-  if (candidates.some(({ date }) => date === null)) return evaluate(applyEdits(node.terms, edits), until);
-  const session = sm.sessionAt(outside.days[reach]!);
-  const reviews = candidates.flatMap(({ review }) => (review ? [review.session, review.decision] : []));
-  const from = Math.min(session - WINDOW_SESSIONS, ...reviews.map((one) => one - REVIEW_SESSIONS));
-  const run = (): OwnLevels | null => findWindow(node.own, from)?.run(edits, sm.sessionAt(until)) ?? null;
+  const from = findBegin(node.own, candidates, findSession(node, outside));
+  const to = node.own.compositions.sm.sessionAt(until);
+  const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
   return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), until);
 }
 
@@ -831,7 +836,7 @@ const WINDOW_SESSIONS = 8;
 const REVIEW_SESSIONS = 3;
 
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
-function comparePart(node: Node, part: OwnLevels, { outside }: Search): Agreement {
+function comparePart(node: Node, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
   const first = node.own.days.indexOf(part.days[0]!);
   if (first <= 0) return compareLevels(part, outside, node.unexplained);
   const levels = new Float64Array(first + part.levels.length);
@@ -1064,7 +1069,7 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
   const alone =
     levels?.before === start.own.levels
       ? { days: start.own.days, levels: levels.after }
-      : attempt(() => evaluate(applyEdits(start.terms, candidate.edits)));
+      : attempt(() => evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)));
   const without =
     levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
   const equal = countEqual(final);
@@ -1081,6 +1086,9 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
     ties: ties.map(describe),
   };
 }
+
+const findAlone = ({ compositions: { sm } }: Evaluation, { date }: Candidate, day: Day): number =>
+  sm.sessionAt(Math.min(date ?? day, day));
 
 function describe({ subject, manner, identifier, date, value, words }: Candidate): CauseName {
   const when = date === null ? 'from the start' : `on ${formatDay(date)}`;

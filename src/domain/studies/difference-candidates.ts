@@ -442,9 +442,14 @@ function listRebalanceCandidates(place: Place): Candidate[] {
 /** Fields with numbers of shares that index weights use. */
 const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
+/** Weightings that read no number of shares. */
+const SHARELESS = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
+
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
 function listShareCandidates(place: Place): Candidate[] {
-  const { sm, list } = place;
+  const { sm, list, document } = place;
+  if (isRuleDocument(document) && SHARELESS.has(document.pipeline.weighting.type) && document.pipeline.selection.length === 0)
+    return [];
   const width = sm.identifiers.length;
   return listNearReviews(place).flatMap(({ composition, position, next }) =>
     SHARE_FIELDS.flatMap((field) => {
@@ -672,6 +677,8 @@ const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
 const SPECIAL_TYPES: readonly CorporateAction['type'][] = ['SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL'];
 const SPLIT_TYPES: readonly CorporateAction['type'][] = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'];
 
+const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISITION', 'MERGER'];
+
 /** Sessions after an event in which a convention of its type can show its first difference. */
 const CONVENTION_SESSIONS = 12;
 
@@ -711,9 +718,9 @@ const TREATMENTS: readonly {
   { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
   { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
   { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
-  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value' },
-  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value' },
-  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value' },
+  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
+  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
+  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
 ];
 
 function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>): Edit {

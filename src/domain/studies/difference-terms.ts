@@ -3,7 +3,7 @@ import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
-import { type Composer, type Compositions, type DeciderFactory, isWatched } from '../books/compositions.js';
+import { type Composer, type Composition, type Compositions, type DeciderFactory, isWatched } from '../books/compositions.js';
 import { createDecisionTerms, createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
 import { hasMemberChanges } from '../books/member-changes.js';
 import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
@@ -386,7 +386,7 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       if (!isResumable(edits)) return null;
       const changed = change(edits);
       const decide = (market: SessionMarket): OwnLevels =>
-        simulate(decideWindow(own, changed, { market, from, to }), to, changed);
+        simulate(decideWindow(own, changed, { market, from, to, changedUntil: Infinity }), to, changed);
       if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
       return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
     },
@@ -395,7 +395,7 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       const changed = applyEdits(terms, edits);
       const to = rule.first + path.gross.length - 1;
       const market = openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
-      const decided = decideWindow(own, changed, { market, from, to });
+      const decided = decideWindow(own, changed, { market, from, to, changedUntil: findLastChanged(edits, sm) });
       const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
       const { levels, raw } = readWindow(own, { book, from }, changed);
       const whole = { ...decided, list: [...rule.list.filter(({ session }) => session <= from), ...decided.list] };
@@ -505,28 +505,65 @@ interface WindowSpan {
   readonly market: SessionMarket;
   readonly from: number;
   readonly to: number;
+  /** Last session on which the data of the market are changed. */
+  readonly changedUntil: number;
 }
 
-/** Decides the reviews of a window again, with the compositions of the run before it. */
+/** Reviews that are decided again before later compositions are those of the run. */
+const DECIDED_AGAIN = 3;
+
+/** Weightings that read only data of the decision date. */
+const DATED_WEIGHTINGS = new Set(['EqualWeight', 'MarketCapWeight', 'PriceWeight', 'FixedWeight', 'FieldWeight']);
+
+/**
+ * Decides the reviews of a window again, with the compositions of the run before it. If decisions read only data of their
+ * date, later compositions are those of the run from the first equal composition after the changes on.
+ */
 function decideWindow(
   { rule: { document, first, list } }: Evaluation,
   { documents, calendars, models, createDecider }: RunTerms,
-  { market, from, to }: WindowSpan,
+  { market, from, to, changedUntil }: WindowSpan,
 ): DecidedCompositions {
-  const { id, calendar } = document;
+  const { id, calendar, pipeline } = document;
   const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
   const before = list.filter(({ session }) => session <= from);
-  const composer = createComposer({
-    market: market.market,
-    calendars,
-    documents,
-    models,
-    until: market.sessions[to]!,
-    createDecider,
-    aligned: new Map([[calendar, market]]),
-    resumed: new Map([[id, { first, before, due, memory: null }]]),
-  });
-  return { ...composer.compositions(id), composer };
+  const decide = (decided: typeof due): DecidedCompositions => {
+    const composer = createComposer({
+      market: market.market,
+      calendars,
+      documents,
+      models,
+      until: market.sessions[to]!,
+      createDecider,
+      aligned: new Map([[calendar, market]]),
+      resumed: new Map([[id, { first, before, due: decided, memory: null }]]),
+    });
+    return { ...composer.compositions(id), composer };
+  };
+  const isDated = pipeline?.selection.length === 0 && DATED_WEIGHTINGS.has(pipeline.weighting.type);
+  const again = Math.max(DECIDED_AGAIN, due.findIndex(({ decision }) => decision > changedUntil) + 1);
+  if (!isDated || due.length <= again) return decide(due);
+  const decided = decide(due.slice(0, again));
+  const [last, position] = [decided.list.at(-1), list.findIndex(({ session }) => session === decided.list.at(-1)?.session)];
+  const isEqual =
+    last !== undefined && position >= 0 && haveEqualHoldings(last, list[position]!) && last.decision > changedUntil;
+  return isEqual ? { ...decided, list: [...decided.list, ...list.slice(position + 1)] } : decide(due);
+}
+
+const haveEqualHoldings = (a: Composition, b: Composition): boolean =>
+  a.columns.length === b.columns.length &&
+  a.columns.every((column, k) => column === b.columns[k] && a.weights[k] === b.weights[k]);
+
+/** Returns the last session on which edits of the market change data. */
+function findLastChanged(edits: readonly Edit[], { market, sessionAt }: SessionMarket): number {
+  const days = edits.flatMap((edit) =>
+    edit.kind === 'bars'
+      ? edit.bars.map(({ row }) => market.dates[row]!)
+      : edit.kind === 'action'
+        ? [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.exDay + 1]))
+        : [],
+  );
+  return days.reduce((last, day) => Math.max(last, sessionAt(day) + 1), 0);
 }
 
 /** Returns a function that calls another with the market of a window after changes of events and fields. */

@@ -20,6 +20,7 @@ import {
   evaluate,
   type Evaluation,
   findRuleId,
+  findState,
   openWindow,
   type RunTerms,
   type Subject,
@@ -729,11 +730,20 @@ const findSession = ({ own, agreement: { reach } }: Node, { days }: OutsideLevel
   own.compositions.sm.sessionAt(days[reach]!);
 
 /** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
-function findBegin({ compositions: { sm } }: Evaluation, candidates: readonly Candidate[], session: number): number | null {
+function findBegin(
+  { compositions: { sm }, rule }: Evaluation,
+  candidates: readonly Candidate[],
+  session: number,
+): number | null {
   if (candidates.some(({ date }) => date === null)) return null;
-  const reviews = candidates.flatMap(({ review }) => (review ? [review.session, review.decision] : []));
-  const dates = candidates.flatMap(({ date, review }) => (review ? [] : [sm.sessionAt(date!) - REVIEW_SESSIONS]));
-  return Math.min(session - WINDOW_SESSIONS, ...dates, ...reviews.map((one) => one - REVIEW_SESSIONS));
+  const sessions = candidates.flatMap(({ review, date, edits }) => {
+    if (review === undefined) return [sm.sessionAt(date!)];
+    // A review that is decided on changed data reads the holdings since the previous one.
+    const previous = rule.list.findLast((one) => one.session < review.session);
+    const isOfData = edits.some(({ kind }) => kind !== 'document');
+    return [review.session, review.decision, isOfData && previous !== undefined ? previous.session : Infinity];
+  });
+  return Math.min(session - WINDOW_SESSIONS, ...sessions.map((one) => one - REVIEW_SESSIONS));
 }
 
 /** Returns true if a change agrees on the sessions after the difference that are computed first. */
@@ -780,18 +790,21 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   return false;
 }
 
-/** Returns true unless a convention of the reviews or events does not act on the session of the difference. */
-function isActiveOn(node: Node, { subject, edits }: Candidate, { outside }: Search): boolean {
-  const session = findSession(node, outside);
-  if (!edits.every(({ kind }) => kind === 'document') || subject === 'rounding') return true;
-  const { list } = node.own.rule;
-  const isOfReview = subject === 'cap' || subject === 'pricing';
-  const last = list.findLast((one) => one.session <= session);
-  if (isOfReview && (last === undefined || last.session < session - WINDOW_SESSIONS)) return false;
-  const from = Math.min(session - WINDOW_SESSIONS, isOfReview ? last!.decision - REVIEW_SESSIONS : Infinity);
+/** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
+function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Search): boolean {
+  const session = findSession(node, search.outside);
+  if (!edits.every(({ kind }) => kind === 'document')) return true;
+  if (subject === 'rounding') {
+    const state = attempt(() => findState(node.own, session));
+    const { needed, tolerance } = seek(node, search);
+    return state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance;
+  }
+  if (subject !== 'cap' && subject !== 'pricing') return true;
+  const last = node.own.rule.list.findLast((one) => one.session <= session);
+  if (last === undefined || last.session < session - WINDOW_SESSIONS) return false;
+  const from = Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
   const part = attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
-  if (part === null) return true;
-  return comparePart(node, part, { outside }).reach > node.agreement.reach;
+  return part === null || comparePart(node, part, search).reach > node.agreement.reach;
 }
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */

@@ -8,6 +8,7 @@ import {
   type ReturnVariant,
 } from '../market/market-data.js';
 import { BeforeMarketError } from '../market/session-market.js';
+import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
@@ -48,6 +49,8 @@ export interface DifferenceInput {
   readonly causesMax: number;
   /** Subjects that are known to agree. */
   readonly known: readonly Subject[];
+  /** Constituents of the outside level on some dates. */
+  readonly compositions?: readonly OutsideComposition[];
   /** Reports progress from 0 to 1; throws to cancel the search. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -83,6 +86,7 @@ export interface DifferenceQuestion {
   readonly end: string | null;
   readonly causes_max: number;
   readonly known: readonly Subject[];
+  readonly compositions?: readonly OutsideComposition[] | undefined;
 }
 
 /**
@@ -139,6 +143,8 @@ export interface Difference {
   readonly complete: boolean;
   readonly fewest: number | null;
   readonly reproduced: boolean;
+  /** Null without constituents from outside. */
+  readonly parts: DifferenceParts | null;
 }
 
 /** Maximum number of decimals of a rounded level. */
@@ -292,7 +298,7 @@ export function explainDifference(input: DifferenceInput): Difference {
   const { search } = root;
   const start = extendNode(root.node, search);
   descend(convertNode(start, input.currency, search), search);
-  return createResult(search.best ?? start, start, { search });
+  return createResult(search.best ?? start, start, { search, compositions: input.compositions ?? [] });
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
@@ -960,9 +966,10 @@ const isSameObject = (a: Candidate, b: Candidate): boolean =>
 
 interface ResultInput {
   readonly search: Search;
+  readonly compositions: readonly OutsideComposition[];
 }
 
-function createResult(node: Node, start: Node, { search }: ResultInput): Difference {
+function createResult(node: Node, start: Node, { search, compositions }: ResultInput): Difference {
   const { outside } = search;
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
@@ -1005,6 +1012,16 @@ function createResult(node: Node, start: Node, { search }: ResultInput): Differe
     complete: reproduced,
     fewest: reproduced && !search.isBounded ? causes.length : null,
     reproduced,
+    parts:
+      compositions.length === 0
+        ? null
+        : divideDifference({
+            own: start.own,
+            compositions,
+            last: outside.days.at(-1)!,
+            total: errors.at(-1)! * 10_000,
+            causes,
+          }),
   };
 }
 

@@ -168,6 +168,14 @@ export const DifferencesView = defineObject(() => ({
   reproduced: z.boolean().meta({
     description: 'True if the run with all changes equals the outside level on every common session within rounding.',
   }),
+  remaining: z
+    .strictObject({
+      dates: z.array(z.string()).meta({ description: 'Common sessions; of many sessions, equally spaced ones.' }),
+      bps: z.array(z.array(z.number())).meta({
+        description: 'Difference by session without none of the causes, the first one, the first two, and so on.',
+      }),
+    })
+    .meta({ description: 'Differences that remain if the causes are removed one after another, in basis points.' }),
   parts: z
     .strictObject({
       selection: z.number().meta({ description: 'Effect of other constituents.' }),

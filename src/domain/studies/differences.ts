@@ -143,6 +143,8 @@ export interface Difference {
   readonly complete: boolean;
   readonly fewest: number | null;
   readonly reproduced: boolean;
+  /** Differences that remain without the first causes: without none, one, two and so on up to all of them. */
+  readonly remaining: { readonly dates: readonly string[]; readonly bps: readonly (readonly number[])[] };
   /** Null without constituents from outside. */
   readonly parts: DifferenceParts | null;
 }
@@ -249,8 +251,10 @@ interface Choice {
   readonly position: number;
   /** Candidates that agree with the outside level at least as long. */
   readonly rivals: readonly Fit[];
-  /** Levels before and after the change; null for one of several changes of a session. */
+  /** Levels before and after the change; null for further changes of one session. */
   readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
+  /** True for one of several changes of a session. */
+  readonly isPaired: boolean;
 }
 
 interface Fit {
@@ -452,11 +456,13 @@ function createChild(node: Node, { candidates, terms, own, agreement }: Fit, riv
     agreement,
     chosen: [
       ...node.chosen,
-      ...candidates.map((candidate) => ({
+      ...candidates.map((candidate, k) => ({
         candidate,
         position,
         rivals: candidates.length === 1 ? rivals : [],
-        levels: candidates.length === 1 ? { before: node.own.levels, after: own.levels } : null,
+        // Changes of one session that explain it together have one ratio of levels.
+        levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
+        isPaired: candidates.length > 1,
       })),
     ],
   };
@@ -1012,6 +1018,7 @@ function createResult(node: Node, start: Node, { search, compositions }: ResultI
     complete: reproduced,
     fewest: reproduced && !search.isBounded ? causes.length : null,
     reproduced,
+    remaining: listRemaining(choices, { errors, explainedErrors, own: start.own, outside }),
     parts:
       compositions.length === 0
         ? null
@@ -1022,6 +1029,38 @@ function createResult(node: Node, start: Node, { search, compositions }: ResultI
             total: errors.at(-1)! * 10_000,
             causes,
           }),
+  };
+}
+
+interface RemainingInput {
+  readonly errors: Float64Array;
+  readonly explainedErrors: Float64Array;
+  readonly own: OwnLevels;
+  readonly outside: OutsideLevels;
+}
+
+/** Maximum number of sessions of the differences that remain. */
+const REMAINING_MAX = 1000;
+
+/** Returns the differences after each cause in turn, by the ratios of the levels that the search computed. */
+function listRemaining(
+  choices: readonly Choice[],
+  { errors, explainedErrors, own, outside }: RemainingInput,
+): Difference['remaining'] {
+  const stride = Math.ceil(errors.length / REMAINING_MAX);
+  const shown = [...outside.days.keys()].filter((t) => t % stride === 0 || t === errors.length - 1);
+  const positions = shown.map((t) => findFirstAtLeast(own.days, outside.days[t]!));
+  const ratios = shown.map((t) => 1 + errors[t]!);
+  const steps = choices.slice(0, -1).map(({ levels }) => {
+    positions.forEach((at, k) => {
+      if (levels !== null) ratios[k]! /= levels.after[at]! / levels.before[at]!;
+    });
+    return ratios.map((ratio) => (ratio - 1) * 10_000);
+  });
+  const toBps = (values: Float64Array): number[] => shown.map((t) => values[t]! * 10_000);
+  return {
+    dates: shown.map((t) => formatDay(outside.days[t]!)),
+    bps: [toBps(errors), ...steps, ...(choices.length === 0 ? [] : [toBps(explainedErrors)])],
   };
 }
 
@@ -1082,7 +1121,8 @@ interface CauseInput {
  * computed: no run is needed for them.
  */
 function createCause(choice: Choice, k: number, { choices, start, final, search, scale }: CauseInput): Cause {
-  const { candidate, rivals, levels } = choice;
+  const { candidate, rivals, isPaired } = choice;
+  const levels = isPaired ? null : choice.levels;
   const { outside } = search;
   const edits = choices.map((one) => one.candidate.edits);
   const before = applyAll(start.terms, edits.slice(0, k));

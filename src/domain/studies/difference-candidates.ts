@@ -91,11 +91,8 @@ const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[
 function listActionCandidates(place: Place): Candidate[] {
   const { sm, session, own } = place;
   const held = listHeldColumns(place);
-  const candidates = sm.actions.all
-    .filter(
-      (placed) =>
-        placed.session >= session - EVENT_SESSIONS && placed.session <= session + 1 && held.has(placed.column),
-    )
+  const candidates = listActionsNear(sm, session, EVENT_SESSIONS)
+    .filter((placed) => placed.session <= session + 1 && held.has(placed.column))
     .flatMap(({ action, session: at }) => listChangesOfAction(place, action, at));
   const cancelled = own.terms.market.actions.filter(
     (action) =>
@@ -286,6 +283,10 @@ function listPairColumns({ sm, document }: Place): number[] {
   );
 }
 
+/** Returns the events at most some sessions before or after a session. */
+const listActionsNear = ({ actions: { all, starts }, sessions }: SessionMarket, session: number, count: number) =>
+  all.slice(starts[Math.max(0, session - count)], starts[Math.min(sessions.length, session + count + 1)]);
+
 interface CarriedPrice {
   readonly previous: number;
   readonly count: number;
@@ -315,7 +316,7 @@ function createCarried(place: Place, column: number, { previous, count, subject 
 
 /** Returns prices divided by the ratio of a split that follows within a few sessions, or multiplied by one just before. */
 function listScaledPrices({ sm, session }: Place, column: number, price: number): number[] {
-  return sm.actions.all
+  return listActionsNear(sm, session, EVENT_SESSIONS)
     .filter(
       (placed) =>
         placed.column === column &&
@@ -337,24 +338,31 @@ function listBadPrints(
   const { sm, session } = place;
   const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
   const move = Math.abs(bar.price / previous - 1);
-  const hasAction = sm.actions.all.some(
-    (placed) => placed.column === column && Math.abs(placed.session - session) <= 1,
-  );
+  const hasAction = listActionsNear(sm, session, 1).some((placed) => placed.column === column);
   if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
-  return [createFreePrice(place, column, { row: bar.row, previous, words: 'used another price than the bad print' })];
+  const words = 'used another price than the bad print';
+  return [createFreePrice(place, column, { row: bar.row, previous, decimals: countDecimals(bar.price), words })];
 }
 
 /** Returns a free price for a security without a bar on a session. */
 function listStalePrices(place: Place, column: number, previous: number): Candidate[] {
   const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
   if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
-  return [createFreePrice(place, column, { row, previous, words: 'had a price where the store has none' })];
+  return [createFreePrice(place, column, { row, previous, decimals: 2, words: 'had a price where the store has none' })];
+}
+
+interface PriceGuess {
+  readonly row: number;
+  readonly previous: number;
+  /** Decimals of the prices of the security. */
+  readonly decimals: number;
+  readonly words: string;
 }
 
 function createFreePrice(
   place: Place,
   column: number,
-  { row, previous, words }: { readonly row: number; readonly previous: number; readonly words: string },
+  { row, previous, decimals, words }: PriceGuess,
 ): Candidate {
   const create = (value: number): Edit[] => [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row, value }] }];
   const identifier = place.sm.identifiers[column]!;
@@ -369,7 +377,7 @@ function createFreePrice(
     edits: create(previous),
     free: {
       guess: previous,
-      decimals: countDecimals(previous),
+      decimals: Math.max(2, decimals, countDecimals(previous)),
       create,
       accepts: (value) => value > 0 && Math.abs(value / previous - 1) < 0.5,
     },
@@ -531,7 +539,13 @@ function listConstituentCandidates(place: Place): Candidate[] {
   return listNearReviews(place).flatMap(({ composition, position, next }) => {
     if (composition.session > session) return [];
     const members = new Set(composition.columns);
-    const universe = place.own.composer.universe(ruleId, composition.decision);
+    const isList = document.universe?.kind === 'list';
+    const pairs = new Set(listPairColumns(place));
+    const universe = isList
+      ? sm.identifiers.flatMap((_, column) =>
+          !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
+        )
+      : place.own.composer.universe(ruleId, composition.decision);
     const create = (manner: Manner, column: number, isLasting: boolean): Candidate => {
       const changed = [...members, column]
         .filter((one) => manner === 'added' || one !== column)
@@ -564,7 +578,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
     return [
       ...[...members].map((column) => create('ignored', column, false)),
       ...others.map((column) => create('added', column, false)),
-      ...(document.universe?.kind === 'list' ? listUniverseCandidates(place, { composition, others }) : []),
+      ...(isList ? listUniverseCandidates(place, { composition, others }) : []),
     ];
   });
 }
@@ -683,11 +697,8 @@ const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISI
 const CONVENTION_SESSIONS = 12;
 
 function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['type'][]): boolean {
-  return sm.actions.all.some(
-    (placed) =>
-      placed.session >= session - CONVENTION_SESSIONS &&
-      placed.session <= session + 1 &&
-      types.includes(placed.action.type),
+  return listActionsNear(sm, session, CONVENTION_SESSIONS).some(
+    (placed) => placed.session <= session + 1 && types.includes(placed.action.type),
   );
 }
 

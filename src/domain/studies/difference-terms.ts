@@ -14,7 +14,7 @@ import { openMarketOn } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { IndexDocument, isOverlayDocument, listSources, type OverlayDocument } from '../definition/index-document.js';
 import { findOverlayType } from '../definition/overlays.js';
-import { markMarket } from '../market/growth.js';
+import { markMarket, replaceFields } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import {
   type CorporateAction,
@@ -388,13 +388,18 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       const decide = (market: SessionMarket): OwnLevels =>
         simulate(decideWindow(own, changed, { market, from, to, changedUntil: Infinity }), to, changed);
       if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
+      if (edits.every(isOfOtherField)) return decide(replaceFields(sm, applyEdits(terms, edits).market.fields));
       return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
     },
     complete(edits) {
       if (!isResumable(edits)) return null;
       const changed = applyEdits(terms, edits);
       const to = rule.first + path.gross.length - 1;
-      const market = openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
+      const market = edits.every(isOfOtherField)
+        ? replaceFields(sm, changed.market.fields)
+        : changed.market === terms.market
+          ? sm
+          : openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
       const decided = decideWindow(own, changed, { market, from, to, changedUntil: findLastChanged(edits, sm) });
       const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
       const { levels, raw } = readWindow(own, { book, from }, changed);
@@ -413,6 +418,9 @@ export function openWindow(own: Evaluation, from: number): Window | null {
     },
   };
 }
+
+/** Returns true for a change of a field that growth does not read. */
+const isOfOtherField = (edit: Edit): boolean => edit.kind === 'bars' && edit.field !== 'CLOSE';
 
 /** Returns values whose last ones, from a position on, are others. */
 function joinFrom(before: Float64Array, after: Float64Array, position: number): Float64Array {
@@ -675,7 +683,9 @@ function describeData({ identifiers, dates }: MarketData, edit: Edit): DataChang
   if (edit.kind !== 'action') return [];
   const { before, after } = edit;
   const isSameRow = before !== null && after !== null && before.type === after.type && before.exDay === after.exDay;
-  if (isSameRow) return [{ ...locate(before), field: 'value', value: after.value }];
+  if (isSameRow && before.value !== after.value) return [{ ...locate(before), field: 'value', value: after.value }];
+  if (isSameRow && before.subscriptionPrice !== after.subscriptionPrice)
+    return [{ ...locate(before), field: 'subscription_price', value: after.subscriptionPrice }];
   return [
     ...(before === null ? [] : [{ ...locate(before), field: 'value', value: null }]),
     ...(after === null ? [] : [{ ...locate(after), field: 'row', value: describeAction(after), added: true as const }]),

@@ -836,7 +836,7 @@ function evaluatePart(
 }
 
 /** Runs a window. Returns null if a decision reads data from before it. */
-function runInWindow(run: () => OwnLevels | null): OwnLevels | null {
+function runInWindow<T>(run: () => T | null): T | null {
   try {
     return run();
   } catch (error) {
@@ -935,6 +935,9 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
   return [...new Set([...numbers, value])];
 }
 
+/** Largest error of the product of two effects on one review, relative to the smaller one. */
+const REVIEW_ERROR = 0.2;
+
 /** Returns pairs of changes of one session that explain it together. */
 function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
   const { outside } = search;
@@ -955,7 +958,10 @@ function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
       if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
       const error = Math.abs(a.effect * b.effect - wanted);
-      if (error <= 2 * tolerance + 2 * moves + 1e-9) pairs.push({ pair: [a, b], error });
+      // Two changes of one review act on each other's weights.
+      const isOfReview = a.candidates[0]!.review !== undefined && b.candidates[0]!.review !== undefined;
+      const mixed = isOfReview ? REVIEW_ERROR * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
+      if (error <= 2 * tolerance + 2 * moves + mixed + 1e-9) pairs.push({ pair: [a, b], error });
     }
   return pairs
     .toSorted((a, b) => a.error - b.error)

@@ -124,7 +124,12 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: OutsideLevel
             {chosen.levels.at(-1)!.date}
           </p>
         )}
-        <Choice label="Return variant" options={[...VARIANTS]} value={variant} onChoose={setVariant} />
+        <Choice<Variant | ''>
+          label="Return variant"
+          options={VARIANTS}
+          value={variant}
+          onChoose={(value) => setVariant(value)}
+        />
         <div>
           <ActionButton kind="main" act={submit} disabled={chosen === null}>
             Explain the difference

@@ -338,7 +338,12 @@ function listBadPrints(
   const { sm, session } = place;
   const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
   const move = Math.abs(bar.price / previous - 1);
-  const hasAction = listActionsNear(sm, session, 1).some((placed) => placed.column === column);
+  // A small cash payment is no reason for the move.
+  const hasAction = listActionsNear(sm, session, 1).some(
+    (placed) =>
+      placed.column === column &&
+      (ACTION_KINDS[placed.action.type] !== 'cash' || placed.action.value > (move / 2) * previous),
+  );
   if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
   const words = 'used another price than the bad print';
   return [createFreePrice(place, column, { row: bar.row, previous, decimals: countDecimals(bar.price), words })];

@@ -24,6 +24,9 @@ const PRIOR_FACTOR = 8;
 /** Largest weight that a change gives to a security. */
 const WEIGHT_MAX = 0.6;
 
+/** Error of a change that alone cannot explain a difference. */
+const UNLIKELY = 10;
+
 /** Part of an estimated earlier effect that is certain. */
 const CERTAIN_SHARE = 0.5;
 
@@ -83,7 +86,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     const excess = (at: number): number => grow(column, review, at) / growIndex(review, at) - 1;
     const used = change ?? wanted / excess(session);
     if (Number.isNaN(used)) return null;
-    if (Math.abs(used) > WEIGHT_MAX) return Infinity;
+    if (Math.abs(used) > WEIGHT_MAX) return UNLIKELY; // together with another change it may explain the session
     // The levels agree before the difference, so that a security that has already moved cannot be its cause.
     for (let before = review + 1; before < session; before++)
       if (CERTAIN_SHARE * Math.abs(used * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;

@@ -3,7 +3,7 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { ActionType, CorporateAction, MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { evaluate, type PatchOperation, type RunTerms } from '#domain/studies/difference-terms.js';
+import { type Edit, evaluate, type PatchOperation, type RunTerms } from '#domain/studies/difference-terms.js';
 import { type Cause, type Difference, explainDifference } from '#domain/studies/differences.js';
 import { seeded } from '../../seeded.js';
 import { type ActionSketch, buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
@@ -242,7 +242,7 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
     'early',
     'late',
     ...(isEnd || action.type === 'RIGHTS_ISSUE' ? ['value'] : ['doubled', 'value']),
-    ...(isRatio ? ['inverted'] : []),
+    ...(isRatio || action.type === 'DIVIDEND' ? ['inverted'] : []),
   ];
   const manner = draw.pick(action.type === 'SPIN_OFF' ? ['ignored', 'early', 'late', 'doubled'] : manners);
   const changed: CorporateAction | null =
@@ -255,7 +255,7 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
           : manner === 'doubled'
             ? { ...action, value: isRatio ? action.value ** 2 : 2 * action.value }
             : manner === 'inverted'
-              ? { ...action, value: 1 / action.value }
+              ? { ...action, value: isRatio ? 1 / action.value : -action.value }
               : action.type === 'RIGHTS_ISSUE'
                 ? { ...action, subscriptionPrice: Math.round(action.subscriptionPrice! * 80) / 100 }
                 : { ...action, value: Math.round(action.value * (isRatio ? 120 : 135)) / 100 };
@@ -275,6 +275,15 @@ function plantPrice(terms: RunTerms, draw: Draw): Planting {
   const row = draw.int(5, market.dates.length - 8);
   const count = draw.pick([1, 1, 2, 3]);
   const closes = market.fields.get('CLOSE')!;
+  if (draw.next() < 0.2) {
+    const factor = draw.pick([100, 0.01]);
+    return {
+      terms: withBars(terms, 'CLOSE', (panel, width) => {
+        panel[row * width + column]! *= factor;
+      }),
+      plant: { subject: 'price', manner: 'value', identifier: name, date: formatDay(market.dates[row]!) },
+    };
+  }
   const isSame = closes[row * market.identifiers.length + column] === closes[(row - 1) * market.identifiers.length + column];
   if (isSame) return null; // the price is carried from a later session on
   return {
@@ -418,7 +427,32 @@ function plantConvention(terms: RunTerms, draw: Draw): Planting {
     });
   const readRate = (panel: Float64Array, row: number): number =>
     panel[Math.max(0, Math.min(panel.length / width - 1, row)) * width + euro]!;
+  const ofLevels = (subject: string, manner: string, change: Extract<Edit, { kind: 'levels' }>['change']): Planting =>
+    create(subject, manner, {
+      ...terms,
+      reading: [...terms.reading, { kind: 'levels', terms: { planted: subject }, change }],
+    });
+  const chain = (levels: Float64Array): Float64Array => {
+    const chained = levels.slice();
+    for (let t = 1; t < levels.length; t++)
+      chained[t] = roundHalfAwayFromZero((chained[t - 1]! * levels[t]!) / levels[t - 1]!, 2);
+    return chained;
+  };
   const options: (() => Planting)[] = [
+    () => ofLevels('calendar', 'late', (levels) => levels.map((own, t) => levels[t - 1] ?? own)),
+    () => ofLevels('rounding', 'value', chain),
+    () => create('special_dividend', 'ignored', withTreatment(terms, { special_dividends: 'ignore' })),
+    () => create('split', 'ignored', withTreatment(terms, { splits: 'ignore' })),
+    () => create('spin_off', 'ignored', withTreatment(terms, { spin_offs: 'ignore' })),
+    () =>
+      create(
+        'pricing',
+        'value',
+        withDocument(terms, 'X', (own) => ({
+          ...own,
+          rebalance: { ...rebalance, effective_lag: rebalance.effective_lag === 0 ? 3 : 0 },
+        })),
+      ),
     () =>
       create(
         'reinvestment',

@@ -274,7 +274,7 @@ const BRANCHES_MAX = 4;
 const AHEAD = 2;
 
 /** Maximum number of pairs of changes of one session that are computed. */
-const PAIRS_MAX = 40;
+const PAIRS_MAX = 60;
 
 /** Maximum number of rivals that are computed with all other causes. */
 const RIVALS_MAX = 40;
@@ -558,6 +558,8 @@ function findRoundNumber(from: number, to: number): number | null {
 interface Tried extends Fit {
   /** Ratio of the changed to the own level on the session of the difference. */
   readonly effect: number;
+  /** The same ratios on this session and the next ones. */
+  readonly effects: readonly number[];
   /** Changes whose agreement is known only for a few sessions after the difference. */
   readonly brief?: readonly Edit[] | undefined;
   /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
@@ -600,7 +602,7 @@ function listFits(node: Node, search: Search): Fit[] {
 }
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
-const UNLIKELY_MAX = 60;
+const UNLIKELY_MAX = 160;
 
 /**
  * Orders changes by what the book shows of their effect before any run: first those whose estimate fits the difference
@@ -639,7 +641,8 @@ function seek(node: Node, { outside }: Search): Sought {
 }
 
 function findRuleSession({ own, terms }: Node, day: Day, session: number): number {
-  return findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day);
+  const shift = terms.reading.reduce((sum, { terms: { shifted_sessions: by } }) => sum + Number(by ?? 0), 0);
+  return (findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day)) - shift;
 }
 
 const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
@@ -713,7 +716,8 @@ function tryBriefly(node: Node, candidates: readonly Candidate[], search: Search
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
   const agreement = comparePart(node, part, search);
-  const tried = { candidates, terms: node.terms, effect, own: node.own, agreement };
+  const effects = listAhead(node, search).map((one) => levelOn(part, one) / levelOn(node.own, one));
+  const tried = { candidates, terms: node.terms, effect, effects, own: node.own, agreement };
   return agreement.reach <= reach ? tried : { ...tried, brief: edits };
 }
 
@@ -784,7 +788,7 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   const { outside, refuted } = search;
   const { reach } = node.agreement;
   const { date, free, edits, words, value } = candidate!;
-  if (date !== null || changeLevels(node.own, edits) !== null) return false;
+  if (date !== null || attempt(() => changeLevels(node.own, edits)) !== null) return false;
   const key = `${words} ${value}`;
   const isLocal = node.chosen.every((one) => one.candidate.date !== null);
   if (isLocal && refuted.has(key)) return true;
@@ -942,35 +946,50 @@ const REVIEW_ERROR = 0.2;
 function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
-  const day = outside.days[reach]!;
+  const days = listAhead(node, search);
   const value = outside.values[reach]!;
-  const own = levelOn(node.own, day);
-  const tolerance = computeTolerance(outside, value) / own;
-  const scale = Number.isFinite(high) ? (low + high) / 2 : value / own;
-  const wanted = value / own / scale;
+  const tolerance = computeTolerance(outside, value) / value;
+  const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, days[0]!);
+  const wanted = days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale);
   const local = tried.filter(
     ({ candidates: [one], effect }) => one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
   );
-  const pairs: { readonly pair: readonly [Tried, Tried]; readonly error: number }[] = [];
+  const pairs: PairOfChanges[] = [];
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
       const [a, b] = [local[i]!, local[j]!];
       if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
-      const error = Math.abs(a.effect * b.effect - wanted);
+      const errors = wanted.map((one, k) => Math.abs(a.effects[k]! * b.effects[k]! - one));
       // Two changes of one review act on each other's weights.
       const isOfReview = a.candidates[0]!.review !== undefined && b.candidates[0]!.review !== undefined;
       const mixed = isOfReview ? REVIEW_ERROR * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
-      if (error <= 2 * tolerance + 2 * moves + mixed + 1e-9) pairs.push({ pair: [a, b], error });
+      if (errors[0]! <= 2 * tolerance + 2 * moves + mixed + 1e-9)
+        pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0) });
     }
-  return pairs
-    .toSorted((a, b) => a.error - b.error)
-    .slice(0, PAIRS_MAX)
-    .flatMap(({ pair: [a, b] }) => {
-      const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
-      return result !== null && result.agreement.reach > reach ? [result] : [];
-    });
+  const ordered = [
+    ...pairs.toSorted((a, b) => a.sum - b.sum).slice(0, PAIRS_MAX / 2),
+    ...pairs.toSorted((a, b) => a.error - b.error).slice(0, PAIRS_MAX / 2),
+  ];
+  // Of many pairs, some explain a session by chance: evidence are later sessions.
+  const least = Math.min(reach + EVIDENCE_SESSIONS, outside.days.length);
+  return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
+    const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
+    return result !== null && result.agreement.reach >= least ? [result] : [];
+  });
 }
+
+interface PairOfChanges {
+  readonly pair: readonly [Tried, Tried];
+  /** Error of the product of the effects on the session of the difference, and its sum with the next sessions. */
+  readonly error: number;
+  readonly sum: number;
+}
+
+/** Returns the day of the difference and the days after it that are computed first. */
+const listAhead = ({ agreement: { reach } }: Node, { outside }: Pick<Search, 'outside'>): Day[] => [
+  ...outside.days.subarray(reach, reach + AHEAD + 1),
+];
 
 /** Returns true for two changes of the same event, price or review, which exclude each other. */
 const isSameObject = (a: Candidate, b: Candidate): boolean =>

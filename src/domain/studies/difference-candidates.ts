@@ -353,7 +353,9 @@ function listBadPrints(
 function listStalePrices(place: Place, column: number, previous: number): Candidate[] {
   const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
   if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
-  return [createFreePrice(place, column, { row, previous, decimals: 2, words: 'had a price where the store has none' })];
+  return [
+    createFreePrice(place, column, { row, previous, decimals: 2, words: 'had a price where the store has none' }),
+  ];
 }
 
 interface PriceGuess {
@@ -364,11 +366,7 @@ interface PriceGuess {
   readonly words: string;
 }
 
-function createFreePrice(
-  place: Place,
-  column: number,
-  { row, previous, decimals, words }: PriceGuess,
-): Candidate {
+function createFreePrice(place: Place, column: number, { row, previous, decimals, words }: PriceGuess): Candidate {
   const create = (value: number): Edit[] => [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row, value }] }];
   const identifier = place.sm.identifiers[column]!;
   return {
@@ -461,7 +459,11 @@ const SHARELESS = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
 function listShareCandidates(place: Place): Candidate[] {
   const { sm, list, document } = place;
-  if (isRuleDocument(document) && SHARELESS.has(document.pipeline.weighting.type) && document.pipeline.selection.length === 0)
+  if (
+    isRuleDocument(document) &&
+    SHARELESS.has(document.pipeline.weighting.type) &&
+    document.pipeline.selection.length === 0
+  )
     return [];
   const width = sm.identifiers.length;
   return listNearReviews(place).flatMap(({ composition, position, next }) =>

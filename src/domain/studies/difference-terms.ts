@@ -3,7 +3,13 @@ import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
-import { type Composer, type Composition, type Compositions, type DeciderFactory, isWatched } from '../books/compositions.js';
+import {
+  type Composer,
+  type Composition,
+  type Compositions,
+  type DeciderFactory,
+  isWatched,
+} from '../books/compositions.js';
 import { createDecisionTerms, createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
 import { hasMemberChanges } from '../books/member-changes.js';
 import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
@@ -374,7 +380,11 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       edits.filter(({ kind }) => kind === 'document'),
     );
   const simulate = (changed: WindowCompositions, to: number, variantTerms: RunTerms): OwnLevels => {
-    const book = resumeBook(changed, { stored, from, to, growth: changed.treatment === treatment ? growth : undefined }, own);
+    const book = resumeBook(
+      changed,
+      { stored, from, to, growth: changed.treatment === treatment ? growth : undefined },
+      own,
+    );
     return readWindow(own, { book, from }, variantTerms);
   };
   return {
@@ -445,15 +455,24 @@ interface ResumedBook {
 }
 
 /** Returns the levels of the index from the first session of a resumed book on. */
-function readWindow(own: Evaluation, { book, from }: ResumedBook, terms: RunTerms): OwnLevels & { readonly raw: Float64Array } {
+function readWindow(
+  own: Evaluation,
+  { book, from }: ResumedBook,
+  terms: RunTerms,
+): OwnLevels & { readonly raw: Float64Array } {
   const { compositions, rule, path, raw } = own;
   const { sm, first, overlay } = compositions;
   const days = sm.sessions.slice(from, from + book.length);
   const changed =
     overlay === undefined
-      ? joinFrom(raw.subarray(0, from - first + book.length), readLevels(book, compositions, terms.variant), from - first)
+      ? joinFrom(
+          raw.subarray(0, from - first + book.length),
+          readLevels(book, compositions, terms.variant),
+          from - first,
+        )
       : readPath(own, joinPath(path!, book, from - rule.first), terms);
-  const levels = terms.reading.length === 0 ? changed : readOutside(terms, changed, own.days.subarray(0, changed.length));
+  const levels =
+    terms.reading.length === 0 ? changed : readOutside(terms, changed, own.days.subarray(0, changed.length));
   return { days, raw: changed, levels: levels.subarray(from - first) };
 }
 
@@ -552,7 +571,10 @@ function decideWindow(
   const again = Math.max(DECIDED_AGAIN, due.findIndex(({ decision }) => decision > changedUntil) + 1);
   if (!isDated || due.length <= again) return decide(due);
   const decided = decide(due.slice(0, again));
-  const [last, position] = [decided.list.at(-1), list.findIndex(({ session }) => session === decided.list.at(-1)?.session)];
+  const [last, position] = [
+    decided.list.at(-1),
+    list.findIndex(({ session }) => session === decided.list.at(-1)?.session),
+  ];
   const isEqual =
     last !== undefined && position >= 0 && haveEqualHoldings(last, list[position]!) && last.decision > changedUntil;
   return isEqual ? { ...decided, list: [...decided.list, ...list.slice(position + 1)] } : decide(due);

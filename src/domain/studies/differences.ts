@@ -2,11 +2,7 @@ import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
-import {
-  type MarketData,
-  RETURN_VARIANTS,
-  type ReturnVariant,
-} from '../market/market-data.js';
+import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
@@ -586,8 +582,11 @@ function listFits(node: Node, search: Search): Fit[] {
         );
       return tryCandidate(node, candidate, search);
     });
+  // After a step without an explanation the weights may be others, so that a session alone is no evidence.
+  const isUncertain = node.unexplained.breaks.length > 0;
+  const least = isUncertain ? Math.min(agreement.reach + EVIDENCE_SESSIONS, outside.days.length - 1) : agreement.reach;
   const selectFits = (all: readonly Tried[]): Fit[] =>
-    removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > agreement.reach)));
+    removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > least)));
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
   // A free value is searched only where no change without one agrees on the following sessions as well.
@@ -799,11 +798,25 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
     const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
-    if (part !== null && compareLevels(part, outside, node.unexplained).reach > count) continue;
+    const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
+    const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
+    if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
     if (isLocal) refuted.add(key);
     return true;
   }
   return false;
+}
+
+/** Subjects of conventions that act on every dividend or rate: without an effect at first they have none later. */
+const CONTINUOUS: ReadonlySet<Subject> = new Set(['variant', 'reinvestment', 'tax', 'currency']);
+
+/** Returns true if a security of the index has paid a dividend up to a day. */
+function hasPaid({ own: { rule } }: Node, until: Day): boolean {
+  const { sm, first, list } = rule;
+  const held = new Set(list[0]?.columns);
+  return sm.actions.all
+    .slice(sm.actions.starts[first + 1], sm.actions.starts[sm.sessionAt(until) + 1])
+    .some(({ action, column }) => held.has(column) && ACTION_KINDS[action.type] === 'cash');
 }
 
 /** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
@@ -813,7 +826,9 @@ function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Se
   if (subject === 'rounding') {
     const state = attempt(() => findState(node.own, session));
     const { needed, tolerance } = seek(node, search);
-    return state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance;
+    return (
+      state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance
+    );
   }
   if (subject !== 'cap' && subject !== 'pricing') return true;
   const last = node.own.rule.list.findLast((one) => one.session <= session);
@@ -1164,7 +1179,9 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
   const alone =
     levels?.before === start.own.levels
       ? { days: start.own.days, levels: levels.after }
-      : attempt(() => evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)));
+      : attempt(() =>
+          evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
+        );
   const without =
     levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
   const equal = countEqual(final);

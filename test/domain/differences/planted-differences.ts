@@ -284,7 +284,8 @@ function plantPrice(terms: RunTerms, draw: Draw): Planting {
       plant: { subject: 'price', manner: 'value', identifier: name, date: formatDay(market.dates[row]!) },
     };
   }
-  const isSame = closes[row * market.identifiers.length + column] === closes[(row - 1) * market.identifiers.length + column];
+  const isSame =
+    closes[row * market.identifiers.length + column] === closes[(row - 1) * market.identifiers.length + column];
   if (isSame) return null; // the price is carried from a later session on
   return {
     terms: withBars(terms, 'CLOSE', (panel, width) => {
@@ -661,7 +662,9 @@ export function scoreCase({ plants }: PlantedCase, { causes, reproduced }: Diffe
 function patch(value: unknown, operations: readonly PatchOperation[]): unknown {
   const root = { value: structuredClone(value) };
   for (const { op, path, value: next } of operations) {
-    const names = ['value', ...path.split('/').slice(1)].map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const names = ['value', ...path.split('/').slice(1)].map((name) =>
+      name.replaceAll('~1', '/').replaceAll('~0', '~'),
+    );
     const last = names.pop()!;
     const parent = names.reduce<unknown>((one, name) => (one as Record<string, unknown>)[name], root);
     if (Array.isArray(parent)) parent.splice(Number(last), op === 'add' ? 0 : 1, ...(op === 'remove' ? [] : [next]));

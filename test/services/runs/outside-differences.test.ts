@@ -105,7 +105,9 @@ describe('an outside level', () => {
 
   test('with other constituents has the parts of selection and weights, which sum to the difference', async () => {
     const explain = async (shares: Readonly<Record<string, number>>) => {
-      const sums = DATES.map((_, t) => Object.entries(shares).reduce((sum, [name, n]) => sum + n * CLOSES[name]![t]!, 0));
+      const sums = DATES.map((_, t) =>
+        Object.entries(shares).reduce((sum, [name, n]) => sum + n * CLOSES[name]![t]!, 0),
+      );
       const levels = DATES.map((date, t) => ({ date, value: (100 * sums[t]!) / sums[0]! }));
       const compositions = [{ date: DATES[0]!, index_shares: shares }];
       const { parts } = await finish<DifferencesView>('/analytics/TRIO/differences', { levels, compositions });

@@ -310,6 +310,12 @@ function Remaining({ view: { remaining, causes } }: Pick<ExplanationProps, 'view
     colour: (k % 8) + 1,
   }));
   return (
-    <Chart label="Difference in basis points, causes removed one after another" dates={remaining.dates} lines={lines} hasZero hasLegend />
+    <Chart
+      label="Difference in basis points, causes removed one after another"
+      dates={remaining.dates}
+      lines={lines}
+      hasZero
+      hasLegend
+    />
   );
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { LEVELS_MAX, SHAPES } from '#domain/studies/differences.js';
+import { SHAPES } from '#domain/studies/differences.js';
+import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';

@@ -24,7 +24,7 @@ const PRIOR_FACTOR = 8;
 /** Largest weight that a change gives to a security. */
 const WEIGHT_MAX = 0.6;
 
-/** Error of a change that alone cannot explain a difference. */
+/** Error of a change that explains a difference only together with another. */
 const UNLIKELY = 10;
 
 /** Part of an estimated earlier effect that is certain. */

@@ -30,6 +30,7 @@ import {
   type ReturnVariant,
 } from '../market/market-data.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
+import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
 /** Subjects of the causes of a difference. */
@@ -241,7 +242,7 @@ export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Compos
   };
 }
 
-/** Returns the book beneath an overlay whose levels follow from the path of that book alone. Otherwise returns null. */
+/** Returns the book beneath an overlay whose levels follow only from the path of that book. Otherwise returns null. */
 function findPlainUnderlying({ overlay, document, sm }: Compositions, book: Book): Book | null {
   const { spec, sources } = overlay!;
   const underlying = book.overlay?.beneath[0];
@@ -254,7 +255,7 @@ function findPlainUnderlying({ overlay, document, sm }: Compositions, book: Book
   return isPlain && underlying !== undefined ? underlying : null;
 }
 
-/** Returns the run after changes of its levels or of its overlay alone. Returns null for other changes. */
+/** Returns the run after changes that concern only its levels or its overlay. Returns null for other changes. */
 export function changeLevels(own: Evaluation, edits: readonly Edit[]): Evaluation | null {
   if (edits.every(({ kind }) => kind === 'levels')) {
     const terms = applyEdits(own.terms, edits);
@@ -274,7 +275,7 @@ const BUMP = 1e-5;
 
 /**
  * Returns the relative change of the level per relative change of the rule-based index on a session. Returns null if
- * levels do not follow from that index alone.
+ * levels do not follow only from that index.
  */
 export function measureSensitivity(own: Evaluation, session: number): number | null {
   const { path, rule, compositions, raw, terms } = own;
@@ -354,8 +355,6 @@ export interface Window {
   /** Returns the run after changes, whose sessions before the window are those of the run. Returns null as `run`. */
   complete(edits: readonly Edit[]): Evaluation | null;
 }
-
-type OwnLevels = Pick<Evaluation, 'days' | 'levels'>;
 
 /**
  * Opens a window on a run. Earlier compositions are those of the run. Changes of events and closes leave the compositions

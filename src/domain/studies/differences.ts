@@ -3,6 +3,23 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
 import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import {
+  type Agreement,
+  compareLevels,
+  computeTolerance,
+  computeUnit,
+  countEqualReturns,
+  findDecimals,
+  isEqualAt,
+  levelOn,
+  listErrors,
+  NOTHING,
+  type OutsideLevels,
+  type OwnLevels,
+  PRECISION,
+  selectCommon,
+  type Unexplained,
+} from './outside-levels.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
@@ -23,14 +40,6 @@ import {
   type Subject,
   type Window,
 } from './difference-terms.js';
-
-/** Levels from outside, on ascending days. */
-export interface OutsideLevels {
-  readonly days: Int32Array;
-  readonly values: Float64Array;
-  /** Decimals to which they are rounded; null if they are not rounded. */
-  readonly decimals: number | null;
-}
 
 export interface DifferenceInput {
   readonly terms: Omit<RunTerms, 'variant' | 'reading'>;
@@ -67,9 +76,6 @@ export interface Cause extends CauseName {
 /** Courses of a difference over the sessions. */
 export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
 export type Shape = (typeof SHAPES)[number];
-
-/** Maximum number of outside levels: 80 years of sessions. */
-export const LEVELS_MAX = 20_000;
 
 /** Question of a job: the outside levels, or the series that has them, and their terms. */
 export interface DifferenceQuestion {
@@ -139,96 +145,10 @@ export interface Difference {
   readonly complete: boolean;
   readonly fewest: number | null;
   readonly reproduced: boolean;
-  /** Differences that remain without the first causes: without none, one, two and so on up to all of them. */
+  /** Differences that remain if no cause, the first, the first two and so on are removed. */
   readonly remaining: { readonly dates: readonly string[]; readonly bps: readonly (readonly number[])[] };
   /** Null without constituents from outside. */
   readonly parts: DifferenceParts | null;
-}
-
-/** Maximum number of decimals of a rounded level. */
-const DECIMALS_MAX = 9;
-
-/** Relative error of levels that two programs compute in full precision. */
-const PRECISION = 1e-11;
-
-/** Returns the decimals to which values are rounded. Returns null if they are not rounded. */
-export function findDecimals(values: Float64Array): number | null {
-  for (let decimals = 0; decimals <= DECIMALS_MAX; decimals++)
-    if (values.every((value) => roundHalfAwayFromZero(value, decimals) === value)) return decimals;
-  return null;
-}
-
-/** Returns one unit of the last of some decimals. */
-const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
-
-/** Returns half a unit of the last digit of an outside level, with the error of the computation. */
-function computeTolerance({ decimals }: Pick<OutsideLevels, 'decimals'>, value: number): number {
-  return (
-    (decimals === null ? 0 : 0.5 * computeUnit(decimals)) + PRECISION * Math.abs(value) * (decimals === null ? 10 : 1)
-  );
-}
-
-/** Sessions that no cause explains. */
-interface Unexplained {
-  /** First days of levels with another, unknown scale. */
-  readonly breaks: readonly Day[];
-  /** Single days whose levels are left out. */
-  readonly skipped: readonly Day[];
-}
-
-const NOTHING: Unexplained = { breaks: [], skipped: [] };
-
-/** Agreement of the levels of a run with those from outside. */
-interface Agreement {
-  /** Position in the outside levels of the first difference; their number if there is none. */
-  readonly reach: number;
-  /** Range of scales that fit every session before it. */
-  readonly low: number;
-  readonly high: number;
-}
-
-type OwnLevels = Pick<Evaluation, 'days' | 'levels'>;
-
-/**
- * Compares levels up to the first difference. Levels that begin equal have the scale 1; otherwise the scale is in the
- * range that fits all sessions within their rounding.
- */
-function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped }: Unexplained): Agreement {
-  const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
-  let s = 0;
-  for (let t = 0; t < outside.days.length; t++) {
-    const day = outside.days[t]!;
-    while (s < own.days.length && own.days[s]! < day) s++;
-    if (own.days[s] !== day) {
-      if (s >= own.days.length) return { reach: t, low: state.low, high: state.high };
-      continue;
-    }
-    if (breaks.includes(day)) Object.assign(state, { low: 0, high: Number.POSITIVE_INFINITY });
-    if (skipped.includes(day)) continue;
-    const [level, value] = [own.levels[s]!, outside.values[t]!];
-    const tolerance = computeTolerance(outside, value);
-    if (state.isFirst && Math.abs(level - value) <= tolerance) Object.assign(state, { low: 1, high: 1 });
-    state.isFirst = false;
-    const slack = 1e-15;
-    const low = Math.max(state.low, (value - tolerance) / level);
-    const high = Math.min(state.high, (value + tolerance) / level);
-    if (!(low <= high * (1 + slack))) return { reach: t, low: state.low, high: state.high };
-    Object.assign(state, state.low === 1 && state.high === 1 ? {} : { low, high });
-  }
-  return { reach: outside.days.length, low: state.low, high: state.high };
-}
-
-/** Returns the level of a run on a day; NaN if it has none. */
-function levelOn({ days, levels }: OwnLevels, day: Day): number {
-  let [low, high] = [0, days.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = days[middle]!;
-    if (found === day) return levels[middle]!;
-    if (found < day) low = middle + 1;
-    else high = middle - 1;
-  }
-  return Number.NaN;
 }
 
 /** State of the search: a run with some changes. */
@@ -363,29 +283,6 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
       isBounded: false,
     },
   };
-}
-
-/** Returns the outside levels on the days of a run. */
-function selectCommon({ days, values, decimals }: OutsideLevels, own: OwnLevels): OutsideLevels {
-  const isCommon = (day: Day): boolean => levelOn(own, day) > 0;
-  return {
-    days: days.filter(isCommon),
-    values: values.filter((value, t) => isCommon(days[t]!) && value > 0),
-    decimals,
-  };
-}
-
-/** Returns the number of sessions whose returns agree within rounding. */
-function countEqualReturns(own: OwnLevels, outside: OutsideLevels): number {
-  let count = 0;
-  for (let t = 1; t < outside.days.length; t++) {
-    const [before, value] = [outside.values[t - 1]!, outside.values[t]!];
-    const growth = levelOn(own, outside.days[t]!) / levelOn(own, outside.days[t - 1]!);
-    const tolerance =
-      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / (before * before);
-    if (Math.abs(value / before - growth) <= tolerance) count++;
-  }
-  return count;
 }
 
 /** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
@@ -554,7 +451,7 @@ function findRoundNumber(from: number, to: number): number | null {
 interface Tried extends Fit {
   /** Ratio of the changed to the own level on the session of the difference. */
   readonly effect: number;
-  /** The same ratios on this session and the next ones. */
+  /** Ratios of the levels on this session and the next ones. */
   readonly effects: readonly number[];
   /** Changes whose agreement is known only for a few sessions after the difference. */
   readonly brief?: readonly Edit[] | undefined;
@@ -589,7 +486,7 @@ function listFits(node: Node, search: Search): Fit[] {
     removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > least)));
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
-  // A free value is searched only where no change without one agrees on the following sessions as well.
+  // A free value is searched only where no change of fixed size agrees on the following sessions as well.
   const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
   const isAgreed = tried.some((one) => agreesAhead(node, one, search));
   if (!isAgreed) tried.push(...tryEach(likely.filter(({ free }) => free !== undefined)));
@@ -1119,14 +1016,6 @@ function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained
   }
   return (low + high) / 2;
 }
-
-/** Returns outside / own - 1 on every common session. */
-function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scale: number): Float64Array {
-  return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);
-}
-
-const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
-  Math.abs(errors[t]!) <= (1.000001 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
 
 /** Returns the sessions whose returns no cause explains, with the size of the difference. */
 function listUnexplained(

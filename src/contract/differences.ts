@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { LEVELS_MAX, SHAPES } from '#domain/studies/differences.js';
+import { SHAPES } from '#domain/studies/differences.js';
+import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
@@ -11,6 +12,18 @@ const OutsideLevel = defineObject(() => ({
   date: IsoDate,
   value: z.number().gt(0).meta({ description: 'Level on the date.' }),
 })).meta({ id: 'OutsideLevel' });
+
+const OutsideComposition = defineObject(() => ({
+  date: IsoDate,
+  weights: z
+    .record(AssetIdentifier, z.number().gt(0))
+    .optional()
+    .meta({ description: 'Weights after the close by identifier. Either these or `index_shares`.' }),
+  index_shares: z
+    .record(AssetIdentifier, z.number().gt(0))
+    .optional()
+    .meta({ description: 'Numbers of index shares after the close by identifier.' }),
+})).meta({ id: 'OutsideComposition' });
 
 export const DifferencesRequest = defineObject(() => ({
   levels: z
@@ -38,8 +51,11 @@ export const DifferencesRequest = defineObject(() => ({
     .array(z.enum(SUBJECTS))
     .default([])
     .meta({ description: 'Subjects that are known to agree. No cause concerns them.' }),
+  compositions: z.array(OutsideComposition).max(1000).optional().meta({
+    description: 'Constituents of the outside level on some dates. With them the difference is divided into parts.',
+  }),
 }))
-  .superRefine(({ levels, series, start, end }, context) => {
+  .superRefine(({ levels, series, start, end, compositions = [] }, context) => {
     const report = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE' } });
     if ((levels === undefined) === (series === undefined)) report('levels', 'or `series` is required, and not both');
@@ -48,6 +64,14 @@ export const DifferencesRequest = defineObject(() => ({
       if (dates.has(date)) report('levels', `has two values on ${date}`);
       dates.add(date);
     }
+    compositions.forEach(({ weights, index_shares: shares }, k) => {
+      if ((weights === undefined) === (shares === undefined))
+        report(`compositions.${k}`, 'requires `weights` or `index_shares`, and not both');
+      else if (Object.keys(weights ?? shares!).length === 0) report(`compositions.${k}`, 'has no constituents');
+    });
+    const composed = compositions.map(({ date }) => date);
+    const repeated = composed.find((date, k) => composed.indexOf(date) < k);
+    if (repeated !== undefined) report('compositions', `has two compositions of ${repeated}`);
     if (start !== null && end !== null && start >= end) report('end', `must be after start: ${end} and ${start}`);
     const count = [...dates].filter((date) => (start ?? date) <= date && date <= (end ?? date)).length;
     if (levels !== undefined && count < 2)
@@ -145,7 +169,27 @@ export const DifferencesView = defineObject(() => ({
   reproduced: z.boolean().meta({
     description: 'True if the run with all changes equals the outside level on every common session within rounding.',
   }),
-  parts: z.null().meta({ description: 'Null: the differences are not divided into parts.' }),
+  remaining: z
+    .strictObject({
+      dates: z.array(z.string()).meta({ description: 'Common sessions; of many sessions, equally spaced ones.' }),
+      bps: z.array(z.array(z.number())).meta({
+        description: 'Difference by session without none of the causes, the first one, the first two, and so on.',
+      }),
+    })
+    .meta({ description: 'Differences that remain if the causes are removed one after another, in basis points.' }),
+  parts: z
+    .strictObject({
+      selection: z.number().meta({ description: 'Effect of other constituents.' }),
+      weights: z.number().meta({ description: 'Effect of other weights of the constituents.' }),
+      prices: z.number().meta({ description: 'Effects of causes with prices and exchange rates.' }),
+      events: z.number().meta({ description: 'Effects of causes with events, dividends and their tax.' }),
+      arithmetic: z.number().meta({ description: 'Other effects: fees, rounding, and what remains.' }),
+    })
+    .nullable()
+    .meta({
+      description:
+        'Parts of the difference on the last common session, in basis points of the own level; their sum is the difference. Null without constituents from outside.',
+    }),
 })).meta({ id: 'DifferencesView' });
 export type DifferencesView = z.infer<typeof DifferencesView>;
 

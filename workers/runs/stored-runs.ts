@@ -106,6 +106,7 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
       ownVariant: resolveTreatment(documents[indexId]!, (id) => documents[id])!.dividends, // a plan has every document that it refers to
       causesMax: question.causes_max,
       known: question.known,
+      compositions: question.compositions ?? [],
       report: (fraction, message) => control.report(fraction, message),
     });
   });

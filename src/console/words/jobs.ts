@@ -98,8 +98,9 @@ export function formatJobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): strin
     case 'rerun':
       return '/';
     case 'diff':
-    case 'differences':
       return `/console/indices/${ident}?tab=runs`;
+    case 'differences':
+      return `/console/indices/${ident}?tab=outside`;
     case 'optimise':
       return `/console/optimise/runs/${ident}`;
     case 'sweep':

@@ -10,6 +10,7 @@ export const INDEX_PARTS = [
   { id: 'risk', text: 'Risk' },
   { id: 'limits', text: 'Limits' },
   { id: 'scenarios', text: 'Scenarios' },
+  { id: 'outside', text: 'Compare with a published level' },
   { id: 'rebalances', text: 'Rebalances' },
   { id: 'actions', text: 'Actions' },
   { id: 'methodology', text: 'Methodology' },

@@ -493,6 +493,13 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
   return table;
 }
 
+/** Makes a market with the same closes and actions use the tables of another. */
+export function shareEffects(from: SessionMarket, to: SessionMarket): void {
+  const tables = tablesByMarket.get(from) ?? new Map<string, EffectTable>();
+  tablesByMarket.set(from, tables);
+  tablesByMarket.set(to, tables);
+}
+
 /** Returns the effect on a security on a session. Returns undefined without an effect. */
 export function findEffect(table: EffectTable, session: number, column: number): SecurityEffect | undefined {
   const { columns, starts } = table;

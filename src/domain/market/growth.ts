@@ -11,6 +11,7 @@ import {
   NO_EFFECT,
   readEffect,
   type SecurityEffect,
+  shareEffects,
 } from './action-effects.js';
 import {
   createKey,
@@ -446,6 +447,15 @@ export function cutMarket(
     mark: createMark(sm, terms, from),
   };
   shareRates(sm, view);
+  return view;
+}
+
+/** Returns a market with other fields than CLOSE. Its growth is that of the market, because growth reads only closes. */
+export function replaceFields(sm: SessionMarket, fields: SessionMarket['market']['fields']): SessionMarket {
+  const view: SessionMarket = { ...sm, market: { ...sm.market, fields } };
+  shareRates(sm, view);
+  shareEffects(sm, view);
+  cache.set(view, findCachedGrowth(sm));
   return view;
 }
 

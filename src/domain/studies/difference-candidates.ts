@@ -27,6 +27,8 @@ export interface Candidate {
   readonly edits: readonly Edit[];
   /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
+  /** First review that changes; absent for a change of no single review. */
+  readonly review?: Pick<Composition, 'session' | 'decision'>;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -67,10 +69,9 @@ const CARRIED_MAX = 10;
 const REBALANCES = 2;
 
 function createPlace(site: Site): Place {
-  const { terms, composer } = site.own;
+  const { terms, rule } = site.own;
   const ruleId = findRuleId(terms);
-  const { sm, list } = composer.compositions(ruleId);
-  return { ...site, ruleId, document: terms.documents[ruleId]!, sm, list };
+  return { ...site, ruleId, document: terms.documents[ruleId]!, sm: rule.sm, list: rule.list };
 }
 
 /** Returns the candidates that concern an event, a price or a review near a difference. */
@@ -90,11 +91,8 @@ const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[
 function listActionCandidates(place: Place): Candidate[] {
   const { sm, session, own } = place;
   const held = listHeldColumns(place);
-  const candidates = sm.actions.all
-    .filter(
-      (placed) =>
-        placed.session >= session - EVENT_SESSIONS && placed.session <= session + 1 && held.has(placed.column),
-    )
+  const candidates = listActionsNear(sm, session, EVENT_SESSIONS)
+    .filter((placed) => placed.session <= session + 1 && held.has(placed.column))
     .flatMap(({ action, session: at }) => listChangesOfAction(place, action, at));
   const cancelled = own.terms.market.actions.filter(
     (action) =>
@@ -285,11 +283,17 @@ function listPairColumns({ sm, document }: Place): number[] {
   );
 }
 
-function createCarried(
-  place: Place,
-  column: number,
-  { previous, count, subject }: { readonly previous: number; readonly count: number; readonly subject: Subject },
-): Candidate[] {
+/** Returns the events at most some sessions before or after a session. */
+const listActionsNear = ({ actions: { all, starts }, sessions }: SessionMarket, session: number, count: number) =>
+  all.slice(starts[Math.max(0, session - count)], starts[Math.min(sessions.length, session + count + 1)]);
+
+interface CarriedPrice {
+  readonly previous: number;
+  readonly count: number;
+  readonly subject: Subject;
+}
+
+function createCarried(place: Place, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
   const { sm, session } = place;
   const bars = Array.from({ length: count }, (_, k) => findBar(place, session + k, column));
   const last = session + count - 1;
@@ -312,7 +316,7 @@ function createCarried(
 
 /** Returns prices divided by the ratio of a split that follows within a few sessions, or multiplied by one just before. */
 function listScaledPrices({ sm, session }: Place, column: number, price: number): number[] {
-  return sm.actions.all
+  return listActionsNear(sm, session, EVENT_SESSIONS)
     .filter(
       (placed) =>
         placed.column === column &&
@@ -334,25 +338,35 @@ function listBadPrints(
   const { sm, session } = place;
   const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
   const move = Math.abs(bar.price / previous - 1);
-  const hasAction = sm.actions.all.some(
-    (placed) => placed.column === column && Math.abs(placed.session - session) <= 1,
+  // A small cash payment is no reason for the move.
+  const hasAction = listActionsNear(sm, session, 1).some(
+    (placed) =>
+      placed.column === column &&
+      (ACTION_KINDS[placed.action.type] !== 'cash' || placed.action.value > (move / 2) * previous),
   );
   if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
-  return [createFreePrice(place, column, { row: bar.row, previous, words: 'used another price than the bad print' })];
+  const words = 'used another price than the bad print';
+  return [createFreePrice(place, column, { row: bar.row, previous, decimals: countDecimals(bar.price), words })];
 }
 
 /** Returns a free price for a security without a bar on a session. */
 function listStalePrices(place: Place, column: number, previous: number): Candidate[] {
   const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
   if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
-  return [createFreePrice(place, column, { row, previous, words: 'had a price where the store has none' })];
+  return [
+    createFreePrice(place, column, { row, previous, decimals: 2, words: 'had a price where the store has none' }),
+  ];
 }
 
-function createFreePrice(
-  place: Place,
-  column: number,
-  { row, previous, words }: { readonly row: number; readonly previous: number; readonly words: string },
-): Candidate {
+interface PriceGuess {
+  readonly row: number;
+  readonly previous: number;
+  /** Decimals of the prices of the security. */
+  readonly decimals: number;
+  readonly words: string;
+}
+
+function createFreePrice(place: Place, column: number, { row, previous, decimals, words }: PriceGuess): Candidate {
   const create = (value: number): Edit[] => [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row, value }] }];
   const identifier = place.sm.identifiers[column]!;
   return {
@@ -366,7 +380,7 @@ function createFreePrice(
     edits: create(previous),
     free: {
       guess: previous,
-      decimals: countDecimals(previous),
+      decimals: Math.max(2, decimals, countDecimals(previous)),
       create,
       accepts: (value) => value > 0 && Math.abs(value / previous - 1) < 0.5,
     },
@@ -380,6 +394,7 @@ interface NearReview {
   readonly next: Composition | undefined;
 }
 
+/** Returns the reviews whose effect may begin at a difference. */
 function listNearReviews({ list, session }: Place): NearReview[] {
   const last = list.findLastIndex((one) => one.session <= session + 1);
   return list
@@ -387,6 +402,7 @@ function listNearReviews({ list, session }: Place): NearReview[] {
     .filter(({ position }) => position <= last && position > last - REBALANCES - 1);
 }
 
+/** Returns the effective dates of the reviews of a document after its first one. */
 function listEffectiveDates({ document, sm, list }: Place): Day[] {
   const { frequency, dates } = document.rebalance;
   if (frequency === 'custom') return dates.map(parseValidDay);
@@ -408,6 +424,7 @@ function listRebalanceCandidates(place: Place): Candidate[] {
       manner,
       identifier: null,
       date: toDate(place, composition.session),
+      review: composition,
       through: null,
       value: null,
       words,
@@ -436,9 +453,18 @@ function listRebalanceCandidates(place: Place): Candidate[] {
 /** Fields with numbers of shares that index weights use. */
 const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
+/** Weightings that read no number of shares. */
+const SHARELESS = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
+
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
 function listShareCandidates(place: Place): Candidate[] {
-  const { sm, list } = place;
+  const { sm, list, document } = place;
+  if (
+    isRuleDocument(document) &&
+    SHARELESS.has(document.pipeline.weighting.type) &&
+    document.pipeline.selection.length === 0
+  )
+    return [];
   const width = sm.identifiers.length;
   return listNearReviews(place).flatMap(({ composition, position, next }) =>
     SHARE_FIELDS.flatMap((field) => {
@@ -464,6 +490,7 @@ function listShareCandidates(place: Place): Candidate[] {
               manner: isAdopted ? 'ignored' : 'early',
               identifier: sm.identifiers[column]!,
               date: sm.market.dates[row]!,
+              review: composition,
               through: null,
               value,
               words,
@@ -488,6 +515,7 @@ interface PanelColumn {
   readonly width: number;
 }
 
+/** Returns the rows of a range, after its first, on which a value of a column changes. */
 function listChangedRows(
   panel: Float64Array,
   { column, width, from, to }: PanelColumn & { readonly from: number; readonly to: number },
@@ -518,7 +546,13 @@ function listConstituentCandidates(place: Place): Candidate[] {
   return listNearReviews(place).flatMap(({ composition, position, next }) => {
     if (composition.session > session) return [];
     const members = new Set(composition.columns);
-    const universe = place.own.composer.universe(ruleId, composition.decision);
+    const isList = document.universe?.kind === 'list';
+    const pairs = new Set(listPairColumns(place));
+    const universe = isList
+      ? sm.identifiers.flatMap((_, column) =>
+          !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
+        )
+      : place.own.composer.universe(ruleId, composition.decision);
     const create = (manner: Manner, column: number, isLasting: boolean): Candidate => {
       const changed = [...members, column]
         .filter((one) => manner === 'added' || one !== column)
@@ -529,6 +563,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
         manner,
         identifier: sm.identifiers[column]!,
         date: position === 0 && isLasting ? null : toDate(place, composition.session),
+        review: composition,
         through: until === null ? null : toDate(place, until.session),
         value: null,
         words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
@@ -550,7 +585,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
     return [
       ...[...members].map((column) => create('ignored', column, false)),
       ...others.map((column) => create('added', column, false)),
-      ...(document.universe?.kind === 'list' ? listUniverseCandidates(place, { composition, others }) : []),
+      ...(isList ? listUniverseCandidates(place, { composition, others }) : []),
     ];
   });
 }
@@ -570,6 +605,7 @@ function listUniverseCandidates(
       manner: 'ignored',
       identifier,
       date: isFirst ? null : sm.sessions[composition.session]!,
+      review: composition,
       through: null,
       value: null,
       words: `left out the constituent ${identifier}`,
@@ -659,28 +695,50 @@ const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
     }),
   );
 
+const SPECIAL_TYPES: readonly CorporateAction['type'][] = ['SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL'];
+const SPLIT_TYPES: readonly CorporateAction['type'][] = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'];
+
+const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISITION', 'MERGER'];
+
+/** Sessions after an event in which a convention of its type can show its first difference. */
+const CONVENTION_SESSIONS = 12;
+
+function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['type'][]): boolean {
+  return listActionsNear(sm, session, CONVENTION_SESSIONS).some(
+    (placed) => placed.session <= session + 1 && types.includes(placed.action.type),
+  );
+}
+
 /** Values of the treatment that change levels, with the subject and manner of each. */
 const TREATMENTS: readonly {
   readonly member: 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'rights' | 'delisting';
   readonly value: string;
   readonly subject: Subject;
   readonly manner: Manner;
+  /** Types of the events on which the value acts; absent if it acts on every dividend, or without an event. */
+  readonly types?: readonly CorporateAction['type'][];
 }[] = [
   { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
   { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
-  { member: 'special_dividends', value: 'ignore', subject: 'special_dividend', manner: 'ignored' },
-  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value' },
-  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value' },
-  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored' },
-  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored' },
-  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value' },
-  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value' },
-  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value' },
-  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value' },
-  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value' },
-  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value' },
-  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value' },
-  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value' },
+  {
+    member: 'special_dividends',
+    value: 'ignore',
+    subject: 'special_dividend',
+    manner: 'ignored',
+    types: SPECIAL_TYPES,
+  },
+  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
+  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
+  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored', types: SPLIT_TYPES },
+  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored', types: ['SPIN_OFF'] },
+  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
+  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
+  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
+  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
+  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
+  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
+  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
+  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
 ];
 
 function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>): Edit {
@@ -695,7 +753,9 @@ function listTreatmentCandidates(place: Place): Candidate[] {
   if (!isRuleDocument(document)) return [];
   const { treatment } = document.pipeline;
   return [
-    ...TREATMENTS.filter(({ member, value }) => treatment[member] !== value).map(({ member, value, subject, manner }) =>
+    ...TREATMENTS.filter(
+      ({ member, value, types }) => treatment[member] !== value && (types === undefined || hasEventNear(place, types)),
+    ).map(({ member, value, subject, manner }) =>
       createConvention({
         subject,
         manner,
@@ -851,6 +911,7 @@ function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
   return own.terms.reading.length > 0 ? inDocument : [...inDocument, ...chained];
 }
 
+/** Returns levels each of which grows from the rounded previous level. */
 function chainRounded(levels: Float64Array, decimals: number): Float64Array {
   const result = levels.slice();
   for (let t = 1; t < levels.length; t++)

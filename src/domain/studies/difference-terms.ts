@@ -1,16 +1,27 @@
 import { listChanges } from '../base/json.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import { type Book, createBookResume, toStoredBook } from '../books/book.js';
+import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
-import type { Composer, Compositions, DeciderFactory } from '../books/compositions.js';
-import { createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
-import { hasAnyBar } from '../books/rebalance-dates.js';
+import {
+  type Composer,
+  type Composition,
+  type Compositions,
+  type DeciderFactory,
+  isWatched,
+} from '../books/compositions.js';
+import { createDecisionTerms, createIndexTargets, createIndexTerms, simulateIndexBook } from '../books/index-run.js';
+import { hasMemberChanges } from '../books/member-changes.js';
+import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
+import { computeOverlayPath } from '../books/overlay-book.js';
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
+import { openMarketOn } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { IndexDocument, isOverlayDocument, listSources } from '../definition/index-document.js';
-import { markMarket } from '../market/growth.js';
+import { IndexDocument, isOverlayDocument, listSources, type OverlayDocument } from '../definition/index-document.js';
+import { findOverlayType } from '../definition/overlays.js';
+import { markMarket, replaceFields } from '../market/growth.js';
+import type { GrowthTerms } from '../market/growth-terms.js';
 import {
   type CorporateAction,
   type MarketData,
@@ -18,7 +29,8 @@ import {
   resolveVariant,
   type ReturnVariant,
 } from '../market/market-data.js';
-import { alignMarket } from '../market/session-market.js';
+import { alignMarket, type SessionMarket } from '../market/session-market.js';
+import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
 export const SUBJECTS = [
@@ -97,6 +109,7 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
   let { documents, variant } = terms;
   const reading = [...terms.reading];
   const removed = new Map<string, number>();
+  const names = new Set<string>();
   const added: CorporateAction[] = [];
   const panels = new Map<string, Float64Array>();
   const series = new Map(terms.market.series);
@@ -110,7 +123,11 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
       panels.set(edit.field, panel);
       for (const { row, value } of edit.bars) panel[row * terms.market.identifiers.length + edit.column] = value;
     } else {
-      if (edit.before !== null) removed.set(toActionKey(edit.before), (removed.get(toActionKey(edit.before)) ?? 0) + 1);
+      if (edit.before !== null) {
+        const key = toActionKey(edit.before);
+        removed.set(key, (removed.get(key) ?? 0) + 1);
+        names.add(edit.before.identifier);
+      }
       if (edit.after !== null) added.push(edit.after);
     }
   }
@@ -125,7 +142,9 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
       ? terms.market
       : {
           ...terms.market,
-          actions: hasActions ? replaceActions([...terms.market.actions, ...added], removed) : terms.market.actions,
+          actions: hasActions
+            ? replaceActions([...terms.market.actions, ...added], removed, names)
+            : terms.market.actions,
           ...(panels.size === 0 ? {} : { fields: new Map([...terms.market.fields, ...panels]) }),
           ...(series.size === 0 ? {} : { series }),
         },
@@ -133,11 +152,15 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
 }
 
 /** Removes rows, which may be among those that another change added, and restores the order of the table. */
-function replaceActions(actions: CorporateAction[], removed: Map<string, number>): CorporateAction[] {
+function replaceActions(
+  actions: CorporateAction[],
+  removed: Map<string, number>,
+  names: ReadonlySet<string>,
+): CorporateAction[] {
   const left = new Map(removed);
   return actions
     .filter((action) => {
-      if (left.size === 0) return true;
+      if (left.size === 0 || !names.has(action.identifier)) return true;
       const key = toActionKey(action);
       const count = left.get(key) ?? 0;
       if (count === 0) return true;
@@ -160,9 +183,23 @@ export interface Evaluation {
   readonly composer: Composer;
   /** Compositions of the index. */
   readonly compositions: Compositions;
+  /** Compositions of the index whose rules decide the securities: the index, or the index beneath its overlay. */
+  readonly rule: Compositions;
   /** Days and levels of the index in the variant. */
   readonly days: Int32Array;
   readonly levels: Float64Array;
+  /** Levels before the changes of levels. */
+  readonly raw: Float64Array;
+  /** Path of the book of `rule`; null if levels do not follow from it. */
+  readonly path: RulePath | null;
+  /** States of the book of `rule`, by session. */
+  readonly states: Map<number, StoredBook>;
+}
+
+/** Growth of a book by session, from its first session on. */
+interface RulePath {
+  readonly gross: Float64Array;
+  readonly drift: Float64Array | undefined;
 }
 
 /** Returns the index whose rules decide the securities: the index, or the index beneath its overlays. */
@@ -172,19 +209,121 @@ export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 
   return source === undefined ? indexId : findRuleId({ documents, indexId: source });
 }
 
-/** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
-export function evaluate(terms: RunTerms, until: Day = terms.end): Evaluation {
-  const { market, documents, indexId, calendars, models, createDecider, variant } = terms;
+/**
+ * Runs the index up to a day.
+ * @param known composer of the same inputs up to the same day
+ * @throws Refusal in every case in which a backtest is refused
+ */
+export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Composer): Evaluation {
+  const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
-  const composer = createComposer({ market, calendars, documents, models, until: end, createDecider });
+  const market = until < terms.end ? shortenMarket(terms.market, until) : terms.market;
+  const composer = known ?? createComposer({ market, calendars, documents, models, until: end, createDecider });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
   let to = findLastAtMost(sm.sessions, end);
   while (to >= compositions.first && !hasAnyBar(sm, to)) to--;
   const book = simulateIndexBook({ compositions, to, isBrief: true, ...selectVariant(compositions, variant) });
   const days = sm.sessions.slice(book.from, book.from + book.length);
-  const levels = readLevels(book, compositions, variant);
-  return { terms, composer, compositions, days, levels: readOutside(terms, levels, days) };
+  const raw = readLevels(book, compositions, variant);
+  const beneath = compositions.overlay === undefined ? book : findPlainUnderlying(compositions, book);
+  return {
+    terms,
+    composer,
+    compositions,
+    rule: composer.compositions(findRuleId(terms)),
+    days,
+    levels: readOutside(terms, raw, days),
+    raw,
+    path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift },
+    states: new Map(),
+  };
+}
+
+/** Returns the book beneath an overlay whose levels follow only from the path of that book. Otherwise returns null. */
+function findPlainUnderlying({ overlay, document, sm }: Compositions, book: Book): Book | null {
+  const { spec, sources } = overlay!;
+  const underlying = book.overlay?.beneath[0];
+  const isPlain =
+    sources.length === 1 &&
+    sources[0]!.overlay === undefined &&
+    sources[0]!.sm === sm &&
+    (document.amendments ?? []).length === 0 &&
+    findOverlayType(spec).weighed(spec).length === 0;
+  return isPlain && underlying !== undefined ? underlying : null;
+}
+
+/** Returns the run after changes that concern only its levels or its overlay. Returns null for other changes. */
+export function changeLevels(own: Evaluation, edits: readonly Edit[]): Evaluation | null {
+  if (edits.every(({ kind }) => kind === 'levels')) {
+    const terms = applyEdits(own.terms, edits);
+    const reading = terms.reading.slice(own.terms.reading.length);
+    return { ...own, terms, levels: readOutside({ reading }, own.levels, own.days) };
+  }
+  const { path, compositions, rule } = own;
+  if (path === null || compositions === rule || !edits.every(({ kind }) => kind === 'document')) return null;
+  const terms = applyEdits(own.terms, edits);
+  if (terms.documents[rule.document.id] !== own.terms.documents[rule.document.id]) return null;
+  const raw = readPath(own, path, terms);
+  return { ...own, terms, raw, levels: readOutside(terms, raw, own.days) };
+}
+
+/** Relative change of a growth that measures a sensitivity. */
+const BUMP = 1e-5;
+
+/**
+ * Returns the relative change of the level per relative change of the rule-based index on a session. Returns null if
+ * levels do not follow only from that index.
+ */
+export function measureSensitivity(own: Evaluation, session: number): number | null {
+  const { path, rule, compositions, raw, terms } = own;
+  if (path === null) return null;
+  if (compositions === rule) return 1;
+  const bump = (growth: Float64Array): Float64Array =>
+    growth.map((value, t) => (t === session - rule.first ? value * (1 + BUMP) : value));
+  const bumped = { gross: bump(path.gross), drift: path.drift && bump(path.drift) };
+  const t = session - compositions.first;
+  return (readPath(own, bumped, terms)[t]! / raw[t]! - 1) / BUMP;
+}
+
+/** Returns the levels of an overlay whose underlying index has a path. */
+function readPath({ compositions: { sm, first, document }, rule }: Evaluation, path: RulePath, terms: RunTerms) {
+  const changed = terms.documents[document.id] as OverlayDocument;
+  const { growth } = computeOverlayPath(
+    { sm, first, document: changed, currency: rule.document.currency },
+    {
+      beneath: [{ from: rule.first, gross: path.gross, ...(path.drift ? { drift: path.drift } : {}) }],
+      shares: {},
+      to: rule.first + path.gross.length - 1,
+    },
+  );
+  const levels = new Float64Array(growth.length);
+  levels[0] = changed.base_value;
+  for (let t = 1; t < growth.length; t++) levels[t] = levels[t - 1]! * growth[t]!;
+  return levels;
+}
+
+/** Calendar days after the end of a shortened market, so that its calendar has the sessions of the last reviews. */
+const SPARE_DAYS = 45;
+
+const shortened = new WeakMap<MarketData, { readonly last: Day; readonly market: MarketData }>();
+
+/** Returns a market without the bars and events long after a day. One market keeps one short form. */
+function shortenMarket(market: MarketData, until: Day): MarketData {
+  const last = until + SPARE_DAYS;
+  const known = shortened.get(market);
+  if (known?.last === last) return known.market;
+  const rows = findLastAtMost(market.dates, last) + 1;
+  const short: MarketData = {
+    ...market,
+    dates: market.dates.subarray(0, rows),
+    fields: new Map(
+      [...market.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
+    ),
+    actions: market.actions.filter(({ exDay }) => exDay <= last),
+  };
+  shortened.set(market, { last, market: short });
+  return short;
 }
 
 /** Applies the changes of levels after a run. */
@@ -209,63 +348,297 @@ export function readLevels(book: Book, { treatment, sm }: Compositions, variant:
 export interface Window {
   /** First session that is simulated. */
   readonly from: number;
-  /** Returns the levels after changes of events and closes. Returns null for changes of anything else. */
-  run(edits: readonly Edit[], to: number): Pick<Evaluation, 'days' | 'levels'> | null;
+  /** Returns the levels after changes. Returns null for changes that need a whole run. */
+  run(edits: readonly Edit[], to: number): OwnLevels | null;
+  /** Returns the run after changes, whose sessions before the window are those of the run. Returns null as `run`. */
+  complete(edits: readonly Edit[]): Evaluation | null;
 }
 
 /**
- * Opens a window on a run. The compositions are those of the run: only the book is simulated, from its state at the close
- * of the session before.
- * @param from session before the first change
- * @cost O(T H) once; O(S + sessions of the window x N) for a change
+ * Opens a window on a run. Earlier compositions are those of the run. Changes of events and closes leave the compositions
+ * of the window as they are; changes of the document and of other fields decide the reviews of the window again.
+ * @param from session before the first change, and before the first changed review
+ * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
 export function openWindow(own: Evaluation, from: number): Window | null {
-  const { compositions, terms } = own;
-  const { sm, overlay, document, treatment, outside, list, first } = compositions;
-  if (overlay !== undefined || document.pipeline === null || from <= first || terms.reading.length > 0) return null;
-  const selected = selectVariant(compositions, terms.variant);
-  const growth = createIndexTerms(compositions, selected.variant);
-  const stored = toStoredBook(simulateIndexBook({ compositions, to: from, isBrief: true, ...selected }));
-  const mark = markMarket(sm, from, [growth]);
-  const { market, calendar } = sm;
-  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const { rule, terms, compositions, path } = own;
+  const { sm, document, treatment } = rule;
+  if (path === null || document.pipeline === null) return null;
+  if (from <= Math.max(rule.first, compositions.first)) return null;
+  const stored = findState(own, from);
+  const growth = createIndexTerms(rule, selectVariant(compositions, terms.variant).variant);
+  const alignChanges = createAligner(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
+  const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
+  const isResumable = (edits: readonly Edit[]): boolean =>
+    isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
+  const change = (edits: readonly Edit[]): RunTerms =>
+    applyEdits(
+      terms,
+      edits.filter(({ kind }) => kind === 'document'),
+    );
+  const simulate = (changed: WindowCompositions, to: number, variantTerms: RunTerms): OwnLevels => {
+    const book = resumeBook(
+      changed,
+      { stored, from, to, growth: changed.treatment === treatment ? growth : undefined },
+      own,
+    );
+    return readWindow(own, { book, from }, variantTerms);
+  };
   return {
     from,
     run(edits, to) {
-      if (edits.some(({ kind }) => kind !== 'action' && kind !== 'bars')) return null;
-      if (edits.some((edit) => edit.kind === 'bars' && edit.field !== 'CLOSE')) return null;
-      const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
-      const changed = applyEdits({ ...terms, market: { ...market, actions: later } }, edits).market;
-      const changedMarket: MarketData = {
-        ...changed,
-        dates: market.dates.subarray(0, rows),
-        fields: new Map(
-          [...changed.fields].map(([name, panel]) => [name, panel.subarray(0, rows * market.identifiers.length)]),
-        ),
-      };
-      const aligned = alignMarket({ market: changedMarket, calendar, calendars: terms.calendars, mark });
-      const book = simulateBook({
-        title: `The index ${document.id}`,
-        sm: aligned,
-        treatment,
-        growth,
-        outside,
-        isBrief: true,
-        from,
-        to,
-        targets: list
-          .filter(({ session }) => session > from && session <= to)
-          .map((composition) => createIndexTargets(composition, false)),
-        shareChanges: createShareChangeTerms({ sm: aligned, document, treatment }),
-        initialValue: document.base_value,
-        ...createBookRounding(document, aligned),
-        costRate: 0,
-        fills: 'all',
-        resume: createBookResume(stored, from),
-      });
-      const [days, levels] = [sm.sessions.slice(from, to + 1), readLevels(book, compositions, terms.variant)];
-      return { days, levels };
+      const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
+      if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
+        return alignChanges(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
+      if (!isResumable(edits)) return null;
+      const changed = change(edits);
+      const decide = (market: SessionMarket): OwnLevels =>
+        simulate(decideWindow(own, changed, { market, from, to, changedUntil: Infinity }), to, changed);
+      if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
+      if (edits.every(isOfOtherField)) return decide(replaceFields(sm, applyEdits(terms, edits).market.fields));
+      return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
     },
+    complete(edits) {
+      if (!isResumable(edits)) return null;
+      const changed = applyEdits(terms, edits);
+      const to = rule.first + path.gross.length - 1;
+      const market = edits.every(isOfOtherField)
+        ? replaceFields(sm, changed.market.fields)
+        : changed.market === terms.market
+          ? sm
+          : openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
+      const decided = decideWindow(own, changed, { market, from, to, changedUntil: findLastChanged(edits, sm) });
+      const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
+      const { levels, raw } = readWindow(own, { book, from }, changed);
+      const whole = { ...decided, list: [...rule.list.filter(({ session }) => session <= from), ...decided.list] };
+      return {
+        terms: changed,
+        composer: decided.composer,
+        compositions: compositions === rule ? whole : compositions,
+        rule: whole,
+        days: own.days,
+        raw,
+        levels: joinFrom(own.levels, levels, from - compositions.first),
+        path: joinPath(path, book, from - rule.first),
+        states: new Map([...own.states].filter(([session]) => session <= from)),
+      };
+    },
+  };
+}
+
+/** Returns true for a change of a field that growth does not read. */
+const isOfOtherField = (edit: Edit): boolean => edit.kind === 'bars' && edit.field !== 'CLOSE';
+
+/** Returns values whose last ones, from a position on, are others. */
+function joinFrom(before: Float64Array, after: Float64Array, position: number): Float64Array {
+  const joined = before.slice();
+  joined.set(after.subarray(0, joined.length - position), position);
+  return joined;
+}
+
+/** Joins the path of a book with that of a book that resumes at a position. */
+function joinPath({ gross, drift }: RulePath, book: Book, position: number): RulePath {
+  const join = (before: Float64Array, after: Float64Array): Float64Array =>
+    joinFrom(before.subarray(0, position + book.length), after.subarray(1), position + 1);
+  return {
+    gross: join(gross, book.gross),
+    drift: drift === undefined && book.drift === undefined ? undefined : join(drift ?? gross, book.drift ?? book.gross),
+  };
+}
+
+interface ResumedBook {
+  readonly book: Book;
+  readonly from: number;
+}
+
+/** Returns the levels of the index from the first session of a resumed book on. */
+function readWindow(
+  own: Evaluation,
+  { book, from }: ResumedBook,
+  terms: RunTerms,
+): OwnLevels & { readonly raw: Float64Array } {
+  const { compositions, rule, path, raw } = own;
+  const { sm, first, overlay } = compositions;
+  const days = sm.sessions.slice(from, from + book.length);
+  const changed =
+    overlay === undefined
+      ? joinFrom(
+          raw.subarray(0, from - first + book.length),
+          readLevels(book, compositions, terms.variant),
+          from - first,
+        )
+      : readPath(own, joinPath(path!, book, from - rule.first), terms);
+  const levels =
+    terms.reading.length === 0 ? changed : readOutside(terms, changed, own.days.subarray(0, changed.length));
+  return { days, raw: changed, levels: levels.subarray(from - first) };
+}
+
+interface ResumeAt {
+  readonly stored: StoredBook | null;
+  readonly from: number;
+  readonly to: number;
+  readonly growth: GrowthTerms | undefined;
+}
+
+/** Simulates the book beneath the levels from a stored state on, or from its beginning. */
+function resumeBook(rule: WindowCompositions, { stored, from, to, growth }: ResumeAt, own: Evaluation): Book {
+  const { sm, document, treatment, outside, list } = rule;
+  return simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    growth: growth ?? createIndexTerms(rule, selectVariant(own.compositions, own.terms.variant).variant),
+    outside,
+    isBrief: true,
+    from,
+    to,
+    targets: list
+      .filter(({ session }) => (stored === null || session > from) && session <= to)
+      .map((composition) => createIndexTargets(composition, false)),
+    shareChanges: createShareChangeTerms(rule),
+    initialValue: document.base_value,
+    ...createBookRounding(document, sm),
+    costRate: 0,
+    fills: 'all',
+    ...(stored === null ? {} : { resume: createBookResume(stored, from) }),
+  });
+}
+
+/** Returns the state of the book of a run after a session. It is computed from the latest earlier state. */
+export function findState(own: Evaluation, session: number): StoredBook {
+  const { states, rule } = own;
+  const known = states.get(session);
+  if (known !== undefined) return known;
+  const from = Math.max(-1, ...[...states.keys()].filter((one) => one < session));
+  const before = from < 0 ? null : states.get(from)!;
+  const book = resumeBook(
+    rule,
+    { stored: before, from: before === null ? rule.first : from, to: session, growth: undefined },
+    own,
+  );
+  const stored = before === null ? toStoredBook(book) : extendStoredBook(before, book);
+  states.set(session, stored);
+  return stored;
+}
+
+type WindowCompositions = Pick<Compositions, 'sm' | 'treatment' | 'document' | 'list' | 'outside'>;
+
+type DecidedCompositions = Compositions & { readonly composer: Composer };
+
+interface WindowSpan {
+  readonly market: SessionMarket;
+  readonly from: number;
+  readonly to: number;
+  /** Last session on which the data of the market are changed. */
+  readonly changedUntil: number;
+}
+
+/** Reviews that are decided again before later compositions are those of the run. */
+const DECIDED_AGAIN = 3;
+
+/** Weightings that read only data of the decision date. */
+const DATED_WEIGHTINGS = new Set(['EqualWeight', 'MarketCapWeight', 'PriceWeight', 'FixedWeight', 'FieldWeight']);
+
+/**
+ * Decides the reviews of a window again, with the compositions of the run before it. If decisions read only data of their
+ * date, later compositions are those of the run from the first equal composition after the changes on.
+ */
+function decideWindow(
+  { rule: { document, first, list } }: Evaluation,
+  { documents, calendars, models, createDecider }: RunTerms,
+  { market, from, to, changedUntil }: WindowSpan,
+): DecidedCompositions {
+  const { id, calendar, pipeline } = document;
+  const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
+  const before = list.filter(({ session }) => session <= from);
+  const decide = (decided: typeof due): DecidedCompositions => {
+    const composer = createComposer({
+      market: market.market,
+      calendars,
+      documents,
+      models,
+      until: market.sessions[to]!,
+      createDecider,
+      aligned: new Map([[calendar, market]]),
+      resumed: new Map([[id, { first, before, due: decided, memory: null }]]),
+    });
+    return { ...composer.compositions(id), composer };
+  };
+  const isDated = pipeline?.selection.length === 0 && DATED_WEIGHTINGS.has(pipeline.weighting.type);
+  const again = Math.max(DECIDED_AGAIN, due.findIndex(({ decision }) => decision > changedUntil) + 1);
+  if (!isDated || due.length <= again) return decide(due);
+  const decided = decide(due.slice(0, again));
+  const [last, position] = [
+    decided.list.at(-1),
+    list.findIndex(({ session }) => session === decided.list.at(-1)?.session),
+  ];
+  const isEqual =
+    last !== undefined && position >= 0 && haveEqualHoldings(last, list[position]!) && last.decision > changedUntil;
+  return isEqual ? { ...decided, list: [...decided.list, ...list.slice(position + 1)] } : decide(due);
+}
+
+const haveEqualHoldings = (a: Composition, b: Composition): boolean =>
+  a.columns.length === b.columns.length &&
+  a.columns.every((column, k) => column === b.columns[k] && a.weights[k] === b.weights[k]);
+
+/** Returns the last session on which edits of the market change data. */
+function findLastChanged(edits: readonly Edit[], { market, sessionAt }: SessionMarket): number {
+  const days = edits.flatMap((edit) =>
+    edit.kind === 'bars'
+      ? edit.bars.map(({ row }) => market.dates[row]!)
+      : edit.kind === 'action'
+        ? [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.exDay + 1]))
+        : [],
+  );
+  return days.reduce((last, day) => Math.max(last, sessionAt(day) + 1), 0);
+}
+
+/** Returns a function that calls another with the market of a window after changes of events and fields. */
+function createAligner(
+  { rule: { sm }, terms }: Evaluation,
+  from: number,
+  growthTerms: readonly GrowthTerms[],
+): <T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T) => T {
+  const { market, calendar } = sm;
+  const mark = markMarket(sm, from, growthTerms);
+  const width = market.identifiers.length;
+  const copies = new Map<string, Float64Array>();
+  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const copy = (field: string): Float64Array => {
+    const panel = copies.get(field) ?? market.fields.get(field)!.slice();
+    copies.set(field, panel);
+    return panel;
+  };
+  return (edits, to, use) => {
+    const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
+    const actions = later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
+    const actionEdits = edits.filter(({ kind }) => kind === 'action');
+    const cells = edits.flatMap((edit) =>
+      edit.kind === 'bars'
+        ? edit.bars.map(({ row, value }) => ({ field: edit.field, cell: row * width + edit.column, value }))
+        : [],
+    );
+    const changed = applyEdits({ ...terms, market: { ...market, actions } }, actionEdits).market;
+    // One copy of a panel serves all changes: each is undone after its use.
+    for (const { field, cell, value } of cells) copy(field)[cell] = value;
+    try {
+      return use(
+        alignMarket({
+          market: {
+            ...changed,
+            dates: market.dates.subarray(0, rows),
+            fields: new Map(
+              [...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)]),
+            ),
+          },
+          calendar,
+          calendars: terms.calendars,
+          mark,
+        }),
+      );
+    } finally {
+      for (const { field, cell } of cells) copies.get(field)![cell] = market.fields.get(field)![cell]!;
+    }
   };
 }
 
@@ -329,7 +702,9 @@ function describeData({ identifiers, dates }: MarketData, edit: Edit): DataChang
   if (edit.kind !== 'action') return [];
   const { before, after } = edit;
   const isSameRow = before !== null && after !== null && before.type === after.type && before.exDay === after.exDay;
-  if (isSameRow) return [{ ...locate(before), field: 'value', value: after.value }];
+  if (isSameRow && before.value !== after.value) return [{ ...locate(before), field: 'value', value: after.value }];
+  if (isSameRow && before.subscriptionPrice !== after.subscriptionPrice)
+    return [{ ...locate(before), field: 'subscription_price', value: after.subscriptionPrice }];
   return [
     ...(before === null ? [] : [{ ...locate(before), field: 'value', value: null }]),
     ...(after === null ? [] : [{ ...locate(after), field: 'row', value: describeAction(after), added: true as const }]),

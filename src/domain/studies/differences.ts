@@ -1,31 +1,45 @@
-import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import type { Composer } from '../books/compositions.js';
+import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import {
+  type Agreement,
+  compareLevels,
+  computeTolerance,
+  computeUnit,
+  countEqualReturns,
+  findDecimals,
+  isEqualAt,
+  levelOn,
+  listErrors,
+  NOTHING,
+  type OutsideLevels,
+  type OwnLevels,
+  PRECISION,
+  selectCommon,
+  type Unexplained,
+} from './outside-levels.js';
 import { BeforeMarketError } from '../market/session-market.js';
+import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
+import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import {
   applyEdits,
   changeDocument,
+  changeLevels,
   type ChangeView,
   describeEdits,
   type Edit,
   evaluate,
   type Evaluation,
   findRuleId,
+  findState,
   openWindow,
   type RunTerms,
   type Subject,
   type Window,
 } from './difference-terms.js';
-
-/** Levels from outside, on ascending days. */
-export interface OutsideLevels {
-  readonly days: Int32Array;
-  readonly values: Float64Array;
-  /** Decimals to which they are rounded; null if they are not rounded. */
-  readonly decimals: number | null;
-}
 
 export interface DifferenceInput {
   readonly terms: Omit<RunTerms, 'variant' | 'reading'>;
@@ -38,7 +52,10 @@ export interface DifferenceInput {
   /** Variant of the document. */
   readonly ownVariant: ReturnVariant;
   readonly causesMax: number;
+  /** Subjects that are known to agree. */
   readonly known: readonly Subject[];
+  /** Constituents of the outside level on some dates. */
+  readonly compositions?: readonly OutsideComposition[];
   /** Reports progress from 0 to 1; throws to cancel the search. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -60,9 +77,6 @@ export interface Cause extends CauseName {
 export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
 export type Shape = (typeof SHAPES)[number];
 
-/** Maximum number of outside levels: 80 years of sessions. */
-export const LEVELS_MAX = 20_000;
-
 /** Question of a job: the outside levels, or the series that has them, and their terms. */
 export interface DifferenceQuestion {
   readonly levels?: readonly { readonly date: string; readonly value: number }[] | undefined;
@@ -74,6 +88,7 @@ export interface DifferenceQuestion {
   readonly end: string | null;
   readonly causes_max: number;
   readonly known: readonly Subject[];
+  readonly compositions?: readonly OutsideComposition[] | undefined;
 }
 
 /**
@@ -130,91 +145,10 @@ export interface Difference {
   readonly complete: boolean;
   readonly fewest: number | null;
   readonly reproduced: boolean;
-}
-
-/** Maximum number of decimals of a rounded level. */
-const DECIMALS_MAX = 9;
-
-/** Relative error of levels that two programs compute in full precision. */
-const PRECISION = 1e-11;
-
-/** Returns the decimals to which values are rounded. Returns null if they are not rounded. */
-export function findDecimals(values: Float64Array): number | null {
-  for (let decimals = 0; decimals <= DECIMALS_MAX; decimals++)
-    if (values.every((value) => roundHalfAwayFromZero(value, decimals) === value)) return decimals;
-  return null;
-}
-
-const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
-
-/** Returns half a unit of the last digit of an outside level, with the error of the computation. */
-function computeTolerance({ decimals }: Pick<OutsideLevels, 'decimals'>, value: number): number {
-  return (
-    (decimals === null ? 0 : 0.5 * computeUnit(decimals)) + PRECISION * Math.abs(value) * (decimals === null ? 10 : 1)
-  );
-}
-
-/** Sessions that no cause explains. */
-interface Unexplained {
-  /** First days of levels with another, unknown scale. */
-  readonly breaks: readonly Day[];
-  /** Single days whose levels are left out. */
-  readonly skipped: readonly Day[];
-}
-
-const NOTHING: Unexplained = { breaks: [], skipped: [] };
-
-/** Agreement of the levels of a run with those from outside. */
-interface Agreement {
-  /** Position in the outside levels of the first difference; their number if there is none. */
-  readonly reach: number;
-  /** Range of scales that fit every session before it. */
-  readonly low: number;
-  readonly high: number;
-}
-
-type OwnLevels = Pick<Evaluation, 'days' | 'levels'>;
-
-/**
- * Compares levels up to the first difference. Levels that begin equal have the scale 1; otherwise the scale is in the
- * range that fits all sessions within their rounding.
- */
-function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped }: Unexplained): Agreement {
-  const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
-  let s = 0;
-  for (let t = 0; t < outside.days.length; t++) {
-    const day = outside.days[t]!;
-    while (s < own.days.length && own.days[s]! < day) s++;
-    if (own.days[s] !== day) {
-      if (s >= own.days.length) return { reach: t, low: state.low, high: state.high };
-      continue;
-    }
-    if (breaks.includes(day)) Object.assign(state, { low: 0, high: Number.POSITIVE_INFINITY });
-    if (skipped.includes(day)) continue;
-    const [level, value] = [own.levels[s]!, outside.values[t]!];
-    const tolerance = computeTolerance(outside, value);
-    if (state.isFirst && Math.abs(level - value) <= tolerance) Object.assign(state, { low: 1, high: 1 });
-    state.isFirst = false;
-    const slack = 1e-15;
-    const low = Math.max(state.low, (value - tolerance) / level);
-    const high = Math.min(state.high, (value + tolerance) / level);
-    if (!(low <= high * (1 + slack))) return { reach: t, low: state.low, high: state.high };
-    Object.assign(state, state.low === 1 && state.high === 1 ? {} : { low, high });
-  }
-  return { reach: outside.days.length, low: state.low, high: state.high };
-}
-
-/** Returns the level of a run on a day; NaN if it has none. */
-function levelOn({ days, levels }: OwnLevels, day: Day): number {
-  let [low, high] = [0, days.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = days[middle]!;
-    if (found === day) return levels[middle]!;
-    if (found < day) low = middle + 1;
-    else high = middle - 1;
-  }
-  return Number.NaN;
+  /** Differences that remain if no cause, the first, the first two and so on are removed. */
+  readonly remaining: { readonly dates: readonly string[]; readonly bps: readonly (readonly number[])[] };
+  /** Null without constituents from outside. */
+  readonly parts: DifferenceParts | null;
 }
 
 /** State of the search: a run with some changes. */
@@ -232,7 +166,11 @@ interface Choice {
   /** Position of the first session that it explains. */
   readonly position: number;
   /** Candidates that agree with the outside level at least as long. */
-  readonly rivals: readonly Candidate[];
+  readonly rivals: readonly Fit[];
+  /** Levels before and after the change; null for further changes of one session. */
+  readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
+  /** True for one of several changes of a session. */
+  readonly isPaired: boolean;
 }
 
 interface Fit {
@@ -252,7 +190,7 @@ const BRANCHES_MAX = 4;
 const AHEAD = 2;
 
 /** Maximum number of pairs of changes of one session that are computed. */
-const PAIRS_MAX = 40;
+const PAIRS_MAX = 60;
 
 /** Maximum number of rivals that are computed with all other causes. */
 const RIVALS_MAX = 40;
@@ -262,6 +200,8 @@ interface Search {
   readonly known: ReadonlySet<Subject>;
   readonly causesMax: number;
   readonly report: DifferenceInput['report'];
+  /** Conventions that change levels that agree. */
+  readonly refuted: Set<string>;
   expansions: number;
   best: Node | null;
   isBounded: boolean;
@@ -278,7 +218,7 @@ export function explainDifference(input: DifferenceInput): Difference {
   const { search } = root;
   const start = extendNode(root.node, search);
   descend(convertNode(start, input.currency, search), search);
-  return createResult(search.best ?? start, start, { search });
+  return createResult(search.best ?? start, start, { search, compositions: input.compositions ?? [] });
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
@@ -305,8 +245,10 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
   const decimals = input.decimals ?? findDecimals(input.outside.values);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
+  let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant) => {
-    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }));
+    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, input.terms.end, composer));
+    composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
   });
   if (evaluated.length === 0) evaluate({ ...input.terms, variant: variants[0]!, reading: [] }); // states the refusal
@@ -335,33 +277,12 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
       known: new Set(input.known),
       causesMax: input.causesMax,
       report: input.report,
+      refuted: new Set(),
       expansions: 0,
       best: null,
       isBounded: false,
     },
   };
-}
-
-function selectCommon({ days, values, decimals }: OutsideLevels, own: OwnLevels): OutsideLevels {
-  const isCommon = (day: Day): boolean => levelOn(own, day) > 0;
-  return {
-    days: days.filter(isCommon),
-    values: values.filter((value, t) => isCommon(days[t]!) && value > 0),
-    decimals,
-  };
-}
-
-/** Returns the number of sessions whose returns agree within rounding. */
-function countEqualReturns(own: OwnLevels, outside: OutsideLevels): number {
-  let count = 0;
-  for (let t = 1; t < outside.days.length; t++) {
-    const [before, value] = [outside.values[t - 1]!, outside.values[t]!];
-    const growth = levelOn(own, outside.days[t]!) / levelOn(own, outside.days[t - 1]!);
-    const tolerance =
-      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / (before * before);
-    if (Math.abs(value / before - growth) <= tolerance) count++;
-  }
-  return count;
 }
 
 /** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
@@ -428,10 +349,13 @@ function createChild(node: Node, { candidates, terms, own, agreement }: Fit, riv
     agreement,
     chosen: [
       ...node.chosen,
-      ...candidates.map((candidate) => ({
+      ...candidates.map((candidate, k) => ({
         candidate,
         position,
-        rivals: candidates.length === 1 ? rivals.map((rival) => rival.candidates[0]!) : [],
+        rivals: candidates.length === 1 ? rivals : [],
+        // Changes of one session that explain it together have one ratio of levels.
+        levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
+        isPaired: candidates.length > 1,
       })),
     ],
   };
@@ -527,6 +451,10 @@ function findRoundNumber(from: number, to: number): number | null {
 interface Tried extends Fit {
   /** Ratio of the changed to the own level on the session of the difference. */
   readonly effect: number;
+  /** Ratios of the levels on this session and the next ones. */
+  readonly effects: readonly number[];
+  /** Changes whose agreement is known only for a few sessions after the difference. */
+  readonly brief?: readonly Edit[] | undefined;
   /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
 }
@@ -541,92 +469,80 @@ function listFits(node: Node, search: Search): Fit[] {
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     ({ subject }) => !search.known.has(subject),
   );
-  const isPossible = createFilter(node, search);
-  const tried = candidates.filter(isPossible).flatMap((candidate, k) => {
-    if (k % 16 === 0)
-      search.report(
-        0.9 * Math.min(1, agreement.reach / outside.days.length),
-        `explaining the session ${formatDay(day)}`,
-      );
-    return tryCandidate(node, candidate, search);
-  });
-  const fits = tried.filter((one) => one.agreement.reach > agreement.reach);
-  const result = removeDuplicates(fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b)));
-  const isWeak = result.length === 0 || result[0]!.agreement.reach <= agreement.reach + 1;
-  return isWeak
-    ? [...listPairs(node, tried, search), ...result].toSorted(
-        (a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b),
-      )
-    : result;
+  const { likely, others } = orderCandidates(node, candidates, search);
+  const tryEach = (ordered: readonly Candidate[]): Tried[] =>
+    ordered.flatMap((candidate, k) => {
+      if (k % 16 === 0)
+        search.report(
+          0.9 * Math.min(1, agreement.reach / outside.days.length),
+          `explaining the session ${formatDay(day)}`,
+        );
+      return tryCandidate(node, candidate, search);
+    });
+  // After a step without an explanation the weights may be others, so that a session alone is no evidence.
+  const isUncertain = node.unexplained.breaks.length > 0;
+  const least = isUncertain ? Math.min(agreement.reach + EVIDENCE_SESSIONS, outside.days.length - 1) : agreement.reach;
+  const selectFits = (all: readonly Tried[]): Fit[] =>
+    removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > least)));
+  const isWeak = (fits: readonly Fit[]): boolean =>
+    fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
+  // A free value is searched only where no change of fixed size agrees on the following sessions as well.
+  const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
+  const isAgreed = tried.some((one) => agreesAhead(node, one, search));
+  if (!isAgreed) tried.push(...tryEach(likely.filter(({ free }) => free !== undefined)));
+  if (!isWeak(selectFits(tried))) return selectFits(tried);
+  if (others.length > UNLIKELY_MAX) search.isBounded = true;
+  tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
+  const result = selectFits(tried);
+  return isWeak(result) ? sortFits([...listPairs(node, tried, search), ...result]) : result;
 }
 
-/** Factor within which the estimated effect of a change must be that of the difference, in addition to rounding. */
-const ESTIMATE_FACTOR = 3;
+/** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
+const UNLIKELY_MAX = 160;
 
 /**
- * Returns a function that excludes changes of prices, members and share counts whose effect cannot have the size of a
- * difference. It is estimated from the weight of the security and its return in excess of the index.
+ * Orders changes by what the book shows of their effect before any run: first those whose estimate fits the difference
+ * and those without an estimate, then the others, the best fit first. Excludes those that cannot act on the session.
  */
-function createFilter(node: Node, { outside }: Search): (candidate: Candidate) => boolean {
-  const { reach, low, high } = node.agreement;
-  const day = outside.days[reach]!;
-  const [value, level] = [outside.values[reach]!, levelOn(node.own, day)];
-  const scale = Number.isFinite(high) ? (low + high) / 2 : value / level;
-  const needed = Math.abs(value / (level * scale) - 1);
-  const tolerance = (2 * computeTolerance(outside, value)) / value;
-  const estimate = createEstimate(node, day, tolerance);
-  return (candidate) => {
-    const size = estimate(candidate);
-    return size === null || (size > 0 && size * ESTIMATE_FACTOR + tolerance >= needed);
+function orderCandidates(
+  node: Node,
+  candidates: readonly Candidate[],
+  search: Search,
+): { readonly likely: Candidate[]; readonly others: Candidate[] } {
+  const estimate = createEstimate(node.own, seek(node, search));
+  const estimated = candidates.map((candidate) => ({ candidate, error: estimate(candidate) ?? 0 }));
+  return {
+    likely: estimated.filter(({ error }) => error <= ESTIMATE_ERROR).map(({ candidate }) => candidate),
+    others: estimated
+      .filter(({ error }) => error > ESTIMATE_ERROR && error < Infinity)
+      .toSorted((a, b) => a.error - b.error)
+      .map(({ candidate }) => candidate),
   };
 }
 
-/** Excess of an estimated earlier effect over rounding that excludes a change. */
-const PRIOR_FACTOR = 8;
-
-/** Largest exposure of an overlay to the index beneath it that the estimate allows. */
-const EXPOSURE = 4;
-
-function createEstimate(node: Node, day: Day, tolerance: number): (candidate: Candidate) => number | null {
-  const ruleId = findRuleId(node.terms);
-  const { list, sm } = node.own.composer.compositions(ruleId);
-  const session = sm.sessionAt(day);
-  const exposure = ruleId === node.terms.indexId ? 1 : EXPOSURE;
-  return ({ subject, manner, identifier, date, value, edits: [edit] }) => {
-    if (identifier === null || date === null || edit === undefined) return null;
-    const column = sm.columnOf(identifier);
-    if (subject === 'price' && manner === 'carried' && edit.kind === 'bars') {
-      const weight = Math.max(...list.map((one) => one.weights[one.columns.indexOf(column)] ?? 0));
-      const price = sm.closeAt(sm.sessionAt(date), column);
-      return exposure * 2 * weight * Math.abs(value! / price - 1);
-    }
-    if (subject !== 'constituent') return null;
-    const start = sm.sessionAt(date);
-    const composition = list.findLast((one) => one.session <= start);
-    const weight = composition?.weights[composition.columns.indexOf(column)] ?? 0.5;
-    const growth = sm.carriedClose(session, column) / sm.carriedClose(start, column);
-    const index = levelOn(node.own, day) / levelOn(node.own, sm.sessions[start]!);
-    const price = sm.carriedClose(start, column);
-    const least =
-      exposure === 1
-        ? 0.5 * (composition?.weights[composition.columns.indexOf(column)] ?? 0.1 / (composition?.columns.length ?? 1))
-        : 0;
-    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    for (let before = start + 1; before < session; before++) {
-      const moved =
-        sm.carriedClose(before, column) / price -
-        levelOn(node.own, sm.sessions[before]!) / levelOn(node.own, sm.sessions[start]!);
-      if (least * Math.abs(moved) > PRIOR_FACTOR * tolerance) return 0;
-    }
-    const spread = Math.abs(growth - index) + (exposure === 1 ? 0 : Math.abs(index - 1)) + 0.02;
-    return Number.isNaN(spread) ? null : exposure * weight * spread;
+/** Returns the difference of a state on its first session and the following ones. */
+function seek(node: Node, { outside }: Search): Sought {
+  const { reach, low, high } = node.agreement;
+  const { sm } = node.own.compositions;
+  const value = outside.values[reach]!;
+  const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, outside.days[reach]!);
+  return {
+    session: findRuleSession(node, outside.days[reach]!, sm.sessionAt(outside.days[reach]!)),
+    tolerance: (2 * computeTolerance(outside, value)) / value,
+    needed: Array.from(outside.days.subarray(reach, reach + AHEAD), (day, k) => ({
+      session: findRuleSession(node, day, sm.sessionAt(day)),
+      difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
+    })),
   };
 }
 
 function findRuleSession({ own, terms }: Node, day: Day, session: number): number {
-  const ruleId = findRuleId(terms);
-  return ruleId === terms.indexId ? session : own.composer.market(ruleId).sessionAt(day);
+  const shift = terms.reading.reduce((sum, { terms: { shifted_sessions: by } }) => sum + Number(by ?? 0), 0);
+  return (findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day)) - shift;
 }
+
+const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
+  fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b));
 
 /** Order of equally good changes: events, reviews, prices, and conventions of the whole run. */
 const RANKS: Partial<Record<Subject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
@@ -655,6 +571,10 @@ const EVIDENCE_SESSIONS = 4;
 
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
 function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[] {
+  if (candidate.free === undefined && candidate.longer === undefined) {
+    const brief = tryBriefly(node, [candidate], search);
+    return brief === null ? [] : [brief];
+  }
   const direct = candidate.free === undefined ? tryEdits(node, candidate, search) : solveFree(node, candidate, search);
   if (direct === null) return [];
   // A free value fits its own session by construction: evidence are later sessions, or a number with the usual decimals.
@@ -676,54 +596,188 @@ function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | nul
 }
 
 function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
+  const tried = tryBriefly(node, candidates, search);
+  return tried === null ? null : complete(node, tried, search);
+}
+
+/** Runs changes up to a few sessions after the difference. */
+function tryBriefly(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
   const { outside } = search;
   const { reach } = node.agreement;
   const day = outside.days[reach]!;
   const edits = candidates.flatMap((candidate) => candidate.edits);
   if (isRefutedEarly(node, candidates, search)) return null;
-  const part = attempt(() => evaluatePart(node, edits, search));
+  const part = attempt(() => evaluatePart(node, edits, { outside, candidates }));
   if (part === null) return null;
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
   const agreement = comparePart(node, part, search);
-  const tried = { candidates, terms: node.terms, effect };
-  if (agreement.reach <= reach) return { ...tried, own: node.own, agreement };
-  const terms = attempt(() => applyEdits(node.terms, edits));
-  const own = terms && attempt(() => evaluate(terms));
-  return terms === null || own === null
-    ? null
-    : { ...tried, terms, own, agreement: compareLevels(own, outside, node.unexplained) };
+  const effects = listAhead(node, search).map((one) => levelOn(part, one) / levelOn(node.own, one));
+  const tried = { candidates, terms: node.terms, effect, effects, own: node.own, agreement };
+  return agreement.reach <= reach ? tried : { ...tried, brief: edits };
 }
 
-/** Sessions of the first check of a convention, which changes the levels from the start. */
-const EARLY_SESSIONS = 45;
+/** Computes the whole run of changes that agree on the session of the difference. Returns null if it is refused. */
+function complete(node: Node, { brief, ...tried }: Tried, { outside }: Search): Tried | null {
+  if (brief === undefined) return tried;
+  const own = attempt(() => evaluateWhole(node.own, tried.candidates, findSession(node, outside)));
+  return own === null
+    ? null
+    : { ...tried, terms: own.terms, own, agreement: compareLevels(own, outside, node.unexplained) };
+}
 
-/** Returns true if a convention changes levels that agree. */
-function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], { outside }: Search): boolean {
+/** Returns the run after changes. Its sessions before the changes are those of the run where that is possible. */
+function evaluateWhole(own: Evaluation, candidates: readonly Candidate[], session: number): Evaluation {
+  const edits = candidates.flatMap((candidate) => candidate.edits);
+  const from = findBegin(own, candidates, session);
+  return (
+    changeLevels(own, edits) ??
+    (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
+    evaluate(applyEdits(own.terms, edits))
+  );
+}
+
+/** Returns the session of the first difference of a state. */
+const findSession = ({ own, agreement: { reach } }: Node, { days }: OutsideLevels): number =>
+  own.compositions.sm.sessionAt(days[reach]!);
+
+/** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
+function findBegin(
+  { compositions: { sm }, rule }: Evaluation,
+  candidates: readonly Candidate[],
+  session: number,
+): number | null {
+  if (candidates.some(({ date }) => date === null)) return null;
+  const sessions = candidates.flatMap(({ review, date, edits }) => {
+    if (review === undefined) return [sm.sessionAt(date!)];
+    // A review that is decided on changed data reads the holdings since the previous one.
+    const previous = rule.list.findLast((one) => one.session < review.session);
+    const isOfData = edits.some(({ kind }) => kind !== 'document');
+    return [review.session, review.decision, isOfData && previous !== undefined ? previous.session : Infinity];
+  });
+  return Math.min(session - WINDOW_SESSIONS, ...sessions.map((one) => one - REVIEW_SESSIONS));
+}
+
+/** Returns true if a change agrees on the sessions after the difference that are computed first. */
+const agreesAhead = (node: Node, { agreement }: Tried, { outside }: Search): boolean =>
+  agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
+
+/** Computes whole runs: of the changes that agree ahead, or of all that agree on the session if none does. */
+function settle(node: Node, tried: readonly Tried[], search: Search): Tried[] {
+  const isAgreed = tried.some((one) => agreesAhead(node, one, search));
+  return tried.flatMap((one) => {
+    if (one.brief === undefined) return [one];
+    if (isAgreed && !agreesAhead(node, one, search)) return [{ ...one, brief: undefined, agreement: node.agreement }];
+    const result = complete(node, one, search);
+    return result === null ? [] : [result];
+  });
+}
+
+/** Fewest and most sessions of the first check of a convention, which changes the levels from the start. */
+const EARLY_SESSIONS = [45, 130] as const;
+
+/** Ratio of the sessions of two checks of a convention. */
+const EARLY_FACTOR = 6;
+
+/** Returns true if a convention changes levels that agree. Checks few sessions first, because they cost little. */
+function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: Search): boolean {
+  const { outside, refuted } = search;
   const { reach } = node.agreement;
-  if (candidate!.date !== null || candidate!.free !== undefined || reach < 2 * EARLY_SESSIONS) return false;
-  const part = attempt(() => evaluate(applyEdits(node.terms, candidate!.edits), outside.days[EARLY_SESSIONS]!));
-  return part === null || compareLevels(part, outside, node.unexplained).reach <= EARLY_SESSIONS;
+  const { date, free, edits, words, value } = candidate!;
+  if (date !== null || attempt(() => changeLevels(node.own, edits)) !== null) return false;
+  const key = `${words} ${value}`;
+  const isLocal = node.chosen.every((one) => one.candidate.date !== null);
+  if (isLocal && refuted.has(key)) return true;
+  if (free !== undefined) return false;
+  const { list, sm } = node.own.rule;
+  const second = list[1] === undefined ? 0 : findFirstAtLeast(outside.days, sm.sessions[list[1].session]!) + AHEAD;
+  const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
+  if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
+  for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
+    const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
+    const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
+    const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
+    if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
+    if (isLocal) refuted.add(key);
+    return true;
+  }
+  return false;
+}
+
+/** Subjects of conventions that act on every dividend or rate: without an effect at first they have none later. */
+const CONTINUOUS: ReadonlySet<Subject> = new Set(['variant', 'reinvestment', 'tax', 'currency']);
+
+/** Returns true if a security of the index has paid a dividend up to a day. */
+function hasPaid({ own: { rule } }: Node, until: Day): boolean {
+  const { sm, first, list } = rule;
+  const held = new Set(list[0]?.columns);
+  return sm.actions.all
+    .slice(sm.actions.starts[first + 1], sm.actions.starts[sm.sessionAt(until) + 1])
+    .some(({ action, column }) => held.has(column) && ACTION_KINDS[action.type] === 'cash');
+}
+
+/** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
+function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Search): boolean {
+  const session = findSession(node, search.outside);
+  if (!edits.every(({ kind }) => kind === 'document')) return true;
+  if (subject === 'rounding') {
+    const state = attempt(() => findState(node.own, session));
+    const { needed, tolerance } = seek(node, search);
+    return (
+      state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance
+    );
+  }
+  if (subject !== 'cap' && subject !== 'pricing') return true;
+  const last = node.own.rule.list.findLast((one) => one.session <= session);
+  if (last === undefined || last.session < session - WINDOW_SESSIONS) return false;
+  const from = Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
+  const part = attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
+  return part === null || comparePart(node, part, search).reach > node.agreement.reach;
 }
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
-function evaluatePart(node: Node, edits: readonly Edit[], { outside }: Search): OwnLevels {
+function evaluatePart(
+  node: Node,
+  edits: readonly Edit[],
+  { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
+): OwnLevels {
   const { reach } = node.agreement;
   const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
-  const { sm } = node.own.compositions;
-  const session = sm.sessionAt(outside.days[reach]!);
-  if (!windows.has(node.own)) windows.set(node.own, openWindow(node.own, session - WINDOW_SESSIONS));
-  const window = windows.get(node.own)!;
-  return window?.run(edits, sm.sessionAt(until)) ?? evaluate(applyEdits(node.terms, edits), until);
+  const changed = changeLevels(node.own, edits);
+  if (changed !== null) return changed;
+  const from = findBegin(node.own, candidates, findSession(node, outside));
+  const to = node.own.compositions.sm.sessionAt(until);
+  const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
+  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), until);
 }
 
-const windows = new WeakMap<Evaluation, Window | null>();
+/** Runs a window. Returns null if a decision reads data from before it. */
+function runInWindow<T>(run: () => T | null): T | null {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof BeforeMarketError) return null;
+    throw error;
+  }
+}
+
+function findWindow(own: Evaluation, from: number): Window | null {
+  const opened = windows.get(own) ?? new Map<number, Window | null>();
+  windows.set(own, opened);
+  if (!opened.has(from)) opened.set(from, openWindow(own, from));
+  return opened.get(from)!;
+}
+
+const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
 
 /** Sessions from the state of the book to a difference. */
 const WINDOW_SESSIONS = 8;
 
+/** Sessions from the state of the book to a review that a change can move by one session. */
+const REVIEW_SESSIONS = 3;
+
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
-function comparePart(node: Node, part: OwnLevels, { outside }: Search): Agreement {
+function comparePart(node: Node, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
   const first = node.own.days.indexOf(part.days[0]!);
   if (first <= 0) return compareLevels(part, outside, node.unexplained);
   const levels = new Float64Array(first + part.levels.length);
@@ -751,8 +805,8 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
     const run = (value: number): number => {
       const own = attempt(() =>
         target === reach
-          ? evaluatePart(node, create(value), search)
-          : evaluate(applyEdits(node.terms, create(value)), day),
+          ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
+          : (changeLevels(node.own, create(value)) ?? evaluate(applyEdits(node.terms, create(value)), day)),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -797,42 +851,68 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
   return [...new Set([...numbers, value])];
 }
 
+/** Largest error of the product of two effects on one review, relative to the smaller one. */
+const REVIEW_ERROR = 0.2;
+
 /** Returns pairs of changes of one session that explain it together. */
 function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
-  const day = outside.days[reach]!;
+  const days = listAhead(node, search);
   const value = outside.values[reach]!;
-  const own = levelOn(node.own, day);
-  const tolerance = computeTolerance(outside, value) / own;
-  const scale = Number.isFinite(high) ? (low + high) / 2 : value / own;
-  const wanted = value / own / scale;
+  const tolerance = computeTolerance(outside, value) / value;
+  const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, days[0]!);
+  const wanted = days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale);
   const local = tried.filter(
     ({ candidates: [one], effect }) => one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
   );
-  const pairs: { readonly pair: readonly [Tried, Tried]; readonly error: number }[] = [];
+  const pairs: PairOfChanges[] = [];
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
       const [a, b] = [local[i]!, local[j]!];
       if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
-      const error = Math.abs(a.effect * b.effect - wanted);
-      if (error <= 2 * tolerance + 2 * moves + 1e-9) pairs.push({ pair: [a, b], error });
+      const errors = wanted.map((one, k) => Math.abs(a.effects[k]! * b.effects[k]! - one));
+      // Two changes of one review act on each other's weights.
+      const isOfReview = a.candidates[0]!.review !== undefined && b.candidates[0]!.review !== undefined;
+      const mixed = isOfReview ? REVIEW_ERROR * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
+      if (errors[0]! <= 2 * tolerance + 2 * moves + mixed + 1e-9)
+        pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0) });
     }
-  return pairs
-    .toSorted((a, b) => a.error - b.error)
-    .slice(0, PAIRS_MAX)
-    .flatMap(({ pair: [a, b] }) => {
-      const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
-      return result !== null && result.agreement.reach > reach ? [result] : [];
-    });
+  const ordered = [
+    ...pairs.toSorted((a, b) => a.sum - b.sum).slice(0, PAIRS_MAX / 2),
+    ...pairs.toSorted((a, b) => a.error - b.error).slice(0, PAIRS_MAX / 2),
+  ];
+  // Of many pairs, some explain a session by chance: evidence are later sessions.
+  const least = Math.min(reach + EVIDENCE_SESSIONS, outside.days.length);
+  return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
+    const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
+    return result !== null && result.agreement.reach >= least ? [result] : [];
+  });
 }
+
+interface PairOfChanges {
+  readonly pair: readonly [Tried, Tried];
+  /** Error of the product of the effects on the session of the difference, and its sum with the next sessions. */
+  readonly error: number;
+  readonly sum: number;
+}
+
+/** Returns the day of the difference and the days after it that are computed first. */
+const listAhead = ({ agreement: { reach } }: Node, { outside }: Pick<Search, 'outside'>): Day[] => [
+  ...outside.days.subarray(reach, reach + AHEAD + 1),
+];
 
 /** Returns true for two changes of the same event, price or review, which exclude each other. */
 const isSameObject = (a: Candidate, b: Candidate): boolean =>
   a.subject === b.subject && a.identifier === b.identifier && a.date === b.date;
 
-function createResult(node: Node, start: Node, { search }: { readonly search: Search }): Difference {
+interface ResultInput {
+  readonly search: Search;
+  readonly compositions: readonly OutsideComposition[];
+}
+
+function createResult(node: Node, start: Node, { search, compositions }: ResultInput): Difference {
   const { outside } = search;
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
@@ -842,7 +922,7 @@ function createResult(node: Node, start: Node, { search }: { readonly search: Se
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
   const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
-  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, search, scale }));
+  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, final, search, scale }));
   const reproduced = unexplained.length === 0;
   return {
     variant: start.terms.variant,
@@ -875,6 +955,49 @@ function createResult(node: Node, start: Node, { search }: { readonly search: Se
     complete: reproduced,
     fewest: reproduced && !search.isBounded ? causes.length : null,
     reproduced,
+    remaining: listRemaining(choices, { errors, explainedErrors, own: start.own, outside }),
+    parts:
+      compositions.length === 0
+        ? null
+        : divideDifference({
+            own: start.own,
+            compositions,
+            last: outside.days.at(-1)!,
+            total: errors.at(-1)! * 10_000,
+            causes,
+          }),
+  };
+}
+
+interface RemainingInput {
+  readonly errors: Float64Array;
+  readonly explainedErrors: Float64Array;
+  readonly own: OwnLevels;
+  readonly outside: OutsideLevels;
+}
+
+/** Maximum number of sessions of the differences that remain. */
+const REMAINING_MAX = 1000;
+
+/** Returns the differences after each cause in turn, by the ratios of the levels that the search computed. */
+function listRemaining(
+  choices: readonly Choice[],
+  { errors, explainedErrors, own, outside }: RemainingInput,
+): Difference['remaining'] {
+  const stride = Math.ceil(errors.length / REMAINING_MAX);
+  const shown = [...outside.days.keys()].filter((t) => t % stride === 0 || t === errors.length - 1);
+  const positions = shown.map((t) => findFirstAtLeast(own.days, outside.days[t]!));
+  const ratios = shown.map((t) => 1 + errors[t]!);
+  const steps = choices.slice(0, -1).map(({ levels }) => {
+    positions.forEach((at, k) => {
+      if (levels !== null) ratios[k]! /= levels.after[at]! / levels.before[at]!;
+    });
+    return ratios.map((ratio) => (ratio - 1) * 10_000);
+  });
+  const toBps = (values: Float64Array): number[] => shown.map((t) => values[t]! * 10_000);
+  return {
+    dates: shown.map((t) => formatDay(outside.days[t]!)),
+    bps: [toBps(errors), ...steps, ...(choices.length === 0 ? [] : [toBps(explainedErrors)])],
   };
 }
 
@@ -893,14 +1016,6 @@ function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained
   }
   return (low + high) / 2;
 }
-
-/** Returns outside / own - 1 on every common session. */
-function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scale: number): Float64Array {
-  return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);
-}
-
-const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
-  Math.abs(errors[t]!) <= (1.000001 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
 
 /** Returns the sessions whose returns no cause explains, with the size of the difference. */
 function listUnexplained(
@@ -924,28 +1039,45 @@ function listUnexplained(
 interface CauseInput {
   readonly choices: readonly Choice[];
   readonly start: Node;
+  /** Run with all changes. */
+  readonly final: Evaluation;
   readonly search: Search;
   readonly scale: number;
 }
 
-function createCause({ candidate, rivals }: Choice, k: number, { choices, start, search, scale }: CauseInput): Cause {
+/**
+ * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
+ * computed: no run is needed for them.
+ */
+function createCause(choice: Choice, k: number, { choices, start, final, search, scale }: CauseInput): Cause {
+  const { candidate, rivals, isPaired } = choice;
+  const levels = isPaired ? null : choice.levels;
   const { outside } = search;
-  const edits = choices.map((choice) => choice.candidate.edits);
+  const edits = choices.map((one) => one.candidate.edits);
   const before = applyAll(start.terms, edits.slice(0, k));
-  const alone = attempt(() => evaluate(applyEdits(start.terms, candidate.edits)));
-  const without = attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1))));
-  const all = attempt(() => evaluate(applyAll(start.terms, edits)));
   const last = outside.days.at(-1)!;
   const countEqual = (own: OwnLevels | null): number => {
     if (own === null) return 0;
     const errors = listErrors(own, outside, scale);
     return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
   };
-  const equal = countEqual(all);
-  const ties = rivals.slice(0, RIVALS_MAX).filter((rival) => {
-    const own = attempt(() => evaluate(applyAll(start.terms, edits.with(k, rival.edits))));
-    return countEqual(own) >= equal;
+  const replace = (other: Float64Array): OwnLevels => ({
+    days: final.days,
+    levels: final.levels.map((level, t) => level * (other[t]! / levels!.after[t]!)),
   });
+  const alone =
+    levels?.before === start.own.levels
+      ? { days: start.own.days, levels: levels.after }
+      : attempt(() =>
+          evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
+        );
+  const without =
+    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
+  const equal = countEqual(final);
+  const ties = rivals
+    .slice(0, RIVALS_MAX)
+    .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
+    .map((rival) => rival.candidates[0]!);
   return {
     ...describe(candidate),
     through: candidate.through === null ? null : formatDay(candidate.through),
@@ -955,6 +1087,9 @@ function createCause({ candidate, rivals }: Choice, k: number, { choices, start,
     ties: ties.map(describe),
   };
 }
+
+const findAlone = ({ compositions: { sm } }: Evaluation, { date }: Candidate, day: Day): number =>
+  sm.sessionAt(Math.min(date ?? day, day));
 
 function describe({ subject, manner, identifier, date, value, words }: Candidate): CauseName {
   const when = date === null ? 'from the start' : `on ${formatDay(date)}`;
@@ -968,12 +1103,14 @@ function describe({ subject, manner, identifier, date, value, words }: Candidate
   };
 }
 
+interface ShapeInput {
+  readonly scale: number;
+  readonly own: OwnLevels;
+  readonly isCurrency: boolean;
+}
+
 /** Describes the course of the differences. */
-function findShapes(
-  errors: Float64Array,
-  outside: OutsideLevels,
-  { scale, own, isCurrency }: { readonly scale: number; readonly own: OwnLevels; readonly isCurrency: boolean },
-): Shape[] {
+function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, isCurrency }: ShapeInput): Shape[] {
   const shapes: Shape[] = scale === 1 ? [] : ['factor'];
   if (errors.every((_, t) => isEqualAt(errors, t, outside))) return [...shapes, 'none'];
   const tolerances = errors.map((_, t) => computeTolerance(outside, outside.values[t]!) / outside.values[t]!);

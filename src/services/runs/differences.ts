@@ -482,15 +482,14 @@ export function createOutsideDifferenceJob(dependencies: RunDifferenceJobDepende
       index_id: plan.indexId,
       run_id: computeRunId(run),
       ...toMutable(difference),
-      parts: null,
     };
     return { result: { value: result }, effect: (tx) => assertNotDeleted(tx, subject, 'comparison') };
   });
 }
 
 /** Returns JSON data without the marks of constant data. */
-const toMutable = (difference: Difference): Omit<DifferencesView, 'index_id' | 'run_id' | 'parts'> =>
-  difference as Omit<DifferencesView, 'index_id' | 'run_id' | 'parts'>;
+const toMutable = (difference: Difference): Omit<DifferencesView, 'index_id' | 'run_id'> =>
+  difference as Omit<DifferencesView, 'index_id' | 'run_id'>;
 
 export interface OutsideDifferences {
   /** Checks that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */

@@ -3,8 +3,8 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { ActionType, CorporateAction, MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { evaluate, type RunTerms } from '#domain/studies/difference-terms.js';
-import { type Difference, explainDifference } from '#domain/studies/differences.js';
+import { type Edit, evaluate, type PatchOperation, type RunTerms } from '#domain/studies/difference-terms.js';
+import { type Cause, type Difference, explainDifference } from '#domain/studies/differences.js';
 import { seeded } from '../../seeded.js';
 import { type ActionSketch, buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
@@ -242,7 +242,7 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
     'early',
     'late',
     ...(isEnd || action.type === 'RIGHTS_ISSUE' ? ['value'] : ['doubled', 'value']),
-    ...(isRatio ? ['inverted'] : []),
+    ...(isRatio || action.type === 'DIVIDEND' ? ['inverted'] : []),
   ];
   const manner = draw.pick(action.type === 'SPIN_OFF' ? ['ignored', 'early', 'late', 'doubled'] : manners);
   const changed: CorporateAction | null =
@@ -255,7 +255,7 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
           : manner === 'doubled'
             ? { ...action, value: isRatio ? action.value ** 2 : 2 * action.value }
             : manner === 'inverted'
-              ? { ...action, value: 1 / action.value }
+              ? { ...action, value: isRatio ? 1 / action.value : -action.value }
               : action.type === 'RIGHTS_ISSUE'
                 ? { ...action, subscriptionPrice: Math.round(action.subscriptionPrice! * 80) / 100 }
                 : { ...action, value: Math.round(action.value * (isRatio ? 120 : 135)) / 100 };
@@ -274,6 +274,19 @@ function plantPrice(terms: RunTerms, draw: Draw): Planting {
   const column = market.identifiers.indexOf(name);
   const row = draw.int(5, market.dates.length - 8);
   const count = draw.pick([1, 1, 2, 3]);
+  const closes = market.fields.get('CLOSE')!;
+  if (draw.next() < 0.2) {
+    const factor = draw.pick([100, 0.01]);
+    return {
+      terms: withBars(terms, 'CLOSE', (panel, width) => {
+        panel[row * width + column]! *= factor;
+      }),
+      plant: { subject: 'price', manner: 'value', identifier: name, date: formatDay(market.dates[row]!) },
+    };
+  }
+  const isSame =
+    closes[row * market.identifiers.length + column] === closes[(row - 1) * market.identifiers.length + column];
+  if (isSame) return null; // the price is carried from a later session on
   return {
     terms: withBars(terms, 'CLOSE', (panel, width) => {
       for (let k = 0; k < count; k++) panel[(row + k) * width + column] = panel[(row - 1) * width + column]!;
@@ -415,7 +428,32 @@ function plantConvention(terms: RunTerms, draw: Draw): Planting {
     });
   const readRate = (panel: Float64Array, row: number): number =>
     panel[Math.max(0, Math.min(panel.length / width - 1, row)) * width + euro]!;
+  const ofLevels = (subject: string, manner: string, change: Extract<Edit, { kind: 'levels' }>['change']): Planting =>
+    create(subject, manner, {
+      ...terms,
+      reading: [...terms.reading, { kind: 'levels', terms: { planted: subject }, change }],
+    });
+  const chain = (levels: Float64Array): Float64Array => {
+    const chained = levels.slice();
+    for (let t = 1; t < levels.length; t++)
+      chained[t] = roundHalfAwayFromZero((chained[t - 1]! * levels[t]!) / levels[t - 1]!, 2);
+    return chained;
+  };
   const options: (() => Planting)[] = [
+    () => ofLevels('calendar', 'late', (levels) => levels.map((own, t) => levels[t - 1] ?? own)),
+    () => ofLevels('rounding', 'value', chain),
+    () => create('special_dividend', 'ignored', withTreatment(terms, { special_dividends: 'ignore' })),
+    () => create('split', 'ignored', withTreatment(terms, { splits: 'ignore' })),
+    () => create('spin_off', 'ignored', withTreatment(terms, { spin_offs: 'ignore' })),
+    () =>
+      create(
+        'pricing',
+        'value',
+        withDocument(terms, 'X', (own) => ({
+          ...own,
+          rebalance: { ...rebalance, effective_lag: rebalance.effective_lag === 0 ? 3 : 0 },
+        })),
+      ),
     () =>
       create(
         'reinvestment',
@@ -618,4 +656,83 @@ export function scoreCase({ plants }: PlantedCase, { causes, reproduced }: Diffe
     ).length,
     reproduced,
   };
+}
+
+/** Applies a JSON patch (RFC 6902) to a JSON value. */
+function patch(value: unknown, operations: readonly PatchOperation[]): unknown {
+  const root = { value: structuredClone(value) };
+  for (const { op, path, value: next } of operations) {
+    const names = ['value', ...path.split('/').slice(1)].map((name) =>
+      name.replaceAll('~1', '/').replaceAll('~0', '~'),
+    );
+    const last = names.pop()!;
+    const parent = names.reduce<unknown>((one, name) => (one as Record<string, unknown>)[name], root);
+    if (Array.isArray(parent)) parent.splice(Number(last), op === 'add' ? 0 : 1, ...(op === 'remove' ? [] : [next]));
+    else if (op === 'remove') delete (parent as Record<string, unknown>)[last];
+    else (parent as Record<string, unknown>)[last] = next;
+  }
+  return root.value;
+}
+
+/** Returns the inputs of a run after the changes of causes, as they stand in the result. */
+export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerms {
+  return causes.reduce((before, { change }) => {
+    let after = before;
+    for (const id of Object.keys(before.documents)) {
+      const prefix = id === before.indexId ? '' : `/${id}`;
+      const others = Object.keys(before.documents).filter((other) => other !== before.indexId);
+      const operations = change.document
+        .filter(({ path }) =>
+          prefix === '' ? !others.some((other) => path.startsWith(`/${other}/`)) : path.startsWith(`${prefix}/`),
+        )
+        .map((operation) => ({ ...operation, path: operation.path.slice(prefix.length) }));
+      if (operations.length > 0) after = withDocument(after, id, (own) => patch(own, operations));
+    }
+    for (const { table, identifier, date, field, value, added } of change.data) {
+      const day = parseValidDay(date);
+      if (table === 'market') {
+        after = withBars(after, field, (panel, width) => {
+          const row = after.market.dates.indexOf(day);
+          panel[row * width + after.market.identifiers.indexOf(identifier)] = (value as number | null) ?? Number.NaN;
+        });
+        continue;
+      }
+      const own = after.market.actions.find((action) => action.identifier === identifier && action.exDay === day);
+      const template = after.market.actions[0]!;
+      const row = value as Record<string, never>;
+      after = withActions(after, (actions) =>
+        added === true
+          ? [
+              ...actions,
+              {
+                ...template,
+                identifier,
+                exDay: day,
+                type: row['type'],
+                value: row['value'],
+                related: row['related'] ?? null,
+                subscriptionPrice: row['subscription_price'] ?? null,
+                status: row['status'] ?? null,
+              },
+            ]
+          : actions.flatMap((action) => {
+              if (action !== own) return [action];
+              if (value === null) return [];
+              return [{ ...action, [field === 'value' ? 'value' : 'subscriptionPrice']: value as number }];
+            }),
+      );
+    }
+    const variant = change.rounding?.['variant'] as ReturnVariant | undefined;
+    return variant === undefined ? after : { ...after, variant };
+  }, terms);
+}
+
+/** Returns the largest error of levels in units of half the last digit of the outside level; 0 where both are equal. */
+export function measureErrors({ outside, decimals }: PlantedCase, terms: RunTerms): number {
+  const { days, levels } = evaluate(terms);
+  const half = decimals === null ? 0 : 0.5 * 10 ** -decimals;
+  return outside.values.reduce((most, value, t) => {
+    const own = levels[days.indexOf(outside.days[t]!)]!;
+    return Math.max(most, Math.abs(own - value) / (half + 1e-10 * value));
+  }, 0);
 }

@@ -103,7 +103,47 @@ describe('an outside level', () => {
     expect(view.sessions.unexplained[0]!.difference_bps).toBeCloseTo(1e4 * (91.2345 / own - 1), 6);
   });
 
+  test('with other constituents has the parts of selection and weights, which sum to the difference', async () => {
+    const explain = async (shares: Readonly<Record<string, number>>) => {
+      const sums = DATES.map((_, t) =>
+        Object.entries(shares).reduce((sum, [name, n]) => sum + n * CLOSES[name]![t]!, 0),
+      );
+      const levels = DATES.map((date, t) => ({ date, value: (100 * sums[t]!) / sums[0]! }));
+      const compositions = [{ date: DATES[0]!, index_shares: shares }];
+      const { parts } = await finish<DifferencesView>('/analytics/TRIO/differences', { levels, compositions });
+      const total = 1e4 * (sums.at(-1)! / sums[0]! / (184.6 / 175) - 1);
+      expect(Object.values(parts!).reduce((sum, part) => sum + part, 0)).toBeCloseTo(total, 6);
+      return parts!;
+    };
+    // Two of three securities, with the weights of the run among them: 158.4 / 150 instead of 184.6 / 175.
+    const two = await explain({ AAA: 1, BBB: 1 });
+    expect(two.selection).toBeCloseTo(1e4 * (158.4 / 150 / (184.6 / 175) - 1), 6);
+    expect(two.weights).toBeCloseTo(0, 6);
+    // All three securities, with two shares of one of them.
+    const double = await explain({ AAA: 2, BBB: 1, CCC: 1 });
+    expect(double.selection).toBeCloseTo(0, 6);
+    expect(double.weights).toBeCloseTo(1e4 * ((2 * 105 + 53.4 + 26.2) / 275 / (184.6 / 175) - 1), 6);
+  });
+
+  test('has the difference that remains without the first causes, and none without all of them', async () => {
+    const carried = { ...CLOSES, AAA: CLOSES['AAA']!.with(3, 103.2) };
+    const levels = computeLevels(carried);
+    const { remaining } = await finish<DifferencesView>('/analytics/TRIO/differences', { levels });
+    expect(remaining.dates).toEqual(DATES);
+    expect(remaining.bps).toHaveLength(2);
+    const own = (99.4 + 51.3 + 25.2) / 1.75;
+    expect(remaining.bps[0]![3]).toBeCloseTo(1e4 * (levels[3]!.value / own - 1), 6);
+    for (const size of remaining.bps[1]!) expect(Math.abs(size)).toBeLessThan(0.01);
+  });
+
   test.each([
+    [
+      'a composition with weights and index shares',
+      {
+        levels: computeLevels(CLOSES),
+        compositions: [{ date: '2024-01-02', weights: { AAA: 1 }, index_shares: { AAA: 1 } }],
+      },
+    ],
     ['both levels and a series', { levels: computeLevels(CLOSES), series: 'AAA' }],
     ['neither', {}],
     ['two values of one date', { levels: [...computeLevels(CLOSES), { date: '2024-01-05', value: 1 }] }],

@@ -273,6 +273,10 @@ const Scenarios = createLazyComponent<RunPartProps>(
   'the scenarios',
   async () => (await import('./scenarios.js')).Scenarios,
 );
+const OutsideLevel = createLazyComponent<RunPartProps>(
+  'the comparison with a published level',
+  async () => (await import('./outside-level.js')).OutsideLevel,
+);
 const Weights = createLazyComponent<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
 const Risk = createLazyComponent<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
 
@@ -543,6 +547,8 @@ function Part({ tab, id, run, tracked, underlying, overlay }: PartProps) {
       return <Limits id={id} run={run} />;
     case 'scenarios':
       return <Scenarios id={id} run={run} />;
+    case 'outside':
+      return <OutsideLevel id={id} run={run} />;
     case 'rebalances':
       return <Rebalances id={id} run={run} />;
     case 'actions':

@@ -1,0 +1,134 @@
+import { roundHalfAwayFromZero } from '../base/numbers.js';
+import type { Day } from '../base/time.js';
+
+/** Levels from outside, on ascending days. */
+export interface OutsideLevels {
+  readonly days: Int32Array;
+  readonly values: Float64Array;
+  /** Decimals to which they are rounded; null if they are not rounded. */
+  readonly decimals: number | null;
+}
+
+/** Maximum number of outside levels: 80 years of sessions. */
+export const LEVELS_MAX = 20_000;
+
+/** Maximum number of decimals of a rounded level. */
+const DECIMALS_MAX = 9;
+
+/** Relative error of levels that two programs compute in full precision. */
+export const PRECISION = 1e-11;
+
+/** Returns the decimals to which values are rounded. Returns null if they are not rounded. */
+export function findDecimals(values: Float64Array): number | null {
+  for (let decimals = 0; decimals <= DECIMALS_MAX; decimals++)
+    if (values.every((value) => roundHalfAwayFromZero(value, decimals) === value)) return decimals;
+  return null;
+}
+
+/** Returns one unit of the last of some decimals. */
+export const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
+
+/** Returns half a unit of the last digit of an outside level, with the error of the computation. */
+export function computeTolerance({ decimals }: Pick<OutsideLevels, 'decimals'>, value: number): number {
+  return (
+    (decimals === null ? 0 : 0.5 * computeUnit(decimals)) + PRECISION * Math.abs(value) * (decimals === null ? 10 : 1)
+  );
+}
+
+/** Sessions that no cause explains. */
+export interface Unexplained {
+  /** First days of levels with another, unknown scale. */
+  readonly breaks: readonly Day[];
+  /** Single days whose levels are left out. */
+  readonly skipped: readonly Day[];
+}
+
+export const NOTHING: Unexplained = { breaks: [], skipped: [] };
+
+/** Agreement of the levels of a run with those from outside. */
+export interface Agreement {
+  /** Position in the outside levels of the first difference; their number if there is none. */
+  readonly reach: number;
+  /** Range of scales that fit every session before it. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Levels of a run. */
+export interface OwnLevels {
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
+}
+
+/**
+ * Compares levels up to the first difference. Levels that begin equal have the scale 1; otherwise the scale is in the
+ * range that fits all sessions within their rounding.
+ */
+export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped }: Unexplained): Agreement {
+  const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
+  let s = 0;
+  for (let t = 0; t < outside.days.length; t++) {
+    const day = outside.days[t]!;
+    while (s < own.days.length && own.days[s]! < day) s++;
+    if (own.days[s] !== day) {
+      if (s >= own.days.length) return { reach: t, low: state.low, high: state.high };
+      continue;
+    }
+    if (breaks.includes(day)) Object.assign(state, { low: 0, high: Number.POSITIVE_INFINITY });
+    if (skipped.includes(day)) continue;
+    const [level, value] = [own.levels[s]!, outside.values[t]!];
+    const tolerance = computeTolerance(outside, value);
+    if (state.isFirst && Math.abs(level - value) <= tolerance) Object.assign(state, { low: 1, high: 1 });
+    state.isFirst = false;
+    const slack = 1e-15;
+    const low = Math.max(state.low, (value - tolerance) / level);
+    const high = Math.min(state.high, (value + tolerance) / level);
+    if (!(low <= high * (1 + slack))) return { reach: t, low: state.low, high: state.high };
+    Object.assign(state, state.low === 1 && state.high === 1 ? {} : { low, high });
+  }
+  return { reach: outside.days.length, low: state.low, high: state.high };
+}
+
+/** Returns the level of a run on a day; NaN if it has none. */
+export function levelOn({ days, levels }: OwnLevels, day: Day): number {
+  let [low, high] = [0, days.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const found = days[middle]!;
+    if (found === day) return levels[middle]!;
+    if (found < day) low = middle + 1;
+    else high = middle - 1;
+  }
+  return Number.NaN;
+}
+
+/** Returns the outside levels on the days of a run. */
+export function selectCommon({ days, values, decimals }: OutsideLevels, own: OwnLevels): OutsideLevels {
+  const isCommon = (day: Day): boolean => levelOn(own, day) > 0;
+  return {
+    days: days.filter(isCommon),
+    values: values.filter((value, t) => isCommon(days[t]!) && value > 0),
+    decimals,
+  };
+}
+
+/** Returns the number of sessions whose returns agree within rounding. */
+export function countEqualReturns(own: OwnLevels, outside: OutsideLevels): number {
+  let count = 0;
+  for (let t = 1; t < outside.days.length; t++) {
+    const [before, value] = [outside.values[t - 1]!, outside.values[t]!];
+    const growth = levelOn(own, outside.days[t]!) / levelOn(own, outside.days[t - 1]!);
+    const tolerance =
+      computeTolerance(outside, value) / before + (computeTolerance(outside, before) * value) / (before * before);
+    if (Math.abs(value / before - growth) <= tolerance) count++;
+  }
+  return count;
+}
+
+/** Returns outside / own - 1 on every common session. */
+export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scale: number): Float64Array {
+  return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);
+}
+
+export const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
+  Math.abs(errors[t]!) <= (1.000001 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;

@@ -454,14 +454,14 @@ function listRebalanceCandidates(place: Place): Candidate[] {
 const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
 /** Weightings that read no number of shares. */
-const SHARELESS = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
+const WITHOUT_SHARES = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
 
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
 function listShareCandidates(place: Place): Candidate[] {
   const { sm, list, document } = place;
   if (
     isRuleDocument(document) &&
-    SHARELESS.has(document.pipeline.weighting.type) &&
+    WITHOUT_SHARES.has(document.pipeline.weighting.type) &&
     document.pipeline.selection.length === 0
   )
     return [];

@@ -72,7 +72,7 @@ describe('dates of a rebalance', () => {
     expect([...composition.targets!.weights]).toEqual([0.5, 0.5]);
   });
 
-  test('a reference date without data: the announcement decides, or the effective date with a finding that says so', () => {
+  test('a reference date without data: the announcement decides, or the effective date with a finding', () => {
     // A triples after the seventh session, 12 March, on which the review is announced. The store begins on 4 March.
     const prices = { A: DAYS.map((_, t) => (t > 6 ? 300 : 100)), B: repeatPrice(100) };
     const dates = { frequency: 'custom', dates: [DAYS[9]], reference: { rule: 'last_session', months_before: 1 } };

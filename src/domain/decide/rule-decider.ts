@@ -907,8 +907,12 @@ export function createDecider({
     return columns && flagMembers(columns, market.securityCount);
   };
   const openReview = createReviewOpener({
-    ...{ document, market, sections, indexWeights, earlierMembers },
+    document,
+    market,
+    sections,
     universe: findUniverse,
+    indexWeights,
+    earlierMembers,
   });
   const asksOthers = reads.some(
     ({ use }) => listIndices(use.field, definitions).length > 0 || countReviewsBack(use.field, definitions) > 0,

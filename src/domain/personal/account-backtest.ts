@@ -640,7 +640,11 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
 
 /** Returns the account with its lots before the first session. @throws Refusal VALIDATION_FAILED */
 function readStartAccount({ account, dividend_rate: rate }: AccountRunInput['request'], start: Day): Account {
-  const findings = checkTax(account, start).map((finding) => ({ ...finding, path: `account.${finding.path}` }));
+  const findings = checkTax(account, start).map((finding) => ({
+    ...finding,
+    path: `account.${finding.path}`,
+    message: `account.${finding.message}`,
+  }));
   const late = account.transactions.findIndex(({ date }) => parseValidDay(date) > start);
   if (late >= 0) {
     const path = `account.transactions[${late}].date`;

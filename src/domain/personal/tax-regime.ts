@@ -9,7 +9,7 @@ export interface Gains {
   readonly long: number;
 }
 
-/** Returns the regime of an account. Without one, the fields of the tax describe that of the United States. */
+/** Returns the regime of an account. Default: that of the United States, with the rates and rules of the other fields. */
 export function readRegime(tax: AccountTax): TaxRegime {
   if (tax.regime !== null) return tax.regime;
   const { short_rate, long_rate, netting, wash_sale_days, lot_method } = tax;
@@ -308,11 +308,10 @@ export function matchTransactions(
     if (own === undefined) byName.set(trade.identifier, [open]);
     else own.push(open);
   }
-  const disposals: (Disposal & { readonly isSecond: boolean })[] = [];
+  const disposals: Disposal[] = [];
   const addDisposal: MatchQuestion['addDisposal'] = ({ identifier, date, price }, { shares, cost, acquired }) => {
-    const isSecondPot = isSecond({ identifier, acquired: acquired ?? date }, parseValidDay(date));
-    const disposal = { identifier, date, shares, price, cost, gain: shares * (price - cost), acquired };
-    disposals.push({ ...disposal, pot: namePot(regime, isSecondPot), isSecond: isSecondPot });
+    const pot = namePot(regime, isSecond({ identifier, acquired: acquired ?? date }, parseValidDay(date)));
+    disposals.push({ identifier, date, shares, price, cost, gain: shares * (price - cost), pot, acquired });
   };
   const ordered = [...byName.values()].map((trades) =>
     trades.toSorted((a, b) => a.day - b.day || Number(b.trade.shares > 0) - Number(a.trade.shares > 0)),
@@ -325,7 +324,7 @@ export function matchTransactions(
   );
   disposals.sort((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0));
   return {
-    disposals: disposals.map(({ isSecond: _, ...disposal }) => disposal),
+    disposals,
     lots,
     balances: sumYears(),
     uncovered,
@@ -339,8 +338,8 @@ export function matchTransactions(
     let realised: Gains = { short: 0, long: 0 };
     for (const year of [...new Set([...years, last])].toSorted((a, b) => a - b)) {
       const sums = { short: 0, long: 0 };
-      disposals.forEach(({ gain, isSecond: isOther }, i) => {
-        if (years[i] === year) sums[isOther ? 'long' : 'short'] += gain;
+      disposals.forEach(({ gain, pot }, i) => {
+        if (years[i] === year) sums[pot === namePot(regime, false) ? 'short' : 'long'] += gain;
       });
       realised = sums;
       if (year < last) carried = computeCarriedLosses(regime, sums, carried);

@@ -431,7 +431,7 @@ describe('a tax regime', () => {
     ['tax.regime.pots[0].offsets', { tax: { regime: { ...UK, pots: [{ ...UK.pots[0], offsets: ['x'] }] } } }, 'x'],
     [
       'tax.regime.pots',
-      { tax: { regime: { ...US, pots: US.pots.map(({ held_years: _, ...pot }) => pot) } } },
+      { tax: { regime: { ...US, pots: US.pots.map(({ pot, rate, offsets }) => ({ pot, rate, offsets })) } } },
       '0 of 2',
     ],
     [

@@ -3,6 +3,7 @@
 //
 //   node scripts/build.mjs             everything
 //   node scripts/build.mjs --compile   only the sources, as tests, lint and the inner loop need
+//   node scripts/build.mjs --start     what a start needs; a fresh copy without type checks
 //   node scripts/build.mjs --lint      everything, and the linter in parallel on the free core
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -32,6 +33,8 @@ const BUILD_INFO = 'dist/.build/sources.tsbuildinfo';
 const DOCUMENTATION = 'dist/documentation/built.json';
 const BUILD_NOTE = 'dist/build.json';
 const ANSWERS = 'dist/answers.json';
+/** Matches tests of the recorded responses to the examples. */
+export const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames|scripts\/release/;
 /** Inputs of the story of all examples in addition to the program. */
 const STORY = ['test/guide/example-story.ts', 'test/guide/record-answers.ts', 'data/calendars', 'data/methodologies'];
 const BUNDLE = 'dist/bundle/built.json';
@@ -81,6 +84,12 @@ const STEPS = {
     inputs: [...COMPILED, ...CONSOLE_PURE, 'tsconfig.json'],
     outputs: [BUILD_INFO],
     commands: [[...TSC, '-p', 'tsconfig.json']],
+  },
+  unchecked: {
+    after: ['clients'],
+    inputs: ['src', 'kernels', 'workers', 'scripts/transpile.mjs'],
+    outputs: ['dist/src/main.js'],
+    commands: [['scripts/transpile.mjs']],
   },
   client: {
     after: ['clients'],
@@ -168,6 +177,9 @@ const STEPS = {
  */
 const OPTIONAL_STEPS = ['bundle', 'guide', 'answers', 'documentation', 'codeCache', 'console', 'engine'];
 
+/** Steps with the type checker, which a start omits until a build has run them: they take most of the time. */
+const CHECKED_STEPS = ['sources', 'client', 'engineTypes', 'consoleTypes'];
+
 /**
  * Files that prove the time of a build step. A service uses the product of such a step only if it is newer than the
  * compiled files.
@@ -183,21 +195,34 @@ const COMMANDS_MAX = availableParallelism();
 /**
  * Brings `dist` up to date.
  * @param compileOnly omits the optional products
- * @param answers records the examples of responses; this takes a minute, so a start uses those of the last build
+ * @param start builds only what a start needs, and names each step: the examples of responses take a minute, so a start
+ *   uses those of the last build
+ * @param answers records the examples of responses
  * @param lint runs the linter on the sources in parallel
  * @returns the names of the steps that ran
  * @throws BuildFailure if a command fails, after parallel ones have ended; completed steps stay completed
  */
-export async function build({ compileOnly = false, answers = !compileOnly, lint = false } = {}) {
+export async function build({
+  compileOnly = false,
+  start = false,
+  answers = !compileOnly && !start,
+  lint = false,
+} = {}) {
   const stamps = readJson(STAMPS);
   const digest = createContentDigest();
   removeStaleOutputs();
   const ran = [];
   const turn = limitConcurrency(COMMANDS_MAX);
   const running = {};
+  const isUnchecked = start && !existsSync(at(BUILD_INFO));
+  const isOmitted = (name) =>
+    (compileOnly && OPTIONAL_STEPS.includes(name)) ||
+    (!answers && name === 'answers') ||
+    (isUnchecked ? CHECKED_STEPS.includes(name) : name === 'unchecked');
   const runStep = async (name, { after = [], commands }) => {
     await Promise.all(after.map((earlier) => running[earlier]));
     if (isCurrent(name, stamps, digest)) return;
+    if (start) process.stderr.write(`Building: ${name}\n`);
     if (name === 'sources' && isOutputMissing()) rmSync(at(BUILD_INFO), { force: true });
     for (const command of commands) await turn(() => run(command));
     if (name === 'sources') chmodSync(at('dist/src/main.js'), 0o755);
@@ -205,9 +230,13 @@ export async function build({ compileOnly = false, answers = !compileOnly, lint 
     writeJson(STAMPS, stamps);
     ran.push(name);
   };
-  for (const [name, step] of Object.entries(STEPS))
-    if ((!compileOnly || !OPTIONAL_STEPS.includes(name)) && (answers || name !== 'answers'))
-      running[name] = runStep(name, step);
+  if (isUnchecked && !existsSync(at('dist/src/main.js')))
+    process.stderr.write('This copy has not been built. Building takes about a minute, once.\n');
+  for (const [name, step] of Object.entries(STEPS)) {
+    if (isOmitted(name)) continue;
+    running[name] = runStep(name, step);
+    if (name === 'unchecked') running.sources = running.unchecked;
+  }
   if (lint) running.lint = turn(() => run(LINT));
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
@@ -351,7 +380,7 @@ function removeStaleOutputs() {
     (file) => !/^dist\/kernels\/(?:wasm|native)\//.test(file),
   );
   for (const file of outputs) {
-    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(js|ts)$/, '.$2ts');
+    const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(?:js|ts)(?:\.map)?$/, '.$2ts');
     if (!existsSync(at(source))) rmSync(at(file));
   }
 }
@@ -406,4 +435,8 @@ export async function buildOrEnd(options) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  await buildOrEnd({ compileOnly: process.argv.includes('--compile'), lint: process.argv.includes('--lint') });
+  await buildOrEnd({
+    compileOnly: process.argv.includes('--compile'),
+    start: process.argv.includes('--start'),
+    lint: process.argv.includes('--lint'),
+  });

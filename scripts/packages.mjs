@@ -110,7 +110,21 @@ function stageService() {
     'README.md': read('README.md'),
     'dist/sbom.cdx.json': bill,
     [SHRINKWRAP]: `${JSON.stringify(createShrinkwrap(manifest), null, 2)}\n`,
+    ...createAuditFiles(manifest),
   });
+}
+
+/**
+ * Returns the manifest and the lock file by which `npm audit --package-lock-only` in `dist/audit` of an installation
+ * checks the bundled packages, too.
+ */
+function createAuditFiles({ version, license, optionalDependencies }) {
+  const { dependencies } = project;
+  const manifest = { name: 'divisor-audit', version, license, private: true, dependencies, optionalDependencies };
+  return {
+    'dist/audit/package.json': `${JSON.stringify(manifest, null, 2)}\n`,
+    'dist/audit/package-lock.json': `${JSON.stringify(createShrinkwrap(manifest), null, 2)}\n`,
+  };
 }
 
 /** Returns the entries of the lock file that a manifest reaches. */

@@ -2,5 +2,5 @@
 // start` replaces its shell with this process (`exec`): a signal to npm reaches the service, and npm waits for its end.
 import { buildOrEnd } from './build.mjs';
 
-await buildOrEnd({ answers: false });
+await buildOrEnd({ start: true });
 await import('../dist/src/main.js');

@@ -2,15 +2,13 @@
 // test/store/documents.test.ts, store/documents or documents. Options are passed to vitest: `-t 'part of a title'`.
 import { readdirSync } from 'node:fs';
 import { parseCLI, startVitest } from 'vitest/node';
-import { buildOrEnd } from './build.mjs';
+import { buildOrEnd, NEEDS_ANSWERS } from './build.mjs';
 
 /** Matches tests that need the whole build: console, pages, engine, guide and documentation. */
 const NEEDS_WHOLE_BUILD = /console|^engine|guide|documentation|python-frames|scripts\/release/;
-/** Matches tests of the examples of responses. */
-const NEEDS_ANSWERS = /guide\/examples|documentation|python-frames|scripts\/release/;
 
 const words = process.argv.slice(2);
-if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm test` runs all of them.');
+if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm run test:all` runs all of them.');
 
 const { filter, options } = parseCLI(['vitest', 'run', ...words]);
 const names = filter.map((word) => word.replace(/^(dist\/)?test\//, '').replace(/\.ts$/, ''));

@@ -177,7 +177,8 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'check-body': async () => checkRequestBody,
   'read-text': async () => {
     const { readTextNumbers } = await import('#domain/outputs/receipts.js');
-    return async ({ text, ids }) => readTextNumbers(text, new Set(ids.split('\n')));
+    return async ({ text, ids, stores }) =>
+      readTextNumbers(text, new Set(ids.split('\n')), new Set(stores.split('\n')));
   },
   'verify-numbers': async () => {
     const { verifyNumbers } = await import('#domain/outputs/receipts.js');

@@ -1,4 +1,3 @@
-import { allocatePages } from '../memory/large-pages.js';
 import type { HoldingValue } from '../sums/sums.js';
 import { createKernelImports } from './wasm-instance.js';
 import { compileKernelModule } from './kernel-module.js';
@@ -104,4 +103,17 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
     },
   });
   return new Float64Array(memory.buffer, panelAt, cells);
+}
+
+/**
+ * Allocates zeroed shared memory in pages of 64 KiB.
+ * @returns undefined if the process has no address space left: such memory reserves 10 GB of it, regardless of its size
+ */
+export function allocatePages(pages: number): WebAssembly.Memory | undefined {
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  } catch (fault) {
+    if (fault instanceof RangeError) return undefined;
+    throw fault;
+  }
 }

@@ -194,3 +194,12 @@ function parseAddress(text: string): ParsedAddress | undefined {
 
 const joinParts = (parts: readonly number[], bits: bigint): bigint =>
   parts.reduce((value, part) => (value << bits) | BigInt(part), 0n);
+
+/** Decodes a part of an address once; undefined if it has an invalid escape. */
+export function decodeAddressPart(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined; // an invalid escape is the only possible error
+  }
+}

@@ -1,4 +1,4 @@
-import { allocatePages } from '#kernels/memory/large-pages.js';
+import { allocatePages } from '#kernels/engines/value-panel.js';
 import { allocateWork, isWorkPaged } from '#kernels/memory/paged-memory.js';
 
 /** Numbers appended one at a time, in memory that doubles when it is full. */

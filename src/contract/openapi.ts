@@ -358,9 +358,9 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
     parameters: listParameters(route, query, schemas),
     ...(body === undefined ? {} : { requestBody: describeRequestBody(body, schemas) }),
     responses: {
-      [success.status]: describeSuccess(method, success, schemas),
-      ...(unchanged === undefined ? {} : { [unchanged.status]: describeSuccess(method, unchanged, schemas) }),
-      ...(acknowledged === undefined ? {} : { [acknowledged.status]: describeSuccess(method, acknowledged, schemas) }),
+      [success.status]: describeSuccess(route, success, schemas),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: describeSuccess(route, unchanged, schemas) }),
+      ...(acknowledged === undefined ? {} : { [acknowledged.status]: describeSuccess(route, acknowledged, schemas) }),
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
@@ -453,7 +453,7 @@ function describeRequestBody({ schema, optional, example, bytesMax, upload }: Bo
   };
 }
 
-function describeSuccess(method: Route['method'], success: Success, schemas: SchemaConversion): Json {
+function describeSuccess({ method, scope }: Route, success: Success, schemas: SchemaConversion): Json {
   const { description, schema, media = [], mediaByBody = [], example, status } = success;
   const json =
     schema === undefined
@@ -468,7 +468,8 @@ function describeSuccess(method: Route['method'], success: Success, schemas: Sch
     headers: describeHeaders(
       'X-Request-Id',
       'X-Engine-Version',
-      ...(method === 'GET' ? (['ETag', 'X-Source'] as const) : []),
+      ...(method === 'GET' ? (['ETag'] as const) : []),
+      ...(method === 'GET' || (scope === 'read' && status === 200) ? (['X-Source'] as const) : []),
     ),
     ...(status === 204 || Object.keys(content).length === 0 ? {} : { content }),
   };

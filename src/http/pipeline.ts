@@ -255,7 +255,8 @@ function createOperation(
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
     const reply = typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
     if (addSource === undefined) return reply;
-    return Promise.resolve(reply).then((result) => addSource(exchange.request, exchange.search, result));
+    const sentBytes = isUpload(sentBody) ? undefined : sentBody?.bytes;
+    return Promise.resolve(reply).then((result) => addSource(exchange.request, exchange.search, result, sentBytes));
   };
 
   /** Runs a request again if it arrived before its data was loaded. The first attempt has changed nothing. */

@@ -21,6 +21,8 @@ export interface BodyReader {
   (): unknown;
   /** Entries of the member `lines` of the route as lines of JSON; absent for a small body. */
   readonly lines?: Uint8Array | undefined;
+  /** The JSON as it was sent; absent without a body. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 const NO_TEXT = { text: 'null', overflows: false, values: 1 };
@@ -38,15 +40,16 @@ export async function readBody(request: Request, body: Body, checkApart?: CheckA
   checkType(request.headers);
   if (body.raw === true) return () => bytes;
   if (checkApart !== undefined && bytes.byteLength > LIMITS.MAX_DIRECT_BYTES)
-    return createReader(await checkApart(bytes));
+    return createReader(await checkApart(bytes), bytes);
   const scannedText = readBodyText(body, bytes);
   if (checkApart !== undefined && scannedText.values > LIMITS.MAX_DIRECT_VALUES)
-    return createReader(await checkApart(bytes));
-  return () => getValue(checkBody(body, scannedText, scannedText.values > LIMITS.MAX_DIRECT_VALUES));
+    return createReader(await checkApart(bytes), bytes);
+  const read = () => getValue(checkBody(body, scannedText, scannedText.values > LIMITS.MAX_DIRECT_VALUES));
+  return Object.assign(read, { bytes });
 }
 
-const createReader = (checkedBody: CheckedBody): BodyReader =>
-  Object.assign(() => getValue(checkedBody), { lines: 'lines' in checkedBody ? checkedBody.lines : undefined });
+const createReader = (checkedBody: CheckedBody, bytes: Uint8Array): BodyReader =>
+  Object.assign(() => getValue(checkedBody), { bytes, lines: 'lines' in checkedBody ? checkedBody.lines : undefined });
 
 function getValue(checkedBody: CheckedBody): unknown {
   if ('refusal' in checkedBody) throw checkedBody.refusal;

@@ -1,6 +1,9 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { getPath } from 'hono/utils/url';
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { API } from '#contract/api.js';
 import type { receiptRoutes } from '#contract/receipts.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -26,8 +29,20 @@ export const SOURCE_HEADER = 'X-Source';
 const IRRELEVANT_MEMBERS = ['format', 'wait', 'callback', 'priority'];
 
 /** Query member with the first digits of the hash of a result that nothing else pins. */
-const HASH_MEMBER = 'sha256';
+export const HASH_MEMBER = 'sha256';
 const HASH_DIGITS = 16;
+/** Shortens a hash for an address. */
+export const shortenHash = (sha256: string): string => sha256.slice(0, HASH_DIGITS);
+export const hashResult = (body: string | Uint8Array): string =>
+  shortenHash(createHash('sha256').update(body).digest('hex'));
+
+/** Query member with the compressed body of a read by POST: who reads the address repeats the request. */
+const BODY_MEMBER = 'body';
+/** Maximum number of bytes of a body in an address, and of its characters there: a header has limited space. */
+const BODY_BYTES_MAX = 65_536;
+const BODY_CHARACTERS_MAX = 6000;
+/** Maximum number of requests that the verification of one text repeats. */
+const REPEATED_MAX = 50;
 
 /** Path parameters that identify a result which never changes. */
 const FINAL_PARAMETERS = /\{(?:version|render_id)\}|^\/optimise\/runs\//;
@@ -38,8 +53,28 @@ const OTHER_TAGS: ReadonlySet<string> = new Set(['documentation', 'service', 'mc
 /** Returns the number of the last version of a document if it has this ETag; null otherwise. */
 export type FindVersion = (subject: Subject, etag: string) => Promise<number | null>;
 
-/** Adds the address of its result to the reply of a read. */
-export type AddSource = (request: Request, search: string, reply: Reply) => Reply | Promise<Reply>;
+/** Adds the address of its result to the reply of a read. @param sentBytes body of the request, if it has one */
+export type AddSource = (
+  request: Request,
+  search: string,
+  reply: Reply,
+  sentBytes?: Uint8Array,
+) => Reply | Promise<Reply>;
+
+/** Returns true for a read by POST that answers with its result. The verification of a text is none. */
+const isRepeatable = ({ method, path, scope, tag, success: { status = 200, schema } }: Route): boolean =>
+  method === 'POST' &&
+  scope === 'read' &&
+  !OTHER_TAGS.has(tag) &&
+  status === 200 &&
+  schema !== undefined &&
+  path !== API.verifyText.path;
+
+const hasResult = (route: Route): boolean => {
+  const { method, scope, tag, success } = route;
+  const isRead = method === 'GET' && scope === 'read' && !OTHER_TAGS.has(tag) && success.schema !== undefined;
+  return isRead || isRepeatable(route);
+};
 
 /** Returns undefined for a route without results. @param paths all paths of the service */
 export function createSourceWriter(
@@ -47,14 +82,14 @@ export function createSourceWriter(
   paths: ReadonlySet<string>,
   findVersion: FindVersion,
 ): AddSource | undefined {
-  const { method, path, scope, tag, success } = route;
-  if (method !== 'GET' || scope !== 'read' || OTHER_TAGS.has(tag) || success.schema === undefined) return undefined;
+  const { method, path } = route;
+  if (!hasResult(route)) return undefined;
   const isFinal = FINAL_PARAMETERS.test(path);
   const parameter = /\{(\w+)\}$/.exec(path)?.[1] as keyof typeof NAMED_DOCUMENTS | undefined;
   const kind = parameter === undefined ? undefined : NAMED_DOCUMENTS[parameter]?.kind;
   const versionsPath = [`${path}/versions`, `${path}/document/versions`].find((each) => paths.has(`${each}/{version}`));
 
-  return async (request, search, reply) => {
+  return async (request, search, reply, sentBytes) => {
     const ownPath = getPath(request);
     const etag = reply.etag ?? reply.documentEtag;
     if (
@@ -71,18 +106,92 @@ export function createSourceWriter(
     const query = new URLSearchParams(search);
     for (const name of IRRELEVANT_MEMBERS) query.delete(name);
     for (const [name, value] of Object.entries(reply.pins ?? {})) query.set(name, value);
+    if (method === 'POST') {
+      const member = packBody(sentBytes);
+      if (member === undefined) return reply;
+      query.set(BODY_MEMBER, member);
+    }
     if (isFinal || reply.pins !== undefined) return addHeader(reply, ownPath, query);
     if (reply.type !== undefined && !reply.type.startsWith(JSON_TYPE)) return reply;
-    if (reply.stream !== undefined) {
-      if (etag === undefined) return reply;
-      query.set(HASH_MEMBER, etag.slice(0, HASH_DIGITS));
+    if (reply.stream !== undefined && etag !== undefined) {
+      query.set(HASH_MEMBER, shortenHash(etag));
       return addHeader(reply, ownPath, query);
     }
-    const body = reply.bytes ?? reply.text ?? JSON.stringify(reply.json ?? null);
-    query.set(HASH_MEMBER, createHash('sha256').update(body).digest('hex').slice(0, HASH_DIGITS));
-    const { json: _, ...written } = reply;
-    return addHeader(typeof body === 'string' ? { ...written, text: body } : reply, ownPath, query);
+    const whole = reply.stream === undefined ? reply : await readAhead(reply, reply.stream);
+    if (whole.stream !== undefined) return whole;
+    const body = whole.bytes ?? whole.text ?? JSON.stringify(whole.json ?? null);
+    query.set(HASH_MEMBER, hashResult(body));
+    const { json: _, ...written } = whole;
+    return addHeader(typeof body === 'string' ? { ...written, text: body } : whole, ownPath, query);
   };
+}
+
+/** Maximum size of a stream that is read before it is sent, because only its hash identifies it. */
+const AHEAD_BYTES_MAX = 1_048_576;
+
+/** Reads the stream of a reply as a whole if it is short; otherwise returns the reply with the same stream. */
+async function readAhead(reply: Reply, stream: ReadableStream<Uint8Array>): Promise<Reply> {
+  const reader = stream.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  while (size <= AHEAD_BYTES_MAX) {
+    const { done, value } = await reader.read();
+    if (done) {
+      const { stream: _, length: __, ...rest } = reply;
+      return { ...rest, bytes: new Uint8Array(Buffer.concat(parts)) };
+    }
+    parts.push(value);
+    size += value.byteLength;
+  }
+  const resumed = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const part = parts.shift();
+      if (part !== undefined) return controller.enqueue(part);
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return { ...reply, stream: resumed };
+}
+
+/** Compresses a body for an address; undefined if it is too long. */
+function packBody(bytes: Uint8Array = new Uint8Array()): string | undefined {
+  if (bytes.byteLength > BODY_BYTES_MAX) return undefined;
+  const text = deflateRawSync(bytes).toString('base64url');
+  return text.length > BODY_CHARACTERS_MAX ? undefined : text;
+}
+
+/** Returns undefined if the member of an address is no compressed body. */
+function unpackBody(member: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return new Uint8Array(inflateRawSync(Buffer.from(member, 'base64url'), { maxOutputLength: BODY_BYTES_MAX }));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Paths of the reads by POST. Ids have no character that could lead to another route. */
+const REPEATABLE_PATHS = Object.values<Route>(API)
+  .filter(isRepeatable)
+  .map(({ path }) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[A-Za-z0-9_-]+')}$`));
+
+/**
+ * Returns the request that reads an address: a GET, or the read by POST that it contains; undefined if it contains no
+ * such read. An address must not start anything.
+ */
+export function createSourceRequest(path: string, query: URLSearchParams, options: RequestInit): Request | undefined {
+  const member = query.get(BODY_MEMBER);
+  const rest = new URLSearchParams(query);
+  for (const name of [BODY_MEMBER, HASH_MEMBER]) rest.delete(name);
+  const url = `http://localhost${path}${rest.size === 0 ? '' : `?${rest}`}`;
+  if (member === null) return new Request(url, options);
+  const body = REPEATABLE_PATHS.some((pattern) => pattern.test(path)) ? unpackBody(member) : undefined;
+  if (body === undefined) return undefined;
+  const headers = new Headers(options.headers);
+  headers.set('content-type', JSON_TYPE);
+  return new Request(url, { ...options, method: 'POST', headers, ...(body.byteLength > 0 && { body }) });
 }
 
 function addHeader(reply: Reply, path: string, query: URLSearchParams = new URLSearchParams()): Reply {
@@ -108,21 +217,13 @@ export function parseSource(address: string): { readonly path: string; readonly 
 }
 
 /** Returns an address in one form, whatever the order and the encoding of its members. */
-function normalise(address: string, omittedMember?: string): string {
+function normalise(address: string, ...omittedMembers: readonly string[]): string {
   const parsed = parseSource(address);
   if (parsed === undefined) return address;
   const { path, query } = parsed;
-  if (omittedMember !== undefined) query.delete(omittedMember);
+  for (const name of omittedMembers) query.delete(name);
   query.sort();
-  return formatAddress(decodePath(path), query);
-}
-
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  return formatAddress(decodeAddressPart(path) ?? path, query);
 }
 
 /** Client for which addresses are read. */
@@ -135,7 +236,7 @@ export interface ReceiptDependencies {
   /** Answers a request on behalf of an authenticated client. */
   readonly answerFor: (request: Request, client: Reader) => Promise<ResponseParts>;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly documents: { ids(kind: (typeof NAMED_KINDS)[number]): Promise<readonly string[]> };
+  readonly documents: { readonly ids: (kind: 'store' | (typeof NAMED_KINDS)[number]) => Promise<readonly string[]> };
 }
 
 /** Kinds of documents that a sentence may name. */
@@ -155,17 +256,19 @@ export function createReceiptHandlers({
     async verifyText({ body, principal, signal, header, isStillAllowed }) {
       const { text } = body();
       assertLength(text);
-      const ids = (await Promise.all(NAMED_KINDS.map((kind) => documents.ids(kind)))).flat().join('\n');
-      const numbers = await jobs.query('read-text', { text, ids }, signal);
+      const [stores = [], ...ids] = await Promise.all((['store', ...NAMED_KINDS] as const).map(documents.ids));
+      const named = { ids: ids.flat().join('\n'), stores: stores.join('\n') };
+      const numbers = await jobs.query('read-text', { text, ...named }, signal);
       const requestId = header('x-request-id');
-      const ask = (path: string) =>
-        answerFor(
-          new Request(`http://localhost${path}`, {
-            headers: { accept: JSON_TYPE, ...(requestId !== undefined && { 'x-request-id': requestId }) },
-            signal: AbortSignal.any([signal]), // a request adds a listener to its signal, and there may be thousands
-          }),
-          { principal, isStillAllowed },
-        );
+      let repeated = 0;
+      const ask: Ask = async (path, query) => {
+        if (query.has(BODY_MEMBER) && ++repeated > REPEATED_MAX) return `More than ${REPEATED_MAX} requests to repeat.`;
+        const headers = { accept: JSON_TYPE, ...(requestId !== undefined && { 'x-request-id': requestId }) };
+        // A request adds a listener to its signal, and a text may have thousands.
+        const request = createSourceRequest(path, query, { headers, signal: AbortSignal.any([signal]) });
+        if (request === undefined) return 'The address contains no read that can be repeated.';
+        return answerFor(request, { principal, isStillAllowed });
+      };
       const verify = (results: readonly CitedResult[]) => jobs.query('verify-numbers', { results }, signal);
       const verified = await verifyBySource(numbers, ask, verify);
       return { json: summariseText(verified.toSorted((a, b) => a.start - b.start)) };
@@ -180,7 +283,8 @@ function assertLength(text: string): void {
   throw refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'text', message }]);
 }
 
-type Ask = (path: string) => Promise<ResponseParts>;
+/** Reads an address; a text says why it cannot be read. */
+type Ask = (path: string, query: URLSearchParams) => Promise<ResponseParts | string>;
 
 /** Reads each cited result once, a few at a time, and judges the numbers that cite it in a thread. */
 async function verifyBySource(
@@ -237,15 +341,17 @@ async function readResult(address: string, ask: Ask): Promise<ReadResult> {
   if (parsed === undefined) return { reason: 'The address must begin with divisor:/ and a path of the service.' };
   const { path, query } = parsed;
   for (const name of [...IRRELEVANT_MEMBERS, HASH_MEMBER]) query.delete(name);
-  const answer = await ask(query.size === 0 ? path : `${path}?${query}`);
+  const answer = await ask(path, query);
+  if (typeof answer === 'string') return { reason: answer };
   if (answer.status !== 200 || getType(answer) !== JSON_TYPE) return { reason: await explainStatus(answer) };
   const pinned = readSource(answer);
-  if (pinned === undefined || normalise(pinned) !== normalise(address)) {
+  // The body was sent as the address states it; other versions of the library compress it to other characters.
+  if (pinned === undefined || normalise(pinned, BODY_MEMBER) !== normalise(address, BODY_MEMBER)) {
     cancelBody(answer);
     if (pinned === undefined) return { reason: 'The address is no result.' };
     const isChanged =
       parseSource(address)!.query.has(HASH_MEMBER) &&
-      normalise(pinned, HASH_MEMBER) === normalise(address, HASH_MEMBER);
+      normalise(pinned, HASH_MEMBER, BODY_MEMBER) === normalise(address, HASH_MEMBER, BODY_MEMBER);
     return { reason: isChanged ? 'The result has changed since.' : 'The address is not pinned.', pinned };
   }
   const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);

@@ -32,7 +32,6 @@ import type {
 import { type JobIdentity, selectLogFields } from './port/record.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks/catalogue.js';
 
-/** One run of a job's work. */
 interface RunningAttempt {
   readonly completion: Promise<Completion>;
   /**
@@ -70,7 +69,6 @@ export interface AttemptDependencies {
   readonly pool: ComputePool;
   readonly artifacts: ArtifactStore;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
-  /** Offers parts to other nodes. */
   readonly offered: OfferedParts | undefined;
 }
 
@@ -397,7 +395,6 @@ function startClaim(
   return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
 }
 
-/** Returns the end of an attempt whose work failed. */
 function createEnding(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
   if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
   if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
@@ -481,7 +478,6 @@ async function runQuery<N extends TaskName>(
 
 /** Scheduler of one node. It takes jobs while the node has capacity, runs their attempts and monitors them. */
 export interface Scheduler extends Node {
-  /** Starts to claim jobs. */
   start(): void;
   /** Stops claiming jobs. */
   drain(): void;

@@ -16,7 +16,6 @@ export interface JobSlots {
   freeBytes(): number;
 }
 
-/** Slot that a job holds. */
 export interface JobSlot {
   /**
    * Frees the slot for another job before this job ends, because this job has finished computing. The number of jobs
@@ -108,7 +107,6 @@ export interface NodeSize {
   readonly leaseMs?: number | undefined;
 }
 
-/** Derives the limits of this node and of its queue from the machine. */
 export function deriveNodeLimits({
   workers,
   memoryBytes,

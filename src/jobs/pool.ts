@@ -113,7 +113,6 @@ export interface LaneThreadsOptions {
   readonly onFault: (fault: Error) => void;
 }
 
-/** Threads of a lane. */
 interface LaneThreads {
   readonly piscina: Piscina<TaskMessage, TaskOutcome>;
   /** Number of running tasks, as an array of one element that the threads share. */
@@ -233,7 +232,6 @@ export interface PoolOptions {
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
-  /** Memory for panels in each thread. */
   readonly memory?: PanelMemory;
   /** True if each lane starts a thread before its first task. */
   readonly startsAhead?: boolean;

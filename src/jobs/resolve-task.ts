@@ -7,7 +7,6 @@ import type {
   HashedReference,
   ModelReference,
   ModelReferences,
-  OrderOf,
   PortableTaskName,
   RenderedRunOrder,
   RiskUniverseOrder,
@@ -16,11 +15,10 @@ import type {
   TaskName,
   TaskOutput,
   ThreadInput,
-  WarmUpInput,
 } from './tasks/catalogue.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { CheckedFiles, EarlierContentFiles, HashedFile } from './tasks/messages.js';
-import type { OverviewFile, ResumableRun } from './tasks/runs.js';
+import type { RenderedRun, ResumableRun } from './tasks/runs.js';
 
 /**
  * Size in bytes of a process's record of files. It has 32,768 entries of 16 bytes: three entries for each of 10,000
@@ -51,80 +49,82 @@ export interface TaskResources {
   readonly health?: ArtifactHealth | undefined;
 }
 
-/** Fields for which the order of a task has another type than `OrderOf` states. */
-type SpecialField<N extends PortableTaskName> = {
-  [K in keyof ThreadInput<N>]-?: K extends keyof TaskInput<N>
-    ? TaskInput<N>[K] extends OrderOf<ThreadInput<N>>[K]
-      ? never
-      : K
-    : K;
-}[keyof ThreadInput<N>];
-
-/** Functions that resolve special fields. Compilation fails for a task that has special fields but no such function. */
-type Resolvers = {
-  readonly [N in PortableTaskName as SpecialField<N> extends never ? never : N]: (
-    order: TaskInput<N>,
-    resources: TaskResources,
-  ) => Promise<Pick<ThreadInput<N>, SpecialField<N>>>;
-};
-
 /** Maximum number of files of one task that are fetched at once. */
 const FETCH_CONCURRENCY = 16;
 
-const RESOLVERS: Resolvers & {
-  readonly 'warm-up': (order: object, resources: TaskResources) => Promise<Partial<WarmUpInput>>;
-} = {
-  'warm-up': async (_order, { checkedFiles, destination }) => ({ checkedFiles, destination }),
-  backtest: async ({ stored }, resources) => ({
-    ...(stored === undefined ? {} : { stored: isReferred(stored) ? await fetchStoredRun(stored, resources) : stored }),
-    checkedFiles: resources.checkedFiles,
+type TestedRunReference = NonNullable<TaskInput<'validate-risk-model'>['run']>;
+
+/** Kinds of references in orders, each with the function that converts a reference to the resource of a node. */
+const KINDS = {
+  market: async (identity: MarketIdentity, { market }: TaskResources) => market(identity),
+  file: async (reference: ArtifactReference, { file }: TaskResources) => file(reference),
+  parts: fetchPartFiles,
+  models: fetchModelFiles,
+  contents: fetchKnownFiles,
+  universe: resolveRiskUniverse,
+  /** Stored run that can be extended. */
+  extended: fetchStoredRun,
+  /** Run whose weights are tested. */
+  tested: async ({ indexId, columns }: TestedRunReference, { file }: TaskResources) => ({
+    indexId,
+    columns: await file(columns),
   }),
-  'validate-risk-model': async ({ run }, { file }) => ({ run: run && { ...run, columns: await file(run.columns) } }),
-  render: async ({ runs }, resources) => ({
-    runs: await Promise.all(
-      runs.map(async (run) => ({
-        ...run,
-        market: run.market && (await resources.market(run.market)),
-        overview: await fetchOverviewFile(run.overview, resources),
-        columns: await resources.file(run.columns),
-      })),
-    ),
-  }),
-};
+  /** Runs of a report. */
+  rendered: fetchRenderedRuns,
+} as const;
+
+/** Fields whose values in an order refer to resources: their type differs from that of the input. */
+type ReferringField<N extends PortableTaskName> = {
+  [K in keyof TaskInput<N> & keyof ThreadInput<N>]-?: K extends 'outputs'
+    ? never
+    : TaskInput<N>[K] extends ThreadInput<N>[K]
+      ? never
+      : K;
+}[keyof TaskInput<N> & keyof ThreadInput<N>];
+
+type KindOf<To> = {
+  [K in keyof typeof KINDS]: To extends Awaited<ReturnType<(typeof KINDS)[K]>> ? K : never;
+}[keyof typeof KINDS];
 
 /**
- * Functions that resolve the fields with the same name in every order. Fields without a function are values and stay
- * unchanged.
+ * References in the order of each task. Compilation fails for a field without an entry, and for a kind whose resource is
+ * not the value that the input has. All other fields are values, which stay unchanged.
  */
-const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
-  market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
-  columns: (value, { file }) => (isReference(value) ? file(value) : value),
-  universe: (value, resources) => resolveRiskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
-  files: (value, resources) => (areReferences(value) ? fetchPartFiles(value, resources) : value),
-  models: (value, resources) => fetchModelFiles(value as ModelReferences | ModelFiles, resources),
-  known: (value, resources) => fetchKnownFiles(value as EarlierContentReferences | EarlierContentFiles, resources),
+const REFERENCES: {
+  readonly [N in PortableTaskName]: {
+    readonly [K in ReferringField<N>]: KindOf<ThreadInput<N>[K]>;
+  };
+} = {
+  backtest: { market: 'market', models: 'models', known: 'contents', stored: 'extended' },
+  replay: { market: 'market', models: 'models', known: 'contents', columns: 'file' },
+  'sweep-part': { market: 'market', models: 'models', known: 'contents' },
+  'sum-sweep': { market: 'market', files: 'parts' },
+  'sum-rows': { files: 'parts' },
+  'batch-part': { market: 'market', models: 'models' },
+  'sum-batch': { market: 'market', models: 'models', files: 'parts' },
+  'account-backtest': { market: 'market', models: 'models' },
+  render: { runs: 'rendered' },
+  'simulate-part': { market: 'market', columns: 'file' },
+  'sum-simulation': { market: 'market', columns: 'file', files: 'parts' },
+  'estimate-risk-model': { market: 'market', universe: 'universe' },
+  'risk-model-size': { market: 'market', universe: 'universe' },
+  'risk-model-parts': { market: 'market', universe: 'universe' },
+  'sum-risk-model': { market: 'market', universe: 'universe', files: 'parts' },
+  'validate-risk-model': { market: 'market', run: 'tested' },
+  optimise: { market: 'market', models: 'models' },
 };
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-const isReference = (value: object): value is ArtifactReference => 'artifact' in value;
-const areReferences = (value: object): value is readonly ArtifactReference[] =>
-  Array.isArray(value) && value.every((item) => isObject(item) && isReference(item));
-const isNamedMarket = (value: object): value is MarketIdentity => 'contentHash' in value && !('dates' in value);
-
-async function resolveNamed(order: object, resources: TaskResources): Promise<object> {
-  const resolvedInput: Record<string, unknown> = { ...order };
-  for (const [name, resolve] of Object.entries(NAMED_FIELDS)) {
-    const value = resolvedInput[name];
-    if (isObject(value)) resolvedInput[name] = await resolve(value, resources);
-  }
-  return resolvedInput;
-}
+/** Resources of the node that an input has in addition to its order. */
+const ADDED: Partial<Record<TaskName, readonly ('checkedFiles' | 'destination')[]>> = {
+  backtest: ['checkedFiles'],
+  'warm-up': ['checkedFiles', 'destination'],
+};
 
 /** Fetches the files of parts in groups, because there may be thousands of files. */
 async function fetchPartFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
-): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
+): Promise<readonly (Omit<F, 'artifact'> & { readonly path: string })[]> {
   const locatedFiles: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
   for (let from = 0; from < files.length; from += FETCH_CONCURRENCY)
     locatedFiles.push(
@@ -137,9 +137,9 @@ async function fetchPartFiles<F extends ArtifactReference>(
   return locatedFiles;
 }
 
-async function fetchModelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
+async function fetchModelFiles(models: ModelReferences, resources: TaskResources): Promise<ModelFiles> {
   const files = Object.entries(models).map(
-    async ([id, model]) => [id, 'artifacts' in model ? await fetchModelFile(model, resources) : model] as const,
+    async ([id, model]) => [id, await fetchModelFile(model, resources)] as const,
   );
   return Object.fromEntries(await Promise.all(files));
 }
@@ -158,19 +158,12 @@ async function fetchModelFile(
 }
 
 async function fetchKnownFiles(
-  earlierContents: EarlierContentReferences | EarlierContentFiles,
+  contents: EarlierContentReferences,
   { file }: TaskResources,
 ): Promise<EarlierContentFiles> {
-  const files = earlierContents.earlier.map(async (content) => {
-    if (!('artifact' in content)) return content;
-    const { artifact, ...rest } = content;
-    return { ...rest, path: await file({ artifact }) };
-  });
-  return { ...earlierContents, earlier: await Promise.all(files) };
+  const files = contents.earlier.map(async ({ artifact, ...rest }) => ({ ...rest, path: await file({ artifact }) }));
+  return { ...contents, earlier: await Promise.all(files) };
 }
-
-const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>
-  typeof stored === 'object' && stored !== null;
 
 async function fetchStoredRun(
   { columns, checkpoint, checked, fileNames }: StoredRunReferences,
@@ -188,22 +181,25 @@ async function fetchHashedFile(reference: HashedReference, { file }: Pick<TaskRe
   return { path: await file(reference), sha256: reference.sha256 };
 }
 
-async function fetchOverviewFile(
-  overview: RenderedRunOrder['overview'],
+async function fetchRenderedRuns(
+  runs: readonly RenderedRunOrder[],
   resources: TaskResources,
-): Promise<OverviewFile> {
-  return 'plan' in overview
-    ? { plan: await fetchHashedFile(overview.plan, resources) }
-    : { stored: await fetchHashedFile(overview.stored, resources) };
+): Promise<readonly RenderedRun[]> {
+  return Promise.all(
+    runs.map(async ({ overview, ...run }) => ({
+      ...run,
+      market: run.market && (await resources.market(run.market)),
+      overview:
+        'plan' in overview
+          ? { plan: await fetchHashedFile(overview.plan, resources) }
+          : { stored: await fetchHashedFile(overview.stored, resources) },
+      columns: await resources.file(run.columns),
+    })),
+  );
 }
 
-async function resolveRiskUniverse(
-  universe: RiskUniverseOrder | RiskUniverse,
-  { file }: TaskResources,
-): Promise<RiskUniverse> {
-  if (universe.kind !== 'run') return universe;
-  const { columns } = universe;
-  return { ...universe, columns: typeof columns === 'string' ? columns : await file(columns) };
+async function resolveRiskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
+  return universe.kind === 'run' ? { ...universe, columns: await file(universe.columns) } : universe;
 }
 
 /** Converts the order of a task to its input, with files and memory of this node. */
@@ -212,16 +208,20 @@ export async function resolveTask<N extends TaskName>(
   input: TaskInput<N>,
   resources: TaskResources,
 ): Promise<ThreadInput<N>> {
-  // The map pairs each task with its order.
-  const resolve = (RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<object>>>)[
-    task
-  ];
-  const namedInput = await resolveNamed(input as object, resources);
-  const specialFields = await resolve?.(input as never, resources);
-  return addDestination({ ...namedInput, ...specialFields }, resources.destination) as ThreadInput<N>;
+  const resolved: Record<string, unknown> = { ...(input as object) };
+  const references: Readonly<Record<string, keyof typeof KINDS>> =
+    task in REFERENCES ? REFERENCES[task as PortableTaskName] : {};
+  for (const [field, kind] of Object.entries(references)) {
+    const value = resolved[field];
+    // The table pairs each field with the kind of its reference.
+    const resolve: (reference: never, resources: TaskResources) => Promise<unknown> = KINDS[kind];
+    // Null and texts, such as reasons, are values.
+    if (typeof value === 'object' && value !== null) resolved[field] = await resolve(value as never, resources);
+  }
+  for (const name of ADDED[task] ?? []) resolved[name] = resources[name];
+  return addDestination(resolved, resources.destination) as ThreadInput<N>;
 }
 
-/** Adds the destination to an input with outputs. */
 function addDestination(input: object, destination: ArtifactDestination): object {
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }

@@ -66,7 +66,6 @@ export interface StoreOptions extends StoreListeners {
   /** Serves a shared artifact store without taking part in its ownership. Changes no document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
-  /** Limits of document versions. */
   readonly versionLimits?: VersionLimits;
   /** Hashes large streamed artifacts on another thread. */
   readonly hashApart?: BackgroundHash;
@@ -211,7 +210,6 @@ export async function openDocumentsAlone({
   return { documents: createVersionedStore(documents), close: () => documents.close() };
 }
 
-/** Upgrades documents of earlier releases. */
 async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
   await adoptDocuments(documents);
   await eraseSupersededSecrets(documents);

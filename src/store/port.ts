@@ -34,7 +34,6 @@ export interface Keys {
  */
 export type KeySource = FixedKeys | QueriedKeySource;
 
-/** Fixed keys from the environment. */
 export interface FixedKeys extends Keys {
   readonly kind: 'given';
 }
@@ -78,7 +77,6 @@ export interface LowWaterMark {
 
 /** New file of an artifact, completely written to disk. */
 export interface NewFile {
-  /** Open handle of the file. */
   readonly file: FileHandle;
   /** Name of the artifact. The file does not have this name yet. */
   readonly name: string;
@@ -121,7 +119,6 @@ export interface DatedArtifact {
   readonly madeAt: number;
 }
 
-/** Listeners for events of commits. */
 export interface CommitListeners {
   add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
   /** Calls the listeners of each event in order. */

@@ -655,7 +655,6 @@ const FIGURES = [
   'cash',
 ] as const satisfies readonly (keyof ActionRow)[];
 
-/** A holding before a corporate action. */
 interface ViewHoldingBefore {
   /** Index shares. */
   readonly shares: number;

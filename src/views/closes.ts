@@ -27,7 +27,6 @@ interface ClosesView {
   readonly divisor: readonly (number | null)[];
   /** SHA-256 of the canonical JSON of the index weights by identifier. */
   readonly composition_hash: readonly string[];
-  /** Number of securities held at the close. */
   readonly held: readonly number[];
   /**
    * Number of securities that have no bar on the date although their exchange was open. Zero if the run does not record
@@ -75,7 +74,6 @@ function listTraded(columns: RunColumns, days: Int32Array): boolean[] {
 const toFiniteNumbers = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
-/** Returns the composition hash, the number of holdings and the number of missing bars for each close. */
 function computeCompositions(
   columns: RunColumns,
   days: Int32Array,

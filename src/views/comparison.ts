@@ -13,7 +13,7 @@ import type { RunState } from '#domain/backtest/plan.js';
 import type { RunDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Finding } from '#domain/base/findings.js';
-import { findFirstAtLeast, findLastAtMost, isConstant } from '#domain/base/numbers.js';
+import { findFirstAtLeast, findLastAtMost, isConstant, isEqual } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { estimateCommonPeriods } from '#domain/calendars/calendar.js';
@@ -165,7 +165,7 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
  * itself.
  */
 function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
-  if (areEqual(a, b)) return a;
+  if (isEqual(a, b)) return a;
   const sharedDays = new Int32Array(a.length);
   let count = 0;
   for (let i = 0, position = 0; i < a.length; i++) {
@@ -173,12 +173,6 @@ function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
     if (b[position] === a[i]) sharedDays[count++] = a[i]!;
   }
   return count === a.length ? a : sharedDays.slice(0, count);
-}
-
-function areEqual(a: Int32Array, b: Int32Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /**
@@ -198,7 +192,6 @@ function selectValuesOn(requestedDays: Int32Array, days: Int32Array, values: Flo
 /** Approximate size of a date with its value, in bytes. */
 const CELL_BYTES = 34;
 
-/** Estimates the size of a comparison in bytes. */
 export function estimateComparisonBytes({ days, entries }: RunComparison): number {
   return CELL_BYTES * days.length * entries.length;
 }

@@ -84,7 +84,6 @@ function write(json: JsonWriter, values: Float64Array, first: number): FigureTex
 
 const COMMA = 44;
 
-/** Returns the offset of the text of a date. */
 function findOffset({ first, bytes, marks }: FigureText, date: number): number {
   const offset = date - first;
   let position = marks[Math.floor(offset / FIGURES_PER_MARK)]!;
@@ -200,7 +199,6 @@ export interface DatedFigures {
 }
 
 export interface FiguresSize {
-  /** Number of figures per date. */
   readonly width: number;
   readonly dates: number;
   /** True if the JSON text of the figures is also cached. */
@@ -220,7 +218,6 @@ export function createFigures({ width, dates, areWritten = false }: FiguresSize)
 /** Returns new figures without caching them. */
 export const createUncached: FigureCache = (_what, size) => createFigures(size);
 
-/** Holdings on a date of a run. */
 export interface HoldingsOnDate {
   /** Position of the date in the run. */
   readonly at: number;
@@ -241,7 +238,6 @@ export interface FiguresMaker {
 export interface ShownFigures {
   /** Positions of the shown dates in the run, in ascending order. */
   readonly positions: Int32Array;
-  /** Days of the shown dates. */
   readonly days: Int32Array;
 }
 

@@ -101,19 +101,16 @@ export function readLevels(columns: RunColumns): Float64Array {
   return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
-/** Returns true if the run contains the weights and levels of an index. */
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }
 
-/** Returns an index series on the dates of the run. */
 function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(block, firstPosition, firstPosition + days.length);
 }
 
-/** Returns the dividend points stored with the run, by position of the date. */
 function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
   const points = readIndexValues(columns, 'dividendPoints');
   const net = readIndexValues(columns, 'netDividendPoints');

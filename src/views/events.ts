@@ -101,7 +101,6 @@ interface RunDates {
   readonly divisor: Float64Array;
 }
 
-/** Returns the columns of the event rows. */
 function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
   const { from, to } = createSpan(days, window);
   const rows = listEventRows(columns, { from: Math.max(1, from), to, divisor });

@@ -115,7 +115,6 @@ export interface FieldReader {
 
 /** Data of a day. It is valid until the next day is read. */
 export interface FieldsOfDay {
-  /** Returns the securities of one side that have a weight. */
   held(side: SideName, weights: Float64Array): HeldSecurities;
   /**
    * Reads the values of held securities.
@@ -304,7 +303,6 @@ function addTerm(sum: number, term: number): number {
   return sum === sum ? sum + term : term;
 }
 
-/** Creates the function that computes the sums as figures of the dates. */
 export function createGroupsMaker(
   figures: DatedFigures,
   { groups, summing }: SideGroups,

@@ -1,3 +1,4 @@
+import { sumDifferences } from '#domain/base/numbers.js';
 import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/run-views.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';
@@ -172,7 +173,6 @@ export interface ExposuresInput {
   } | null;
   /** Reader of the averaged datapoints, for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
-  /** Cache of figures. */
   readonly keep: FigureCache;
   /** Engine that provides the memory for computing figures. */
   readonly engine: Engine;
@@ -340,7 +340,6 @@ function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[
     }));
 }
 
-/** Returns a reader that reads the data of each day only once for all datapoints. */
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let fieldsOfDay: FieldsOfDay | undefined;
@@ -351,7 +350,6 @@ function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   };
 }
 
-/** Returns the positions of the reported dates. */
 function selectReportedDates(
   days: Int32Array,
   { from, to }: WindowSpan,
@@ -364,7 +362,6 @@ function selectReportedDates(
   );
 }
 
-/** Returns a number that is equal for all days of a week or month. */
 function getSpan(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
@@ -385,7 +382,7 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
     if (position <= 0) return;
     columns.fill('before', event * width, was);
     columns.fill('weights', position * width, is);
-    values[position]! += computeMovedBetween(was, is) / 2;
+    values[position]! += sumDifferences(was, is) / 2;
   });
   known.fill(1);
   return figures;
@@ -403,12 +400,6 @@ function computeShownTurnover(tradedFigures: DatedFigures, shownFigures: ShownFi
   for (let k = 0; k < sums.length; k++)
     for (; position <= positions[k]!; position++) sums[k]! += tradedFigures.values[position]!;
   return sums;
-}
-
-function computeMovedBetween(previousWeights: Float64Array, currentWeights: Float64Array): number {
-  let movedWeight = 0;
-  for (let i = 0; i < currentWeights.length; i++) movedWeight += Math.abs(currentWeights[i]! - previousWeights[i]!);
-  return movedWeight;
 }
 
 /** Creates a member that is a list of numbers. Missing values are null. */

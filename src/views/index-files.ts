@@ -7,6 +7,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { type ShareMoment, toShareTime } from '#domain/books/book.js';
 import type { Composer } from '#domain/books/compositions.js';
+import { readSpinOff } from '#domain/books/events.js';
 import { createIndexShares, createIndexTerms, simulateIndexBook } from '#domain/books/index-run.js';
 import { findAnnouncedIndex, type UnannouncedIndex } from '#domain/books/pending-changes.js';
 import { findAnnouncement } from '#domain/books/rebalance-dates.js';
@@ -227,7 +228,6 @@ function addCash<F extends IndexFile>(file: F, cash: number, currency: string): 
 const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
   addCash(file, cash, header.currency);
 
-/** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
   const stored = run.sharesAt?.(position, 'after');
   const { header } = run.columns;
@@ -329,14 +329,16 @@ function getChildren(
 ): ReadonlyMap<number, number> {
   const children = new Map<number, number>();
   const { names, treatment } = columns.header;
-  if (market === null || treatment.spin_offs === 'ignore') return children;
+  if (market === null) return children;
   const positionByName = new Map(names.map((name, position) => [name, position]));
-  for (const { type, status, identifier, related, exDay, value } of market.actions) {
+  for (const action of market.actions) {
+    const { type, status, identifier, exDay } = action;
     if (type !== 'SPIN_OFF' || status === 'cancelled' || exDay <= days[at - 1]! || exDay > days[at]!) continue;
+    const spunOff = readSpinOff(action, { ...treatment, adjustment: market.adjustment });
     const parent = positionByName.get(identifier);
-    const child = related === null ? undefined : positionByName.get(related);
-    if (parent !== undefined && child !== undefined && shares[parent] !== 0)
-      children.set(child, shares[child]! + shares[parent]! * value);
+    const child = spunOff === null ? undefined : positionByName.get(spunOff.identifier);
+    if (spunOff !== null && parent !== undefined && child !== undefined && shares[parent] !== 0)
+      children.set(child, shares[child]! + shares[parent]! * spunOff.ratio);
   }
   return children;
 }

@@ -134,7 +134,6 @@ export interface RuleSpan {
   /** Position of the last date. */
   readonly to: number;
   readonly withDistances: boolean;
-  /** Cache for figures, if there is memory. */
   readonly keep?: FigureCache | undefined;
   /** Called before a date is measured. */
   readonly onDate?: (() => void) | undefined;

@@ -89,7 +89,6 @@ export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigu
   return { rebalance_date, converged, heuristic, holdings, objective_value, gap, ...risk };
 }
 
-/** Returns the risk model with which the risk of a run was measured. */
 function describeRiskModel(
   { observed }: OptimisationRun,
   { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,

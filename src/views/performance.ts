@@ -198,7 +198,6 @@ export function createSummaryView(columns: RunColumns): RunFigures {
   };
 }
 
-/** Returns the return and risk figures of a level. */
 function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
   const year = estimatePeriodsPerYear(days);
   const returns = computeReturns(level);

@@ -414,7 +414,6 @@ function toNameSolve({
 export interface PreviewQuestion {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** Index and all documents that it refers to. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly indexId: string;
   /** Date YYYY-MM-DD; null for the base date, or for the first rebalance of a derived index. */

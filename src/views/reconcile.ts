@@ -83,7 +83,6 @@ interface RowPass {
 
 /** Number of windows that are checked in addition to the whole run. The length of the run determines the windows. */
 const WINDOWS = 5;
-/** Maximum length of a window in sessions. */
 const WINDOW_SESSIONS_MAX = 504;
 
 /**
@@ -146,7 +145,6 @@ function listRandomWindows(last: number): WindowSpan[] {
   });
 }
 
-/** Checks the levels, the returns and the metrics computed from them. */
 function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[] {
   const level = columns.f64('level');
   const value = columns.f64('value');

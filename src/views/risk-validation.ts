@@ -17,7 +17,6 @@ export interface ValidatedModel {
   readonly indexId: string | null;
 }
 
-/** Returns the result of a validation as a RiskValidationView. */
 export function createRiskValidationView(
   { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
   { days, skipped, portfolios }: RiskValidation,

@@ -128,7 +128,6 @@ export function readDecimals(
   return findRunSettings(header, day).rounding[roundedFigure];
 }
 
-/** Returns a function that rounds a figure for a day. */
 export function roundOnDay(
   columns: Pick<RunColumns, 'header'>,
   roundedFigure: RoundedFigure,

@@ -11,7 +11,6 @@ export interface RequestedWindow {
   readonly end: string | null;
 }
 
-/** Formats a window with its requested ends. */
 export function formatWindow({ start, end }: RequestedWindow): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
@@ -226,7 +225,6 @@ function correctGrowth(
   growth[name]! *= (((grownWeight + dividends) / grownWeight) * weight) / (weight - moved);
 }
 
-/** Marks the securities with a weight. */
 function markHoldings(isNew: Uint8Array, weights: Float64Array): void {
   for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) isNew[i] = 1;
 }

@@ -1,6 +1,5 @@
 import type { BenchmarkStatement } from '#contract/governance.js';
 
-/** Formats a benchmark statement as Markdown. */
 export function formatStatement(statement: BenchmarkStatement): string {
   const { index_id: id, name, generated_at: date, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;

@@ -35,7 +35,6 @@ export interface HeldWeights {
   readonly rebalanceDay: Day;
   /** Currency of the cash of an overlay; null for any other run. */
   readonly cashCurrency: string | null;
-  /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
 
@@ -336,7 +335,6 @@ interface Close {
   /** Weights of the run and of the index, [H] each. */
   readonly ownWeights: Float64Array;
   readonly index: Float64Array | null;
-  /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
 

@@ -63,6 +63,23 @@ test.each(readGuideSources())('the generated tables of $file agree with the code
   expect(text, 'npm run generate').toBe(addTables(text));
 });
 
+const WORDS_MAX = 1500;
+
+/** Counts the words that are read in order: tables and blocks of code are searched. */
+const countWords = (text: string): number =>
+  text
+    .replaceAll(/^```.*?^```$/gms, '')
+    .split('\n')
+    .filter((line) => !line.startsWith('|'))
+    .join(' ')
+    .split(/\s+/)
+    .filter((word) => word !== '').length;
+
+test('no page of the guide has more than 1,500 words outside tables and code', () => {
+  const long = readGuideSources().map(({ file, text }) => ({ file, words: countWords(text) }));
+  expect(long.filter(({ words }) => words > WORDS_MAX)).toEqual([]);
+});
+
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({
   id,
   method,

@@ -20,6 +20,17 @@ import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/templates.js';
 
+/** Pages of templates by kind, with the templates of their kind from `first` on. */
+const TEMPLATE_PAGES = [
+  { name: 'template-sizes', kind: 'size', first: 0, end: 9 },
+  { name: 'template-sizes-further', kind: 'size', first: 9, end: Infinity },
+  { name: 'template-factors', kind: 'factor', first: 0, end: 7 },
+  { name: 'template-factors-further', kind: 'factor', first: 7, end: Infinity },
+  { name: 'template-weightings', kind: 'other_weighting', first: 0, end: Infinity },
+  { name: 'template-optimised', kind: 'optimised', first: 0, end: Infinity },
+  { name: 'template-overlays', kind: 'overlay', first: 0, end: Infinity },
+] as const;
+
 /** Tables of the guide by name, in Markdown. They are generated from the code. */
 const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => formatClassTable(SELECTION_CLASSES),
@@ -29,7 +40,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['function', 'is', 'example'],
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
-  methodologies: () => methodologySections,
+  ...Object.fromEntries(TEMPLATE_PAGES.map(({ name }) => [name, () => templateSections.get(name)!])),
   evidence: () => formatEvidenceTable(),
   constraints: () => formatClassTable(CONSTRAINT_CLASSES),
   objectives: () => formatClassTable(OBJECTIVE_CLASSES),
@@ -131,7 +142,7 @@ function formatEvidenceTable(): string {
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
 /** Returns a section for each published methodology. It states the source, the inputs and the choices. */
-async function formatMethodologySections(): Promise<string> {
+async function formatTemplateSections(): Promise<ReadonlyMap<string, string>> {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
     calendars: openCalendars(),
@@ -140,18 +151,25 @@ async function formatMethodologySections(): Promise<string> {
   });
   const { templates: summaries } = await templates.list();
   const details = await Promise.all(summaries.map(({ id }) => templates.get(id, {})));
-  return details
-    .map(({ id, title, style, source, index_ids: ids, needs, choices }) =>
-      [
-        `\n### ${title}\n`,
-        `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.`,
-        `The template creates ${listIds(ids)}. ${needs.length === 0 ? 'It needs no data except closes.' : 'In addition to closes, it needs:'}\n`,
-        ...needs.map(({ kind, name, meaning }) => `- \`${name}\` (${kind}): ${meaning.replace(/\.$/, '')}.`),
-        '\nThe documents have these rules and choices:\n',
-        choices.map((choice) => `- ${choice}`).join('\n'),
-      ].join('\n'),
-    )
-    .join('\n');
+  const format = ({ id, title, style, source, index_ids: ids, needs, choices }: (typeof details)[number]) =>
+    [
+      `\n### ${title}\n`,
+      `\`${id}\` is ${style.replace('In', 'in')} Source: ${source.publisher}, *${source.title}*, ${source.date}.`,
+      `The template creates ${listIds(ids)}. ${needs.length === 0 ? 'It needs no data except closes.' : 'In addition to closes, it needs:'}\n`,
+      ...needs.map(({ kind, name, meaning }) => `- \`${name}\` (${kind}): ${meaning.replace(/\.$/, '')}.`),
+      '\nThe documents have these rules and choices:\n',
+      choices.map((choice) => `- ${choice}`).join('\n'),
+    ].join('\n');
+  return new Map(
+    TEMPLATE_PAGES.map(({ name, kind, first, end }) => [
+      name,
+      details
+        .filter((template) => template.kind === kind)
+        .slice(first, end)
+        .map(format)
+        .join('\n'),
+    ]),
+  );
 }
 
 /** Formats the document ids of a template as part of a sentence. */
@@ -162,7 +180,7 @@ function listIds(ids: readonly string[]): string {
     : `the indices ${markedIds.slice(0, -1).join(', ')} and ${markedIds.at(-1)}`;
 }
 
-const MARKED_BLOCK = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
+const MARKED_BLOCK = /(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)/gs;
 
 /** Returns a page in which current tables replace the generated tables. */
 export function addTables(text: string): string {
@@ -240,4 +258,4 @@ function formatParameterText({ name, required, default: fallback }: ParameterSpe
   return fallback === undefined || fallback === null ? name : `${name} (${JSON.stringify(fallback)})`;
 }
 
-const methodologySections = await formatMethodologySections();
+const templateSections = await formatTemplateSections();

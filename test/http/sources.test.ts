@@ -124,6 +124,121 @@ test('a listing is pinned by its content: a later change makes its numbers unrea
   });
 });
 
+/** Sends a read by POST, and returns its result and address. */
+async function ask<T>(path: string, body: unknown): Promise<{ readonly body: T; readonly source: string }> {
+  const { status, body: result, headers } = await service.ask<T>('POST', path, body);
+  expect([path, status]).toEqual([path, 200]);
+  return { body: result, source: headers.get('x-source') ?? '' };
+}
+
+test('the address of a read by POST contains its request: a verification repeats it', async () => {
+  const document = createIndex('DRAFT', 4);
+  const { source } = await ask('/indices/preview', { document, as_of: '2023-06-30' });
+  expect(source).toMatch(/^divisor:\/indices\/preview\?body=[\w-]+&sha256=[0-9a-f]{16}$/);
+  const query = "SELECT COUNT(*) AS n FROM market WHERE date = DATE '2023-06-30'";
+  const counted = await ask<{ data: unknown[][] }>('/sql', { query });
+  const rows = Number(counted.body.data[0]![0]);
+  const text = `On that day there were ${rows} rows[^1].\n\n[^1]: ${counted.source}#/data/0/0\n`;
+  expect((await verify(text)).numbers).toMatchObject([{ status: 'proven', true: rows }]);
+  expect((await verify(text.replace(`${rows} rows`, `${rows + 1} rows`))).numbers).toMatchObject([{ reason: 'value' }]);
+  const other = text.replace(/sha256=\w/, (found) => (found.endsWith('0') ? 'sha256=1' : 'sha256=0'));
+  expect((await verify(other)).numbers).toMatchObject([
+    { status: 'unreadable', reason: 'The result has changed since.' },
+  ]);
+  const { contents } = await agent.client.readResource({ uri: counted.source });
+  expect(JSON.parse((contents[0] as { text: string }).text)).toEqual(counted.body);
+  const viaTool = await agent.call('callOperation', { name: 'runSql', arguments: { body: { query } } });
+  expect(viaTool._meta).toMatchObject({ source: expect.stringMatching(/^divisor:\/sql\?body=/) });
+});
+
+test('each read by POST has the same address twice', async () => {
+  const document = createIndex('DRAFT', 4);
+  for (const [path, body] of [
+    ['/indices/validate', document],
+    ['/indices/preview', { document, as_of: '2023-06-30' }],
+    ['/indices/level', { document }],
+    ['/indices/whatif', { index_id: 'CORE', patch: { pipeline: { weighting: { cap: 0.3 } } } }],
+    ['/indices/datapoints/evaluate', { expression: 'CLOSE * 2' }],
+    [
+      '/derivatives/futures/price',
+      {
+        spot: 4000,
+        as_of: '2024-01-02',
+        expiry: '2024-03-15',
+        risk_free_rate: 0.05,
+        dividend_yield: 0.015,
+        borrow_rate: 0.002,
+      },
+    ],
+    ['/indices/CORE/preview', {}],
+    ['/sql', { query: 'SELECT 1 AS one' }],
+    [
+      '/analytics/CORE/scenarios',
+      { scenarios: [{ name: 'Fall', window: { start: '2022-02-01', end: '2022-03-01' } }] },
+    ],
+  ] as const) {
+    const { status, headers, body: answer } = await service.ask('POST', path, body);
+    const again = await service.ask('POST', path, body);
+    const source = headers.get('x-source');
+    expect([path, status, status === 200 ? source : answer]).toEqual([path, 200, expect.stringMatching(/[?&]body=/)]);
+    expect([path, again.headers.get('x-source')]).toEqual([path, source]);
+  }
+});
+
+test('an address starts nothing: only reads by POST are repeated', async () => {
+  const { source } = await ask('/sql', { query: 'SELECT 1 AS one' });
+  const body = /body=[\w-]+/.exec(source)![0];
+  for (const path of [
+    '/indices/CORE/versions/1/restore',
+    '/indices',
+    '/analytics/CORE/backtest',
+    '/indices/x%2F..%2FCORE/preview',
+    '/receipts/verify',
+    '/mcp',
+  ]) {
+    const { numbers } = await verify(`It is 1[^1].\n\n[^1]: divisor:${path}?${body}#/a\n`);
+    expect([path, numbers[0]]).toMatchObject([
+      path,
+      { status: 'unreadable', reason: 'The address contains no read that can be repeated.' },
+    ]);
+  }
+  const { numbers } = await verify('It is 1[^1].\n\n[^1]: divisor:/sql?body=__8#/a\n');
+  expect(numbers[0]).toMatchObject({ status: 'unreadable' });
+});
+
+test('the address of a comparison with another index pins its content', async () => {
+  await service.ok('PUT', '/indices/BENCH', createIndex('BENCH', 9));
+  await service.job('/analytics/BENCH/backtest', {});
+  const path = '/analytics/CORE/attribution/groups?by=SECTOR&benchmark=BENCH';
+  const { source } = await read(path);
+  expect(source).toMatch(/run_id=\w+&sha256=[0-9a-f]{16}$/);
+  expect((await read(path)).source).toBe(source);
+  await service.ok('PUT', '/indices/BENCH', createIndex('BENCH', 3));
+  expect((await read(path)).source).not.toBe(source);
+});
+
+test('the log of publications has an address', async () => {
+  await service.ok('POST', '/analytics/CORE/publish', { through: '2022-06-30' });
+  const { source } = await read('/analytics/CORE/published');
+  expect(source).toMatch(/^divisor:\/analytics\/CORE\/published\?sha256=[0-9a-f]{16}$/);
+});
+
+test('a sentence that names another store than the result is refused', async () => {
+  const { body, source } = await read<Overview>('/analytics/CORE/overview');
+  await service.job('/data/synthetic', {
+    store_id: 'desk',
+    seed: 5,
+    assets: 4,
+    start: '2022-01-03',
+    end: '2022-06-30',
+  });
+  const write = (place: string) =>
+    `${place}, CORE returned ${formatPercent(body.metrics.total_return)}[^1].\n\n[^1]: ${source}#/metrics/total_return\n`;
+  expect((await verify(write('On the desk store'))).numbers[0]).toMatchObject({ reason: 'subject' });
+  expect((await verify(write('On store `market`'))).proven).toBe(1);
+  expect((await verify(write('On our desk'))).proven).toBe(1); // no store is named
+});
+
 test('only reads of results are addresses', async () => {
   for (const address of [
     'divisor:/health',
@@ -168,6 +283,88 @@ test('tools for whole tasks store, backtest, explain, compare and attribute', as
   expect(await agent.ok('attributeReturn', { index_id: 'TASK', by: 'SECTOR' })).toMatchObject({});
   expect((await agent.call('backtestDocument', { document: { id: 'BAD' } })).isError).toBe(true);
   expect((await agent.call('explainLevel', { index_id: 'TASK' })).isError).toBe(true);
+});
+
+test('each tool for a whole task works with a valid body, and names the fault of an invalid one', async () => {
+  for (const [id, upper] of [
+    ['wide', 0.6],
+    ['narrow', 0.05],
+  ] as const)
+    await service.ok('PUT', `/optimise/constraint-sets/${id}`, {
+      id,
+      name: id,
+      constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }],
+    });
+  const { levels } = await service.ok<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/EVEN/levels');
+  const outside = levels.index.slice(0, 40).map((date, i) => ({ date, value: levels.data[i]! * (i < 20 ? 1 : 1.01) }));
+  const table = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 100]] };
+  const objective = { type: 'min_variance' };
+  // Tool, valid arguments, what its result contains, invalid arguments, what the error names.
+  for (const [tool, valid, result, invalid, fault] of [
+    [
+      'optimise',
+      { body: { index_id: 'EVEN', constraint_set_id: 'wide', objective } },
+      'succeeded',
+      { body: {} },
+      'constraint_set_id',
+    ],
+    ['estimateRisk', { index_id: 'EVEN' }, 'volatility', { index_id: 'EVEN', as_of: 'soon' }, 'as_of'],
+    [
+      'explainDifference',
+      { index_id: 'EVEN', body: { levels: outside } },
+      'succeeded',
+      { index_id: 'EVEN', body: {} },
+      'levels',
+    ],
+    [
+      'report',
+      { body: { template_id: 'FACTSHEET-A4', index_id: 'EVEN' } },
+      'succeeded',
+      { body: { template_id: 5 } },
+      'template_id',
+    ],
+    [
+      'importData',
+      { body: { name: 'Two', store_id: 'two', tables: { market: table } } },
+      '"store_id":"two"',
+      { body: { tables: {} } },
+      'name',
+    ],
+    ['compareIndices', { ids: ['EVEN', 'TASK'] }, 'index_ids', { ids: ['EVEN'] }, 'ids'],
+    ['attributeReturn', { index_id: 'EVEN' }, 'contributions', { index_id: 'EVEN', start: 'x' }, 'start'],
+    [
+      'explainLevel',
+      { index_id: 'EVEN', date: '2022-06-01' },
+      'contributions',
+      { index_id: 'NONE', date: '2022-06-01' },
+      'NONE',
+    ],
+    [
+      'backtestDocument',
+      { document: createIndex('TEN', 3) },
+      'total_return',
+      { document: { id: 'TEN', name: 'x' } },
+      'calendar',
+    ],
+  ] as const) {
+    const done = await agent.call(tool, valid);
+    expect([tool, done.isError ?? false, JSON.stringify(done.content)]).toEqual([
+      tool,
+      false,
+      expect.stringContaining(JSON.stringify(result).slice(1, -1)),
+    ]);
+    const refused = await agent.call(tool, invalid);
+    expect([tool, refused.isError, JSON.stringify(refused.content)]).toEqual([
+      tool,
+      true,
+      expect.stringContaining(fault),
+    ]);
+  }
+  const infeasible = await agent.call('explainInfeasibility', {
+    body: { index_id: 'EVEN', constraint_set_id: 'narrow', objective },
+  });
+  // Eight securities of at most 5 % are 40 %: the bounds conflict with the sum of 100 %.
+  expect(JSON.stringify(infeasible.content)).toMatch(/INFEASIBLE.*pos/);
 });
 
 test('the command exits with 0 for proven texts and 1 otherwise, and writes addresses with --sources', async () => {

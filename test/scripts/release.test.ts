@@ -260,6 +260,12 @@ test('the bill of materials in the package lists every bundled package, and the 
     (name) => !bundled.has(name) && !(name in dependencies!) && name !== '@jitl/quickjs-ffi-types',
   );
   expect(neither).toEqual([]);
+  const audited = JSON.parse(readFileSync(join(place, 'dist/audit/package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, unknown>>;
+  };
+  const places = Object.keys(audited.packages);
+  const isAudited = (name: string) => places.some((each) => each.endsWith(`node_modules/${name}`));
+  expect([...bundled].filter((name) => !isAudited(name))).toEqual([]);
   const named = { ...dependencies, ...optionalDependencies };
   for (const [name, version] of Object.entries(named))
     expect(bill.components).toContainEqual(expect.objectContaining({ name, version }));
@@ -297,7 +303,9 @@ test('the release workflow tests before it packs, installs before it publishes, 
     ['image', 'install'],
     ['release', '[npm, python, image]'],
   ]);
-  expect(jobs.get('packages')).toMatch(/run: npm test\n[\s\S]*run: npm run packages\n[\s\S]*attest-build-provenance/);
+  expect(jobs.get('packages')).toMatch(
+    /run: npm run test:all\n[\s\S]*run: npm run packages\n[\s\S]*attest-build-provenance/,
+  );
   expect(workflow).toMatch(/^on:\n  push:\n    tags: \['v\*'\]$/m);
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     readonly engines: { readonly node: string };

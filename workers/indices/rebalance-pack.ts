@@ -145,7 +145,6 @@ function listLaterChanges(
 
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
-/** Converts holdings that are given by value to shares, at the prices of the pack. */
 function convertToShares(account: Account, names: readonly KnownSecurity[]): Account {
   const priceByIdentifier = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
@@ -228,7 +227,6 @@ function findChange(composer: Composer, indexId: string, session: number): Pendi
   return compositions && findPendingChange(composer, { indexId, session, list: compositions.list });
 }
 
-/** Returns the composition of a change of constituents between reviews. */
 function listChangedConstituents(
   sm: SessionMarket,
   { effective, composition }: PendingComposition,

@@ -143,7 +143,6 @@ function* listPriceGroups({ dates, identifiers, fields }: MarketData, columns: r
   }
 }
 
-/** Finds the cells that have a value in any panel. */
 function findCellsWithBars(panels: readonly Float64Array[], from: number, to: number): Int32Array {
   const cells = new Int32Array(to - from);
   let count = 0;

@@ -54,7 +54,6 @@ const VARIANTS = [
   { every: 40, turnover: 0.3 },
 ] as const;
 
-/** Number of practice turns of this thread. */
 let practiceTurns = 0;
 
 /**

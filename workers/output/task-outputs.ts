@@ -351,7 +351,6 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
   return { bytes: length, sha256: hash.digest('hex') };
 }
 
-/** Maximum number of remembered price files. */
 const REMEMBERED_PRICES_MAX = 64;
 
 /** SHA-256 of the prices that this thread has written or hashed, by a key that identifies the prices. */

@@ -377,7 +377,6 @@ function createWindow(
   };
 }
 
-/** Returns the weights of a stored run at the close of a day, by column of a market. */
 function createIndexWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;

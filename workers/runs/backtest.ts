@@ -263,7 +263,6 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   );
 }
 
-/** Returns true if the benchmark has a value after the last session that counts for this session. */
 function changesLastBenchmarkValue(
   { request, documents, indexId }: BacktestPlan,
   market: MarketData,
@@ -548,7 +547,6 @@ function computeExtendedRun(
 
 const createSpan = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
 
-/** Order of a run with its inputs. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
   /** Memory for the columns of the run. Its previous content must no longer be read. */
   readonly memory?: Memory;

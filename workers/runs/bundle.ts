@@ -46,7 +46,6 @@ export interface SlicedVersions {
 }
 
 interface VersionSlices {
-  /** Day of the first decision. */
   readonly first: Day;
   /** Returns the part of a content that is included in the bundle. */
   readonly slice: (market: MarketData) => MarketData;

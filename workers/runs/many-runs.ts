@@ -320,7 +320,6 @@ const createGround = ({
   [base.document.id]: base.document,
 });
 
-/** Converts each patch to a variant that can run, or to a refusal. */
 function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,

@@ -58,7 +58,6 @@ function readEntries({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])
   return JSON.parse(bytes.toString()) as RowEntry[][]; // the parts wrote these entries
 }
 
-/** Compares the levels of two stored runs. */
 export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
   const getLevels = (columns: string) =>
     useRunFile(columns, (run) => ({ days: run.i32('days').slice(), level: run.f64('level').slice() }));
@@ -111,7 +110,6 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
     });
   });
 
-/** Reads the index levels of a stored run. */
 export const readRunLevels: Task<'run-levels'> = ({ columns }) =>
   useRunFile(columns, (run) => ({
     calendar: run.header.calendar,

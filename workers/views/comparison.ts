@@ -433,7 +433,6 @@ function createIndexLevels(run: RunColumns): Levels {
   return { runDays: days, days, level, reference: index };
 }
 
-/** Returns the levels on the dates that the benchmark shares with the run. */
 function createBenchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { runDays: NO_DAYS, days: NO_DAYS, level: NO_VALUES, reference: NO_VALUES };
   const { days: all, level } = readRunLevels(run);
@@ -442,7 +441,6 @@ function createBenchmarkLevels(run: RunColumns): Levels {
   return { runDays: all, days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };
 }
 
-/** Returns the levels on the dates that a named benchmark shares with the run. */
 async function readNamedLevels(
   { header, days, level }: Levels & { readonly header: RunHeader },
   benchmark: ComparedWith,

@@ -18,7 +18,6 @@ export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window
   readonly sink: ByteSink;
 }
 
-/** Partly read workbook. */
 interface OpenWorkbook {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   /** Number of bytes read. */

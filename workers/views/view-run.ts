@@ -411,7 +411,6 @@ function createColumnComparison(): (a: Int32Array, b: Int32Array) => boolean {
   };
 }
 
-/** Attributes the return of a run to factors. */
 function showFactorAttribution({ columns, market, model, ...query }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
     const window = readRiskWindow(readHoldings(run, null), openCachedMarket(market));

@@ -304,7 +304,7 @@ async function runInProcess(
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
   const settings = resolveInWorkingFolder(effectiveSettings);
-  const runningService = await start(settings, createLog('error'), 'command', { keepsServed });
+  const runningService = await start(settings, createLog('error'), 'command', { keepsServed }).catch(adviseAddress);
   try {
     await runningService.service.resumed;
     const address = { url: runningService.server.url, key: `dvs_${id}_${secret}` };
@@ -314,6 +314,14 @@ async function runInProcess(
   } finally {
     await stop({ ...runningService, drainMs: 0 });
   }
+}
+
+/** Adds to the refusal of a home in use how to reach the service that uses it. @throws always */
+async function adviseAddress(failure: unknown): Promise<never> {
+  const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
+  if (!(failure instanceof StartRefusal) || failure.exitStatus !== EXIT_TEMPORARY) throw failure;
+  const advice = 'If that is a service, name the address that it printed: --url http://127.0.0.1:8080, for example.';
+  throw new StartRefusal(EXIT_TEMPORARY, `${failure.message} ${advice}`);
 }
 
 /** Codes of temporary refusals: a job with the same id is running, or other work on the same store. */

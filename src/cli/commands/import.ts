@@ -351,7 +351,9 @@ export const importMarket: JobCommand<ImportedStore> = {
       return { result: { ...store, read_as } };
     }
     const { kind, location } = source;
-    const store = await client.call('createStore', { body: { ...commonTerms, kind, location }, note });
+    const store = await client
+      .call('createStore', { body: { ...commonTerms, kind, location }, note })
+      .catch((failure: unknown) => adviseInspection(failure, flags));
     return { result: { ...store, read_as } };
   },
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
@@ -363,6 +365,17 @@ export const importMarket: JobCommand<ImportedStore> = {
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [formatFindings(store.findings)]),
     ].join('\n'),
 };
+
+/** Findings that a mapping removes. */
+const READING_CODES: ReadonlySet<string> = new Set(['MISSING_COLUMN', 'BAD_DATE', 'NOT_A_NUMBER']);
+
+/** Adds to the refusal of data with other columns or formats how to have them recognised. @throws always */
+function adviseInspection(failure: unknown, flags: FlagValues): never {
+  const isRead = flags.isSet('inspect') === true || flags.text('mapping') !== undefined;
+  if (failure instanceof DivisorError && !isRead && failure.findings.some(({ code }) => READING_CODES.has(code)))
+    failure.message += ' Add --inspect: it recognises other columns, formats of dates and numbers, and wide tables.';
+  throw failure;
+}
 
 type DeclaredImport = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activate' | 'mapping'> & {
   readonly currency?: string | undefined;

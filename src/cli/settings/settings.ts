@@ -2,7 +2,7 @@ import { availableParallelism, homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { maskUrlPasswords } from '#base/addresses.js';
+import { decodeAddressPart, maskUrlPasswords } from '#base/addresses.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { SIGNING_SECRET } from '#domain/definition/delivery.js';
 import { parseBucketAddress } from '#domain/definition/target-addresses.js';
@@ -419,17 +419,10 @@ export const parsePairs = (text: string): Readonly<Record<string, string>> =>
       .filter((pair) => pair !== '')
       .map((pair) => {
         const separator = pair.indexOf('=');
-        return [pair.slice(0, separator).trim(), decodeComponent(pair.slice(separator + 1).trim())];
+        const value = pair.slice(separator + 1).trim();
+        return [pair.slice(0, separator).trim(), decodeAddressPart(value) ?? value];
       }),
   );
-
-function decodeComponent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
 
 export const SETTINGS = {
   host: declareSetting({

@@ -90,7 +90,6 @@ function drawChiSquare(random: CounterRandom, degrees: number): number {
 
 export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as const;
 
-/** Request of a simulation. */
 export const SimulationRequest = defineObject(() => ({
   method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
     description:

@@ -152,7 +152,6 @@ export interface SimulatedIndex extends Pick<Compositions, 'document' | 'sm' | '
   readonly to: number;
 }
 
-/** Returns the earliest last session among the indices, as a day. */
 export function findEarliestSession(indices: readonly SimulatedIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }

@@ -1,7 +1,7 @@
 import { computeRelativeMetrics } from '../analytics/relative-returns.js';
 import { computeBacktestMetrics, rebase } from '../analytics/returns.js';
 import type { Finding } from '../base/findings.js';
-import { isEqual, type Numbers, type NumberType } from '../base/numbers.js';
+import { isEqual, joinFloats, type Numbers, type NumberType } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import {
   type Book,
@@ -151,7 +151,6 @@ function extendBlock(name: BlockName, added: AppendedSessions, file: ExtendedFil
   return addition.appended.length === 0 ? null : createNewBlock({ name, type, parts: addition.appended }, file);
 }
 
-/** Returns a stored block, extended by the new elements. */
 function appendToStoredBlock(
   { name, type, parts }: ExtendedBlock,
   { stored, stays, earlier, width }: ExtendedFile,
@@ -198,7 +197,6 @@ function writeBlock(columns: ColumnsWriter, { name, type, parts }: ExtendedBlock
   }
 }
 
-/** Returns the end state of a stored run after the new sessions. */
 function createRemains(
   checkpoint: RunCheckpoint,
   continuation: Continuation,
@@ -286,7 +284,6 @@ export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly fileNames: readonly string[];
   /** Maximum number of dates in one file. Further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
-  /** Returns every corporate action of the given market columns. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
   /** Content hash of the market on which the run is resumed. */
   readonly contentHash: string;
@@ -418,7 +415,6 @@ interface WholeSeries {
   readonly common: Int32Array | null;
   readonly value: Float64Array;
   readonly costs: Float64Array;
-  /** Levels of the index book. */
   readonly indexLevel: Float64Array;
   /** Portfolio level, rebased to 100 on the first date of the run. */
   readonly level: Float64Array;
@@ -431,7 +427,7 @@ function joinRunSeries(input: ExtendInput, continuation: Continuation): WholeSer
   const { index, portfolio } = continuation;
   const addedDays = index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length);
   const days = joinDays(stored.i32('days'), addedDays);
-  const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
+  const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinFloats(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
   return {
@@ -443,13 +439,6 @@ function joinRunSeries(input: ExtendInput, continuation: Continuation): WholeSer
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
   };
-}
-
-function joinParts(before: Float64Array, added: Float64Array): Float64Array {
-  const joinedValues = new Float64Array(before.length + added.length);
-  joinedValues.set(before);
-  joinedValues.set(added, before.length);
-  return joinedValues;
 }
 
 function joinDays(before: Int32Array, added: Int32Array): Int32Array {
@@ -530,7 +519,6 @@ function listSimulatedIndices(index: IndexContinuation): readonly IndexContinuat
   return index.beneath?.flatMap(listSimulatedIndices) ?? [index];
 }
 
-/** Converts the orders of a stored portfolio to those of a book. */
 function convertOrders(
   { first, columns, orders }: StoredBook,
   { sm }: Book,

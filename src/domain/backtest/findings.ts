@@ -14,8 +14,8 @@ import {
   type CloseStep,
   computeUnexplainedGrowth,
   describeJump,
+  isJump,
   isOrdinaryMove,
-  isReportedJump,
 } from '../market/unexplained-growth.js';
 import type { FindingGroups } from './run.js';
 
@@ -216,7 +216,7 @@ function judgeMove(
     ...(renaming === undefined ? {} : { renamedTo: identifier }),
   };
   const growth = computeUnexplainedGrowth(step);
-  if (!isReportedJump(step, growth)) return undefined;
+  if (!isJump(growth)) return undefined;
   const date = formatDay(toDay);
   return {
     severity: 'warning',
@@ -244,13 +244,6 @@ function createRelatedPrices(sm: SessionMarket, until: number): CloseStep['findR
   };
 }
 
-/** Index of a run, aligned with its market. */
-interface RunIndex {
-  readonly document: IndexDocument;
-  readonly treatment: TreatmentSpec;
-  readonly sm: SessionMarket;
-}
-
 /**
  * Returns the assumptions of a run that neither the request nor the definition states.
  * @param days sessions of the run
@@ -258,7 +251,11 @@ interface RunIndex {
  */
 export function listRunAssumptions(
   { plan, market }: { readonly plan: BacktestPlan; readonly market: MarketData },
-  { document, treatment, sm }: RunIndex,
+  {
+    document,
+    treatment,
+    sm,
+  }: { readonly document: IndexDocument; readonly treatment: TreatmentSpec; readonly sm: SessionMarket },
   days: Int32Array,
   common: Int32Array | null,
 ): Finding[] {
@@ -455,7 +452,6 @@ function findUnadjustedRights(book: Book): Gap[] {
   return sm.market.adjustment === 'total' ? [] : sm.actions.unpricedRights.filter((one) => isHeldBefore(book, one));
 }
 
-/** Returns true if a book held a security at the close before a session. */
 function isHeldBefore({ from, length, columns, weights }: Book, { session, column }: Gap): boolean {
   if (session <= from || session >= from + length) return false;
   const slot = columns.indexOf(column);

@@ -113,7 +113,6 @@ export function mayDifferInBits(stored: string, current: string, since: string =
   return compareVersions(before, first) < 0 || compareVersions(before, now) > 0;
 }
 
-/** Plan with the original request. */
 export interface RequestedPlan {
   readonly plan: BacktestPlan;
   /** Request as a client sent it; absent if it was not stored. */
@@ -210,7 +209,6 @@ function listModelChanges({ models: before = {} }: BacktestPlan, { models: after
     );
 }
 
-/** Returns the ids of the tracked index and of every index on which it depends. */
 function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
   const reachedIds: string[] = [];
   const visitIndex = (id: string): void => {
@@ -363,7 +361,6 @@ export interface RunState {
   readonly stale: StaleState | null;
 }
 
-/** Reasons for staleness by kind. */
 export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>> {
   /** Name of the run's store; null if that store is in use. */
   readonly otherStore: string | null;

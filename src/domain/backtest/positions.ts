@@ -157,13 +157,14 @@ export interface RecordedGaps {
   readonly pricedFrom: Int32Array;
 }
 
-interface GappedRun {
+/** Returns the gaps of a run by day, then security. */
+export function listGaps({
+  gaps,
+  portfolio: { sm },
+}: {
   readonly gaps: Run['gaps'];
   readonly portfolio: Pick<Book, 'sm'>;
-}
-
-/** Returns the gaps of a run by day, then security. */
-export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
+}): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
@@ -177,12 +178,13 @@ export interface RecordedPricing {
   readonly pricedFrom: Int32Array;
 }
 
-interface PricedRun {
+export function listPricing({
+  rebalances,
+  portfolio: { sm },
+}: {
   readonly rebalances: Run['rebalances'];
   readonly portfolio: Pick<Book, 'sm'>;
-}
-
-export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
+}): RecordedPricing {
   const datedSessions = rebalances.flatMap(({ date, also, session }) =>
     [date, ...also].map((day) => ({ day, session })),
   );

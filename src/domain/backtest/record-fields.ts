@@ -155,7 +155,6 @@ export interface Packing {
   isOfPortfolio(frame: WeightsFrame): boolean;
 }
 
-/** Source from which the arrays of a stored record are read. */
 export interface ArraySource {
   numbers(place: ArrayLocation): Numbers;
   /** Returns the last `rows` rows of the portfolio weights. */
@@ -211,7 +210,6 @@ export interface Field<T, W, A> {
   differs(stored: T, replayed: T, names: ComparedIdentifiers): string | null;
 }
 
-/** One field for each member of a record. */
 export type Fields<T, W, A> = { readonly [M in keyof T]: Field<T[M], W, A> };
 
 interface ArrayField<N extends Numbers, W, A> {
@@ -519,16 +517,15 @@ function readFrameLocations(packed: unknown): FrameLocations {
   return { days: readLocation('days'), columns: readLocation('columns'), weights: readLocation('weights') };
 }
 
-interface ExtendArrays {
-  readonly added: AppendedFrame;
-  readonly isSame: boolean;
-}
-
 /**
  * Returns the positions of a book's most recent weights in the file, including the new sessions.
  * @throws CannotResumeError if a full run would refer to the weights of the portfolio instead
  */
-function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, into: RecordExtension): FrameLocations {
+function extendArrays(
+  frame: FrameLocations,
+  { added, isSame }: { readonly added: AppendedFrame; readonly isSame: boolean },
+  into: RecordExtension,
+): FrameLocations {
   const { book, before } = added;
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;

@@ -59,7 +59,6 @@ interface PresentedComposition extends Omit<Composition, 'targets'>, IndexShares
 
 /** Additional data for the presentation of compositions. */
 export interface PresentationTerms {
-  /** Stale fills by session. */
   readonly fills: ReadonlyMap<number, StaleFills>;
   readonly sharesOf: IndexSharesReader;
 }
@@ -112,7 +111,6 @@ function showComposition(
   return compositions.map((composition) => toPresentedComposition(composition, terms));
 }
 
-/** Returns the compositions of a book that took effect. */
 function listEffectiveCompositions({ index }: WholeBook): readonly Composition[] {
   return index === null
     ? []
@@ -451,7 +449,6 @@ export const JSON_FIELDS = createFieldGroup({
   }),
 });
 
-/** Fields that contain arrays. */
 export const ARRAY_FIELDS = createFieldGroup({
   benchmark: recordFields.optional({ whole: toWholeBenchmark, added: toAppendedBenchmark, field: BOOK }),
   /** Index that the portfolio tracks; for a derived index, the parent of that index. */
@@ -793,7 +790,6 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   };
 }
 
-/** Returns the levels of a book over the whole run. */
 function readLevels(book: unknown, { pools }: RecordExtension): DatedSeries {
   const reading = {
     numbers: pools.read,

@@ -103,13 +103,11 @@ function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Co
   });
 }
 
-/** Look-back of a decision on one calendar. */
 interface CalendarLookBack {
   readonly code: string;
   readonly lookBack: LookBack;
 }
 
-/** Returns the look-backs of all due decisions. */
 function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): CalendarLookBack[] {
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
     due.flatMap((rebalance): CalendarLookBack[] => {
@@ -347,7 +345,6 @@ function createMarketView(input: ResumeRunInput): MarketView {
   };
 }
 
-/** Returns the market by calendar, from the state that the checkpoint stores. */
 function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {
@@ -461,7 +458,6 @@ function keepsMissing(
   return columns.some((column) => !sm.hasBar(session, column) && sm.isOpen(session, column));
 }
 
-/** Returns true if a security has had its first price after a session. */
 function hasNewSecurity({ sm, to }: IndexContinuation, session: number): boolean {
   const bars = readPanelRow(sm, to);
   const isOld = (column: number): boolean => {
@@ -815,7 +811,6 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   };
 }
 
-/** Returns an index with all its underlying indices. */
 function addUnderlying(index: IndexContinuation | null): IndexContinuation[] {
   return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(addUnderlying)];
 }

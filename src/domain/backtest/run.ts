@@ -63,7 +63,6 @@ export function isStoredOverlay(layer: StoredBook | StoredOverlay): layer is Sto
   return 'beneath' in layer;
 }
 
-/** Returns the stored form of the book of an index or of an overlay. */
 export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
   if (book.onOwnSessions !== undefined) return toStoredIndex(book.onOwnSessions);
   const { overlay, from, value } = book;
@@ -83,7 +82,6 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
   };
 }
 
-/** Extends the stored state of an index or overlay by the new sessions. */
 export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
   if (book.onOwnSessions !== undefined) return extendStoredIndex(before, book.onOwnSessions);
   if (!isStoredOverlay(before)) return extendStoredBook(before, book);
@@ -177,7 +175,6 @@ export interface Run {
   readonly portfolio: Book;
   readonly trades: Trades;
   readonly index: IndexRun;
-  /** Run of the parent of a derived index. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
   /** Every index composed for the run: the tracked index and the indices in its universe, derivation and benchmark. */
@@ -215,7 +212,6 @@ export interface VariantLevel {
 export interface RunEndState {
   /** End states of the books that were simulated only for their levels. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, LevelsOnlyEnd>>>;
-  /** Books of the overlay in the other return variants; only for an overlay. */
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: LevelsOnlyEnd | null;
   readonly findings: FindingGroups;

@@ -23,7 +23,6 @@ import {
 import type { ComputedRun } from './run.js';
 
 export interface ConstrainInput {
-  /** Index that the strategy follows. */
   readonly document: IndexDocument;
   readonly rows: readonly ConstraintRow[];
   /** Compositions without constraints, ascending by session. */
@@ -43,7 +42,6 @@ export interface ConstrainedRebalances {
   readonly memory: DecisionMemory;
 }
 
-/** Returns the document of a derived index that is optimised towards an index under constraint rows. */
 export function createConstrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
   return {
     ...document,
@@ -150,7 +148,6 @@ function decideStrategyRebalances(
 }
 
 export interface LaterSpan {
-  /** First session of the strategy. */
   readonly first: number;
   /** Last simulated session, and the new last session. */
   readonly from: number;

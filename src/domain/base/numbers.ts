@@ -72,7 +72,6 @@ const ITEMS_PER_PART = 8;
 /** Maximum number of parts of a job, which limits rows in the database and files in the folder of the job. */
 const PARTS_MAX = 5000;
 
-/** Divides the items of a job into parts. */
 export function divideEvenly(items: number): EvenParts {
   const size = Math.max(ITEMS_PER_PART, Math.ceil(items / PARTS_MAX));
   return {
@@ -135,6 +134,27 @@ export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
+}
+
+/** Returns the sum of absolute differences. */
+export function sumDifferences(reference: Float64Array, weights: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
+  return total;
+}
+
+/** Returns the positions of the flags that are 1, ascending. */
+export function listPositions(flags: Uint8Array): number[] {
+  const positions: number[] = [];
+  for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
+  return positions;
+}
+
+export function joinFloats(before: Float64Array, added: Float64Array): Float64Array {
+  const joined = new Float64Array(before.length + added.length);
+  joined.set(before);
+  joined.set(added, before.length);
+  return joined;
 }
 
 /** Concatenates arrays of one type; returns the array itself if there is only one. */

@@ -289,7 +289,6 @@ export function refuseWithFindings(
   return new Refusal(code, message, more === 0 ? { findings: listed } : { findings: listed, more });
 }
 
-/** Throws a refusal if any finding is an error. */
 export function assertNoErrors(subject: string, findings: readonly Finding[]): void {
   if (hasErrors(findings)) throw refuseWithFindings(subject, findings);
 }

@@ -122,7 +122,6 @@ export function isReversed({ start, end }: { readonly start?: unknown; readonly 
 
 const isDay = (value: unknown): value is string => typeof value === 'string' && parseDay(value) !== undefined;
 
-/** Returns the refusal of a range that begins after its end. */
 export function refuseReversedRange(start: string, end: string, [first, last] = DEFAULT_NAMES): Refusal {
   return new Refusal('INVALID_RANGE', `${first} ${start} is after ${last} ${end}.`, {
     path: first,

@@ -22,7 +22,6 @@ export function defineObject<Shape extends z.core.$ZodLooseShape>(
   }) as unknown as z.ZodObject<Shape, z.core.$strict>; // The constructor does not infer the type of its definition.
 }
 
-/** Schema of unknown fields. */
 const NO_FIELDS = z.never();
 
 /** Pattern of all ids of the service: letters, digits, dash and underscore, at most 64. */
@@ -31,7 +30,6 @@ export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what is refused here
 const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
 
-/** Schema of an id. */
 export const Id = z
   .string()
   .refine((text) => ID_PATTERN.test(text), {
@@ -120,7 +118,6 @@ function parseWithReport<S extends z.ZodType>(schema: S, value: unknown) {
   }
 }
 
-/** Number of entries of each list and object in the beginning of a value. */
 const BEGINNING_ENTRIES = 1000;
 
 /** Returns the problems in the beginning of a value that has too many. */

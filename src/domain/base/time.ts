@@ -155,7 +155,6 @@ export function toInstant({ day, time, zone }: LocalMoment): number {
   return validInstants.length > 0 ? Math.min(...validInstants) : localMs - before;
 }
 
-/** Returns the current day in a time zone at an instant. */
 export function toLocalDay(zone: string, instantMs: number): Day {
   return Math.floor((instantMs + computeOffset(zone, instantMs)) / MS_PER_DAY);
 }

@@ -144,12 +144,11 @@ function computeRatio(
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);
 }
 
-interface FractionTerms {
-  readonly fraction: number;
-  readonly withheldOf: ReturnType<typeof createWithholding>;
-}
-
-function createFraction(action: CorporateAction, day: Day, { fraction, withheldOf }: FractionTerms): DividendFraction {
+function createFraction(
+  action: CorporateAction,
+  day: Day,
+  { fraction, withheldOf }: { readonly fraction: number; readonly withheldOf: ReturnType<typeof createWithholding> },
+): DividendFraction {
   const { identifier, exDay, value: dividend, status, announcedDay } = action;
   return { identifier, exDay, day, dividend, fraction, withheld: withheldOf(identifier, day), status, announcedDay };
 }

@@ -85,7 +85,6 @@ const refuseMissingRate = (identifier: string, pair: string, day?: Day): Refusal
     { identifier, pair },
   );
 
-/** External benchmark of a run. */
 export interface BenchmarkRun {
   readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   readonly variant: MeasuredVariant;
@@ -161,12 +160,6 @@ function createIdentifierBenchmark({ reference, compositions, level, from, to }:
   return { reference, variant, relative: computeRelativeMetrics(level, series), level: series, end, index: null };
 }
 
-interface SeriesSpan {
-  readonly from: number;
-  readonly to: number;
-  readonly begin: SeriesEnd;
-}
-
 /**
  * Returns a plain level series over a span, rebased to 100 on its first date.
  * @throws Refusal BENCHMARK_NOT_FOUND; FX_MISSING; NUMERIC_FAILURE for a value or exchange rate of 0 or less
@@ -174,7 +167,7 @@ interface SeriesSpan {
 export function createSeriesBenchmark(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
   reference: NonNullable<ResolvedRequest['benchmark']>,
-  { from, to, begin }: SeriesSpan,
+  { from, to, begin }: { readonly from: number; readonly to: number; readonly begin: SeriesEnd },
 ) {
   const { sm, treatment } = index;
   const externalSeries = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
@@ -262,7 +255,6 @@ export function reportMovedValues(series: PriceSeries, sessions: Int32Array, day
   return [{ severity: 'info', code: 'NOT_A_SESSION', path: 'benchmark', message }];
 }
 
-/** Maximum number of moved values that a finding lists. */
 const MOVED_LISTED_MAX = 3;
 
 /**

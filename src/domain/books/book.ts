@@ -85,7 +85,6 @@ export function createShareRecorder(
   };
 }
 
-/** Records a number of index shares if it has changed. */
 export function recordShares({ latest, ...changes }: ShareRecorder, time: number, slot: number, shares: number): void {
   if (latest[slot] === shares) return;
   latest[slot] = shares;
@@ -159,7 +158,6 @@ export const NO_COUNT_CHANGES: Pick<Transfers, 'keptAt' | 'kept'> = {
   kept: new Float64Array(0),
 };
 
-/** Book with its weights and transfers. */
 interface TransferBook {
   readonly transfers?: Transfers;
   readonly columns: Int32Array;
@@ -207,7 +205,6 @@ function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, 
 /** Keys of mergers into securities outside the universe of an index: see `createMergerKey`. */
 export type OutsideMergers = ReadonlySet<number>;
 
-/** Returns the key of a security's merger on a session. */
 export function createMergerKey(
   { securityCount }: { readonly securityCount: number },
   session: number,
@@ -314,7 +311,6 @@ export interface SecurityCounts {
   readonly latest: Float64Array;
 }
 
-/** Share counts of the holdings of a book. */
 interface HoldingCounts extends SecurityCounts {
   readonly columns: Int32Array;
 }
@@ -400,8 +396,7 @@ interface CountedState {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
   /** Held slots; only the first `count` elements are used. */
-  readonly heldSlots: Int32Array;
-  readonly count: number;
+  readonly holdings: { readonly heldSlots: Int32Array; readonly count: number };
 }
 
 /** Clears the counts of a security that left. */
@@ -415,8 +410,7 @@ export function clearCounts({ shareCounts: counts }: CountedState, slot: number)
 export function selectHoldingCounts({
   shareCounts: counts,
   columns,
-  heldSlots,
-  count,
+  holdings: { heldSlots, count },
 }: CountedState): HoldingCounts | undefined {
   if (counts === null) return undefined;
   const selectHeld = (values: Float64Array): Float64Array =>
@@ -647,7 +641,6 @@ export function readDrift({ drift, overlay, gross }: Pick<Book, 'drift' | 'overl
   return overlay?.drift ?? drift ?? gross;
 }
 
-/** Returns the currency in which the securities of a book are valued. */
 export function readSecurityCurrency(
   { overlay }: Pick<Book, 'overlay'>,
   { currency }: { readonly currency: string },
@@ -781,7 +774,6 @@ export function toStoredBook(book: Book): StoredBook {
   return { ...shortenBookEnd(book), first: book.from, columns: book.columns };
 }
 
-/** Extends a stored book by the new sessions. */
 export function extendStoredBook(before: StoredBook, book: Book): StoredBook {
   const shift = book.from - before.first;
   const { orders, ...end } = toStoredBook(book);
@@ -808,7 +800,6 @@ export function requireBookEnd({ end }: Pick<Book, 'end'>): BookEnd {
   throw new Error('a book that follows another has no separate holdings');
 }
 
-/** Memory for the weights of sparse books, which only one book uses at a time. */
 export interface SparseWeightMemory {
   /** Returns zeroed memory. If another book uses the shared memory, allocates new memory. */
   take(cells: number): Float64Array;

@@ -303,7 +303,6 @@ interface ComposeOnInput {
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
-/** Returns the compositions that follow the known compositions. */
 function composeOnMarket(
   composer: Composer,
   { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
@@ -518,7 +517,6 @@ export interface DecisionVersionsInput {
 /** Composer on the data version for the decisions of one index. */
 interface VersionComposer {
   readonly composer: Composer;
-  /** Day of the decision. */
   decided: Day;
   /** Last day on or before `decided` with any known price bar. */
   known: Day;
@@ -601,13 +599,11 @@ function createSeats({ composer, known, calendars, createDecider }: DecisionVers
   return seats;
 }
 
-interface RequestedSession {
-  readonly indexId: string;
-  readonly session: number;
-}
-
 /** Returns the last session at or before the requested session with any known price bar. */
-function findLastVersion(composer: Composer, { indexId, session }: RequestedSession): number {
+function findLastVersion(
+  composer: Composer,
+  { indexId, session }: { readonly indexId: string; readonly session: number },
+): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);
   while (last > 0 && !hasAnyBar(sm, last)) last--;

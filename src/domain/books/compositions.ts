@@ -18,7 +18,6 @@ import type { DueRebalance, DueText, PhaseClose } from './rebalance-dates.js';
 
 /** Composition that an index holds until a rebalance replaces it. */
 export interface OutgoingComposition {
-  /** Effective session of the composition. */
   readonly session: number;
   /** Columns, ascending, with the weights at the effective close. */
   readonly columns: Int32Array;
@@ -321,7 +320,6 @@ export interface Composer {
   document(indexId: string): IndexDocument;
   /** Returns the market aligned to the sessions of the index calendar. */
   market(indexId: string): SessionMarket;
-  /** Returns the treatment of an index by date. */
   treatment(indexId: string): DatedTreatment;
   /** Returns the columns of the index universe that are priceable on a session, ascending. */
   universe(indexId: string, session: number): Int32Array;
@@ -363,7 +361,6 @@ export interface Composer {
    * them as incumbents.
    */
   incumbents(indexId: string, session: number): Int32Array | null;
-  /** Returns a stored risk model by id. */
   riskModel(modelId: string): StoredModel;
   /** Returns the compositions of every index requested so far. */
   composed(): readonly Compositions[];
@@ -429,7 +426,6 @@ export function findCompositionInForce<C extends Pick<Composition, 'session'>>(
   return undefined;
 }
 
-/** Returns the rule whose breaches trigger rebalances of an index on a day. */
 export function findRuleText(composer: Composer, indexId: string, day: Day): BreachRule | null {
   const { calendar } = composer.market(indexId);
   const { document } = findTextInForce(composer.document(indexId), calendar, day);

@@ -195,7 +195,6 @@ function describeDeparture(name: SecurityAtClose, event: BookEvent | undefined, 
 
 const ENDING_EVENTS = { MERGER: 'merger', ACQUISITION: 'acquisition', DELISTING: 'delisting' } as const;
 
-/** Describes the conversion of a holding into another security. */
 function describeConversion(name: SecurityAtClose, weight: number, into: number): ConstituentChange {
   const { book, terms, column, at } = name;
   const session = book.from + at;

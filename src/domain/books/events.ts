@@ -3,7 +3,7 @@ import { type DatedTreatment, findTreatment, readPriceSessions } from '../defini
 import { addKeptCash, createEffectTable, findEffect } from '../market/action-effects.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
-import type { CorporateAction } from '../market/market-data.js';
+import type { Adjustment, CorporateAction } from '../market/market-data.js';
 import type { ExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { createMergerKey, type OutsideMergers } from './book.js';
@@ -17,7 +17,6 @@ export interface SessionEvents {
    * per share is in `exits`.
    */
   readonly conversions: ReadonlyMap<number, number>;
-  /** Spin-offs of the session. */
   readonly spinOffs: readonly SpinOff[];
 }
 
@@ -82,23 +81,38 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
         exits.set(column, { type: action.type, action, proceeds: undefined, ...NO_SHARES });
         break;
       }
-      case 'SPIN_OFF':
-        if (
-          treatment.spin_offs !== 'ignore' &&
-          sm.market.adjustment !== 'total' &&
-          relatedColumn >= 0 &&
-          relatedColumn !== column &&
-          action.value > 0
-        ) {
-          spinOffs.push({ parent: column, child: relatedColumn, units: action.value });
-        }
+      case 'SPIN_OFF': {
+        const spunOff = readSpinOff(action, { ...treatment, adjustment: sm.market.adjustment });
+        if (spunOff !== null && relatedColumn >= 0)
+          spinOffs.push({ parent: column, child: relatedColumn, units: spunOff.ratio });
         break;
+      }
       default:
         break;
     }
   }
   if (exits.size === 0 && spinOffs.length === 0) return undefined;
   return { ...settleMergers(terms, session, { exits, conversions }), spinOffs };
+}
+
+/** Shares that a holder receives from a spin-off. */
+export interface SpunOffShares {
+  readonly identifier: string;
+  /** Shares per share held, on the share basis of the ex-date. */
+  readonly ratio: number;
+}
+
+/**
+ * Returns what a spin-off distributes. Returns null if holders receive nothing: the treatment ignores spin-offs, prices
+ * are already adjusted for them, or the action names no shares of another security. Books, pro forma figures, cash files
+ * and tax lots all decide by this function.
+ */
+export function readSpinOff(
+  { identifier, related, value }: CorporateAction,
+  { spin_offs, adjustment }: Partial<Pick<TreatmentSpec, 'spin_offs'>> & { readonly adjustment: Adjustment },
+): SpunOffShares | null {
+  if (spin_offs === 'ignore' || adjustment === 'total') return null;
+  return related === null || related === identifier || !(value > 0) ? null : { identifier: related, ratio: value };
 }
 
 const NO_SHARES = { cashShare: 0, ratio: 0 };
@@ -195,7 +209,7 @@ export function computeProceeds(
   return type === 'DELISTING' && treatment === 'zero' ? 0 : undefined;
 }
 
-interface ExitInput extends EventTerms {
+interface ExitInput extends Pick<EventTerms, 'sm' | 'growth'> {
   readonly session: number;
   readonly column: number;
   /** Price per share in money, on the share basis of the session. */

@@ -2,29 +2,36 @@ import { SESSIONS_PER_CALL } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { readPanelRow } from '../market/session-market.js';
 import { computePriceLevel, recordShares, type ShareMoment, toShareTime } from './book.js';
-import { type BookState, countSessionsAhead, findRowOffset, isOneRunOf, type SpunOffSecurity } from './state.js';
+import { type BookState, countSessionsAhead, findRowOffset, isOneRunOf } from './state.js';
 
 /**
  * Returns the book value relative to the start of the holding period. The same pass sums later sessions on which the
  * units probably stay unchanged, so that the holdings are read only once.
  */
 export function computeBookValue(state: BookState, session: number): number {
-  const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
-  if (ahead.period === state.periods && session > ahead.from && session < ahead.to)
+  const { sm } = state;
+  const { index, panel } = state.tables;
+  const { heldColumns, units, count, isOneRun } = state.holdings;
+  const { ahead } = state.period;
+  if (ahead.period === state.period.number && session > ahead.from && session < ahead.to)
     return ahead.values[session - ahead.from]!;
   const row = readPanelRow(sm, session);
-  const holding = { columns: heldColumns, units, count, money: state.periodCash };
+  const holding = { columns: heldColumns, units, count, money: state.period.cash };
   if (panel === undefined) return sumHoldingValue(index, row, holding);
-  if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });
-  ahead.period = state.periods;
+  if (!panel.has(ahead, state.period.number))
+    panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.period.number });
+  ahead.period = state.period.number;
   ahead.from = session;
   ahead.to = findNextUnitChange(state, session);
   panel.values(row, ahead.to - session, ahead.values);
   return ahead.values[0]!;
 }
 
-/** Changes the units of a position within a holding period. */
-export function setUnits({ units, panel, ahead, periods }: BookState, place: number, changedUnits: number): void {
+export function setUnits(
+  { holdings: { units }, tables: { panel }, period: { ahead, number: periods } }: BookState,
+  place: number,
+  changedUnits: number,
+): void {
   units[place] = changedUnits;
   if (panel?.has(ahead, periods)) panel.setUnits(place, units[place]!);
   ahead.to = ahead.from; // invalidates the precomputed sums, which used the old units
@@ -35,7 +42,8 @@ export function setUnits({ units, panel, ahead, periods }: BookState, place: num
  * `SESSIONS_PER_CALL` sessions later. An event that is only known at a close may change units earlier.
  */
 function findNextUnitChange(state: BookState, session: number): number {
-  const { input, sm, targetsOn, ofShorts, effects } = state;
+  const { input, sm, targetsOn } = state;
+  const { ofShorts, effects } = state.tables;
   if (ofShorts !== effects) return session + 1;
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
@@ -53,24 +61,27 @@ function findNextUnitChange(state: BookState, session: number): number {
 
 /** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
-  const { input, value, cash } = state;
+  const { input } = state;
+  const { value, cash } = state.series;
   const position = session - input.from;
-  state.begins[position] = 1;
-  state.periods++;
-  if (state.reinvested === null) holdUnits(state, session);
+  state.series.begins[position] = 1;
+  state.period.number++;
+  if (state.series.reinvested === null) holdUnits(state, session);
   else holdIndexShares(state, session);
-  state.isOneRun = isOneRunOf(state.heldColumns, state.count);
-  state.periodCount = state.count;
-  if (state.reinvested !== null) stateLevel(state, session);
-  state.periodValue = value[position]!;
-  state.carry = 1;
-  if (state.reinvested === null) state.periodCash = cash[position]!;
-  else state.periodLevel = state.reinvested.levels[state.growth.variant][position]!;
+  state.holdings.isOneRun = isOneRunOf(state.holdings.heldColumns, state.holdings.count);
+  state.period.count = state.holdings.count;
+  if (state.series.reinvested !== null) stateLevel(state, session);
+  state.period.value = value[position]!;
+  state.running.carry = 1;
+  if (state.series.reinvested === null) state.period.cash = cash[position]!;
+  else state.period.level = state.series.reinvested.levels[state.growth.variant][position]!;
 }
 
-/** Converts weights into units per unit of value. */
 function holdUnits(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, heldSlots, places, count, weights, columns, value } = state;
+  const { input, sm, columns } = state;
+  const { index } = state.tables;
+  const { units, heldColumns, heldSlots, places, count } = state.holdings;
+  const { weights, value } = state.series;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
@@ -83,9 +94,11 @@ function holdUnits(state: BookState, session: number): void {
   }
   // Without costs the first quotient is exactly 1.
   const scale =
-    value[position]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[position]! / state.path : 1;
-  for (const child of state.children) child.units *= scale;
-  state.path = 1;
+    value[position]! > 0
+      ? (state.period.value * (state.running.path * state.running.carry)) / value[position]! / state.running.path
+      : 1;
+  for (const child of state.pending.children) child.units *= scale;
+  state.running.path = 1;
 }
 
 /** Maximum relative rounding error of index shares that are computed from weights. */
@@ -96,19 +109,22 @@ const SHARE_NOISE = 1e-12;
  * their bits.
  */
 function holdIndexShares(state: BookState, session: number): void {
-  const { index, sm, units, heldColumns, heldSlots, places, count, weights, columns, expectedShares } = state;
+  const { sm, columns } = state;
+  const { index } = state.tables;
+  const { units, heldColumns, heldSlots, places, count, expectedShares } = state.holdings;
+  const { weights } = state.series;
   const position = session - state.input.from;
-  const { levels } = state.reinvested!;
+  const { levels } = state.series.reinvested!;
   // After a total loss the level stays 0, whatever the market value of later holdings.
-  const exactDivisor = state.divisor[position]! * (state.exactDivisor?.[position] ?? 1);
+  const exactDivisor = state.series.divisor[position]! * (state.series.exactDivisor?.[position] ?? 1);
   const money = levels.price[position]! * exactDivisor || 1;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
-  for (let k = 0; k < state.periodCount; k++) {
+  for (let k = 0; k < state.period.count; k++) {
     const slot = state.slotOf[heldColumns[k]!]!;
     if (expectedShares[slot] === 0) expectedShares[slot] = units[k]!;
   }
-  state.periodCash = state.cash[position]! * money;
+  state.period.cash = state.series.cash[position]! * money;
   for (let k = 0; k < count; k++) {
     const slot = heldSlots[k]!;
     const column = columns[slot]!;
@@ -124,41 +140,36 @@ function holdIndexShares(state: BookState, session: number): void {
 /** Records the level of the close as that of the market value, unless the level already follows from it. */
 function stateLevel(state: BookState, session: number): void {
   const position = session - state.input.from;
-  const divisor = state.divisor[position]!;
-  const level = state.reinvested!.levels.price[position]!;
-  state.path = computeBookValue(state, session);
-  if (computePriceLevel(state.stated, state.path, divisor) !== level)
-    state.stated = { marketValue: state.path, divisor, level };
+  const divisor = state.series.divisor[position]!;
+  const level = state.series.reinvested!.levels.price[position]!;
+  state.running.path = computeBookValue(state, session);
+  if (computePriceLevel(state.running.stated, state.running.path, divisor) !== level)
+    state.running.stated = { marketValue: state.running.path, divisor, level };
 }
 
 /** Records the index shares of all holdings that changed. After a close, also records the securities that left. */
 export function recordHoldings(state: BookState, session: number, moment: ShareMoment): void {
-  const { shareRecorder: recorder, heldColumns, slotOf, units, periodCount } = state;
+  const { slotOf } = state;
+  const { shares: recorder } = state.record;
+  const { heldColumns, units } = state.holdings;
+  const { count: periodCount } = state.period;
   if (recorder === null) return;
   const time = toShareTime(session - state.input.from, moment);
   if (moment !== 'after') {
     for (let k = 0; k < periodCount; k++) recordShares(recorder, time, slotOf[heldColumns[k]!]!, units[k]!);
     return;
   }
-  for (let slot = 0; slot < state.isHeld.length; slot++)
-    recordShares(recorder, time, slot, state.isHeld[slot] === 1 ? units[state.places[slot]!]! : 0);
-}
-
-/** Adds the shares of a spun-off security to those that its weight is expected to give. */
-export function expectShares(state: BookState, session: number, { slot, units: added }: SpunOffSecurity): void {
-  const { isHeld, units, places, expectedShares } = state;
-  const heldUnits = expectedShares[slot]! || (isHeld[slot] === 1 ? units[places[slot]!]! : 0);
-  expectedShares[slot] = heldUnits + added;
-  if (state.shareRecorder !== null)
-    recordShares(state.shareRecorder, toShareTime(session - state.input.from, 'close'), slot, heldUnits + added);
+  for (let slot = 0; slot < state.holdings.isHeld.length; slot++)
+    recordShares(recorder, time, slot, state.holdings.isHeld[slot] === 1 ? units[state.holdings.places[slot]!]! : 0);
 }
 
 /** Removes all holdings after a total loss. */
 export function clearSecurities(state: BookState, session: number): void {
-  const { weights, columns } = state;
+  const { columns } = state;
+  const { weights } = state.series;
   const row = findRowOffset(state, session);
   weights.fill(0, row, row + columns.length);
-  state.count = 0;
-  state.isHeld.fill(0);
+  state.holdings.count = 0;
+  state.holdings.isHeld.fill(0);
   beginHoldingPeriod(state, session);
 }

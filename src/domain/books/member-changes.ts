@@ -34,7 +34,6 @@ import { createShareChangeTerms, readCounts } from './state.js';
 /** Maximum age in sessions of the price of a security that enters. */
 const ENTRY_SESSIONS = 5;
 
-/** Security that enters between reviews. */
 interface EnteringSecurity {
   readonly column: number;
   /** Weight of the replaced constituent, relative to the holdings before the entry. 0 if no constituent is replaced. */
@@ -83,7 +82,6 @@ interface ReplacementInput {
   readonly left: readonly number[];
 }
 
-/** Pairs each constituent that left with the candidate that replaces it. */
 function chooseReplacements({ rule, before, decision, found, left }: ReplacementInput): ConstituentSwap[] {
   const rankingSession = rule === 'reserve' ? null : findSelection(before).decision;
   return found.map(({ column, rank }, k) => ({
@@ -104,7 +102,6 @@ interface EnteringSecuritiesInput {
   readonly session: number;
   readonly decision: number;
   readonly cause: EventCause;
-  /** Composition in force before the change. */
   readonly before: Composition;
   /**
    * Holdings and weights at the close, without securities that left. `held` is for the index, `uncapped` for the index
@@ -296,7 +293,6 @@ export interface WatchedBooks {
   readonly unit: number | null;
 }
 
-/** Returns true if caps changed the weights of any composition. */
 function isCapped({ known }: MemberWatch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
@@ -340,7 +336,6 @@ interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 'uncapp
   readonly marketValue: number;
 }
 
-/** Returns the holdings at a close with their market value. */
 function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
   const bookEnd = requireBookEnd(book);
@@ -348,7 +343,6 @@ function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPos
   return { held: bookEnd, uncapped: uncappedEnd, marketValue: computeMarketValue(book, session) };
 }
 
-/** Returns the pool and the definition by which the latest review of an index weighted its constituents. */
 function findWeighing(
   { whole, indexId }: Pick<MemberWatch, 'whole' | 'indexId'>,
   latest: Composition | undefined,

@@ -1,4 +1,4 @@
-import { findLastAtMost } from '../base/numbers.js';
+import { findLastAtMost, joinFloats } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay, parseValidDay, toCivilDate } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
@@ -235,7 +235,6 @@ function findMonthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   });
 }
 
-/** Returns the document as an overlay document; throws for any other index. */
 function readOverlay(document: IndexDocument): OverlayDocument {
   if (isOverlayDocument(document)) return document;
   throw new Error(`${document.id} is not an overlay`);
@@ -310,9 +309,7 @@ function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
   const { explain: later } = after;
   return {
     growth: concatenatePaths(before.growth, after.growth),
-    exposures: before.exposures.map((exposure, k) =>
-      concatenateAfterFirst(exposure.subarray(0, shift), after.exposures[k]!),
-    ),
+    exposures: before.exposures.map((exposure, k) => joinFloats(exposure.subarray(0, shift), after.exposures[k]!)),
     exchange: before.exchange && after.exchange && concatenatePaths(before.exchange, after.exchange),
     parts: joinParts(before, after),
     resets:
@@ -322,15 +319,8 @@ function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
   };
 }
 
-function concatenateAfterFirst(before: Float64Array, after: Float64Array): Float64Array {
-  const joinedValues = new Float64Array(before.length + after.length);
-  joinedValues.set(before);
-  joinedValues.set(after, before.length);
-  return joinedValues;
-}
-
 function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {
-  return concatenateAfterFirst(before, after.subarray(1));
+  return joinFloats(before, after.subarray(1));
 }
 
 function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {

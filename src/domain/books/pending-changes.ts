@@ -31,7 +31,6 @@ import {
 import { areAllAnnounced, findNextRebalances, type NextRebalance, toDueRebalance } from './rebalance-dates.js';
 import { addComposition, decideRebalanceOn } from './rebalance.js';
 
-/** Index at the close of a session. */
 interface IndexAtClose {
   readonly indexId: string;
   readonly session: number;
@@ -41,7 +40,6 @@ interface IndexAtClose {
 
 /** Announced composition, computed as if it took effect at the close of a session. */
 export interface PendingComposition {
-  /** Day of the effective close. */
   readonly effective: Day;
   readonly composition: Composition;
 }
@@ -246,7 +244,6 @@ export interface NamedSwap {
   readonly leftRank: number | null;
 }
 
-/** Returns the swaps of a composition. */
 export function resolveSwaps(
   { session, swaps = [] }: Pick<Composition, 'session' | 'swaps'>,
   { identifiers, sessions }: Pick<SessionMarket, 'identifiers' | 'sessions'>,

@@ -12,9 +12,9 @@ import {
   type StoredFollower,
 } from './book.js';
 import { createPathBook, type EarlierOrders } from './overlay-book.js';
-import { assertAffordable, sumExitsBySide } from './step.js';
+
 import { moveWeights } from './trades.js';
-import { findFrozenSlots, tradeToTargets } from './trading.js';
+import { assertAffordable, findFrozenSlots, sumExitsBySide, tradeToTargets } from './trading.js';
 
 /**
  * Derives the book of a portfolio that has the weights of the cost-free book `like` and pays costs. No weight is
@@ -322,7 +322,6 @@ interface ResumedSpan {
   readonly levelAtStart: number;
 }
 
-/** Computes the portfolio on new sessions from the overlay's book on those sessions. */
 export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;

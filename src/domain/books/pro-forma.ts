@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '../definition/index-document.js';
 import { computeEffect, computeOpeningFactor, computeShareFactor } from '../market/action-effects.js';
 import { type GrowthTerms, holdsShares } from '../market/growth-terms.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant, type RightsChoice } from '../market/market-data.js';
-import { computeProceeds } from './events.js';
+import { computeProceeds, readSpinOff } from './events.js';
 
 /** Security of an index before an action, and its treatment by the index. */
 export interface PositionBeforeAction {
@@ -84,25 +84,16 @@ export function computeProForma(action: CorporateAction, before: PositionBeforeA
       if (terms === null) return UNKNOWN_EFFECT;
       return growth.rights === 'constituent' ? applyRights(before, terms) : adjustOpening(action, before);
     }
-    case 'SPIN_OFF':
-      return { ...NO_CHANGE, weight, received: computeSpunOffHolding(action, before) };
+    case 'SPIN_OFF': {
+      const spunOff = readSpinOff(action, { ...treatment, adjustment: before.isTotal === true ? 'total' : 'none' });
+      // The shares enter at a price of zero, so they have no weight before their first close.
+      return { ...NO_CHANGE, weight, received: spunOff && { ...spunOff, weight: 0 } };
+    }
     case 'TICKER_CHANGE':
       return { weight, ...NO_CHANGE };
     default:
       return UNKNOWN_EFFECT;
   }
-}
-
-/**
- * Returns the holding in a spun-off security: it enters at a price of zero and has no weight before its first close.
- */
-function computeSpunOffHolding(
-  { identifier, value, related }: CorporateAction,
-  before: PositionBeforeAction,
-): ReceivedShares | null {
-  const isEntering = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
-  if (!isEntering || related === null || related === identifier || !(value > 0)) return null;
-  return { identifier: related, ratio: value, weight: 0 };
 }
 
 function computeEnded(
@@ -210,7 +201,6 @@ function computeRightsTerms({ value, subscriptionPrice: subscription }: Corporat
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
 
-/** Returns the theoretical ex-rights price. */
 function computeExRightsPrice(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
 }

@@ -80,7 +80,6 @@ export function listDueRebalances(
   ];
 }
 
-/** Returns the other reviews of an index that are scheduled from its base date to its first session. */
 function listReviewsOfStart(document: IndexDocument, sm: SessionMarket, first: number): DueRebalance[] {
   const baseDay = parseValidDay(document.base_date);
   const query = { calendar: sm.calendar, baseDay, from: baseDay, to: sm.sessions[first]! };
@@ -240,7 +239,6 @@ export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   return false;
 }
 
-/** Review of the definition by which a rebalance is decided. */
 interface DecidingReview extends Review {
   /** Key of the decider within one composer. */
   readonly key: string;
@@ -433,7 +431,6 @@ export function areAllAnnounced(next: readonly NextRebalance[], day: Day): boole
   return next.length > 0 && next.every((nextRebalance) => findAnnouncement(nextRebalance) <= day);
 }
 
-/** Returns the day on which a rebalance is announced. */
 export function findAnnouncement({ decision, announcement = decision }: NextRebalance): Day {
   return announcement;
 }

@@ -78,7 +78,6 @@ function adoptDecision(
   return pricedMembers && takeShares(index, { ...timing, pricing }, { decided, priced: pricedMembers });
 }
 
-/** Index that adopts a composition. */
 interface AdoptingIndex extends Pick<PendingSharesInput, 'sm' | 'document' | 'treatment' | 'outside'> {
   /** Setting `weights_as` of the review that decided the composition. */
   readonly weightsAs: RebalanceSpec['weights_as'];
@@ -142,7 +141,6 @@ function alignToColumns(
   return Float64Array.from(pendingColumns, (column) => weightByColumn.get(column) ?? 0);
 }
 
-/** Returns the fields that a composition takes from its decision. */
 function listDecidedFields({
   columns,
   weights,
@@ -207,16 +205,15 @@ function removeLeavers(
   };
 }
 
-interface FailedRebalance {
-  readonly rebalance: DueRebalance;
-  readonly decision: DecidedComposition | FailedDecision;
-}
-
 /**
  * Returns the refusal for an index that is empty at its start. If the decider has a detailed refusal, returns that one.
  * Its details count the securities that each rule left on the reference date.
  */
-function refuseEmptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: FailedRebalance): Refusal {
+function refuseEmptyIndex(
+  indexId: string,
+  sm: SessionMarket,
+  { rebalance, decision }: { readonly rebalance: DueRebalance; readonly decision: DecidedComposition | FailedDecision },
+): Refusal {
   const firstSentence = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   if (decision.kind === 'decided')
     return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, { findings: [] });

@@ -52,51 +52,80 @@ import {
 } from './book.js';
 import type { EventTerms, SessionEvents } from './events.js';
 
+/** State of a book during its simulation, divided by what changes together. */
 export interface BookState extends EventTerms {
   /** Treatment in force on the simulated session. */
   treatment: TreatmentSpec;
   readonly input: BookInput;
+  /** Market columns that the book can hold, ascending: a slot is a position in them. */
+  readonly columns: Int32Array;
+  readonly slotOf: Int32Array;
+  readonly targetsOn: ReadonlyMap<number, Targets>;
+  /** Share counts that the book follows; null if shares change only at reviews. */
+  readonly shareCounts: CountState | null;
+  readonly tables: MarketTables;
+  readonly series: BookSeries;
+  readonly record: BookRecord;
+  readonly holdings: Holdings;
+  readonly period: HoldingPeriod;
+  readonly running: RunningLevel;
+  readonly pending: Pending;
+  readonly today: SimulatedSession;
+  /**
+   * Target weights, held weights, and the slots with either, while targets are applied. The arrays are reused at each
+   * rebalance, [H].
+   */
+  readonly scratch: { readonly targetWeights: Float64Array; readonly before: Float64Array; readonly slots: Int32Array };
+}
+
+/** Tables of the market under the terms of the book, computed before the first session. */
+interface MarketTables {
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
+  /** Kernels for sums over the value index, if available. */
+  readonly panel: ValuePanel | undefined;
   readonly effects: EffectTable;
   /** Effects of corporate actions on short positions. If no tax is withheld, this is the table of long positions. */
   readonly ofShorts: EffectTable;
   readonly absences: Absences;
-  readonly columns: Int32Array;
-  readonly slotOf: Int32Array;
-  readonly targetsOn: ReadonlyMap<number, Targets>;
+}
+
+/** Values by session, [T], and the weights, [T x H]. */
+interface BookSeries {
   readonly value: Float64Array;
   readonly gross: Float64Array;
+  /** Growth from prices. Shares the array of `gross`, unless `gross` includes dividends that the index reinvests. */
+  readonly drift: Float64Array;
   readonly paths: Float64Array;
   readonly begins: Uint8Array;
   readonly divisor: Float64Array;
+  /** Ratio of the exact to the rounded divisor; null if the divisor is not rounded. */
+  readonly exactDivisor: Float64Array | null;
   readonly costs: Float64Array;
-  /**
-   * Growth from prices, [T]. Shares the array of `gross`, unless `gross` includes dividends that the index reinvests.
-   */
-  readonly drift: Float64Array;
-  readonly transfers: TransferRecorder;
-  /**
-   * Levels in each return variant before costs, and dividend points, [T]. Null if units are not shares, because
-   * dividends are reinvested in the paying constituents.
-   */
-  readonly reinvested: ReinvestedLevels | null;
-  /** Recorder of index shares; null if they are not recorded. */
-  readonly shareRecorder: ShareRecorder | null;
-  /** Share counts that the book follows; null if shares change only at reviews. */
-  readonly shareCounts: CountState | null;
-  readonly weights: Float64Array;
   readonly cash: Float64Array;
   readonly counts: Int32Array;
-  readonly everHeld: Uint8Array;
+  readonly weights: Float64Array;
+  /**
+   * Levels in each return variant before costs, and dividend points. Null if units are not shares, because dividends
+   * are reinvested in the paying constituents.
+   */
+  readonly reinvested: ReinvestedLevels | null;
+}
+
+/** Lists to which a simulation only appends. */
+interface BookRecord {
   readonly events: BookEvent[];
   readonly gaps: Gap[];
   readonly silent: Gap[];
   readonly orders: Order[];
-  /** Orders of the latest rebalance that are waiting for a price bar. */
-  waiting: Order[];
-  /** Number of positions in the holding period. */
-  periodCount: number;
+  readonly transfers: TransferRecorder;
+  /** Recorder of index shares; null if they are not recorded. */
+  readonly shares: ShareRecorder | null;
+  /** 1 for slots that were ever held, [H]. */
+  readonly everHeld: Uint8Array;
+}
+
+interface Holdings {
   /** Held slots, ascending, in the first `count` positions. */
   readonly heldSlots: Int32Array;
   /** 1 for held slots, [H]. */
@@ -110,56 +139,60 @@ export interface BookState extends EventTerms {
   /** True if the holdings are contiguous both in the market columns and in the weights row. */
   isOneRun: boolean;
   /**
-   * Target weights, held weights, and the slots with either, while targets are applied. The arrays are reused at each
-   * rebalance, [H].
-   */
-  readonly targetWeights: Float64Array;
-  readonly before: Float64Array;
-  readonly slots: Int32Array;
-  /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
-  periodValue: number;
-  /** Level in the return variant of the book at the start of the holding period; 1 if units are not shares. */
-  periodLevel: number;
-  periodCash: number;
-  path: number;
-  /**
-   * Factor on the value from adjusted closes that changed the divisor. 1 if units are shares; `path` is then the market
-   * value.
-   */
-  carry: number;
-  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
-  holdsBasket: boolean;
-  /** Level of the latest holdings; used if units are shares. */
-  stated: StatedLevel;
-  /** Growth of an index by reinvested dividends since its first session, before and after tax. */
-  readonly reinvestedIncome: { total: number; net: number };
-  /** Ratio of the exact to the rounded divisor by session, [T]; null if the divisor is not rounded. */
-  readonly exactDivisor: Float64Array | null;
-  /** Number of holding periods so far. */
-  periods: number;
-  /** Kernels for sums over the value index, if available. */
-  readonly panel: ValuePanel | undefined;
-  /** Precomputed values of the units of a holding period on later sessions, `to` exclusive. */
-  readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
-  /** Session whose weights row was written last. */
-  rowSession: number;
-  /** Held or targeted columns without a price bar on the session. */
-  missing: readonly number[];
-  /** Spun-off securities that have no price yet. */
-  children: SpunOffSecurity[];
-  /** True if a spun-off security or reinvested cash changed index shares on the session. */
-  hasNewShares: boolean;
-  /**
    * Index shares of securities that are not held yet, or are held in another number, by slot, [H]; 0 if they follow
    * from the weight.
    */
   readonly expectedShares: Float64Array;
+  /** True if the index holds fixed numbers of shares: see `Targets.basket`. */
+  holdsBasket: boolean;
+}
+
+/** Start of the holding period: sessions over which a holding is a fixed number of units. */
+interface HoldingPeriod {
+  value: number;
+  /** Level in the return variant of the book; 1 if units are not shares. */
+  level: number;
+  cash: number;
+  /** Number of positions. */
+  count: number;
+  /** Number of holding periods so far. */
+  number: number;
+  /** Precomputed values of the units of a holding period on later sessions, `to` exclusive. */
+  readonly ahead: { from: number; to: number; period: number; readonly values: Float64Array };
+}
+
+/** Numbers from which the level of each session follows. */
+interface RunningLevel {
+  /** Growth of the value since the start of the holding period; the market value if units are shares. */
+  path: number;
+  /** Factor on the value from adjusted closes that changed the divisor. 1 if units are shares. */
+  carry: number;
+  /** Level of the latest holdings; used if units are shares. */
+  stated: StatedLevel;
+  /** Growth of an index by reinvested dividends since its first session, before and after tax. */
+  readonly reinvestedIncome: { total: number; net: number };
+}
+
+/** Orders and securities that wait for a price. */
+interface Pending {
+  /** Orders of the latest rebalance. */
+  waiting: Order[];
+  children: SpunOffSecurity[];
+  /** Held securities whose ticker changed, by column, with the new column. */
+  renamed: Map<number, number>;
+}
+
+interface SimulatedSession {
+  /** Structural events. */
+  events: SessionEvents | undefined;
+  /** Held or targeted columns without a price bar. */
+  missing: readonly number[];
   /** Columns of spun-off securities that leave at the close of the session, on which they have their first price. */
   droppedChildren: readonly number[];
-  /** Held securities whose ticker changed, by column, with the new column; kept until the new ticker has a price. */
-  renamed: Map<number, number>;
-  /** Structural events of the current session. */
-  today: SessionEvents | undefined;
+  /** True if a spun-off security or reinvested cash changed index shares. */
+  hasNewShares: boolean;
+  /** Session whose weights row was written last. */
+  rowSession: number;
 }
 
 /** Transfers in the order in which they are recorded. */
@@ -189,43 +222,28 @@ export interface SpunOffSecurity {
  * Copies pending spin-offs and ticker changes from another book. Both books must have equal holdings per unit of value.
  */
 export function copyPending(state: BookState, { children, renamed }: PendingSecurities): void {
-  state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
-  state.renamed = new Map(renamed);
+  state.pending.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
+  state.pending.renamed = new Map(renamed);
 }
 
 /** Returns the securities for which a book waits for a price. */
 export function listPending(state: BookState): PendingSecurities {
   const counts = selectHoldingCounts(state);
   return {
-    children: state.children.map(({ column, since, units }) => ({ column, since, units })),
-    renamed: [...state.renamed],
+    children: state.pending.children.map(({ column, since, units }) => ({ column, since, units })),
+    renamed: [...state.pending.renamed],
     ...(counts === undefined ? {} : { counts }),
   };
 }
 
-/** Returns the end state of a book after a session. */
 export function createBookEnd(state: BookState, session: number): BookEnd {
-  const {
-    columns,
-    heldSlots,
-    count,
-    units,
-    weights,
-    value,
-    cash,
-    divisor,
-    orders,
-    waiting,
-    periodValue,
-    periodCash,
-    path,
-    carry,
-    holdsBasket,
-    exactDivisor,
-    reinvested,
-    reinvestedIncome,
-    input,
-  } = state;
+  const { columns, input } = state;
+  const { heldSlots, count, units, holdsBasket } = state.holdings;
+  const { weights, value, cash, divisor, exactDivisor, reinvested } = state.series;
+  const { orders } = state.record;
+  const { waiting } = state.pending;
+  const { value: periodValue, cash: periodCash } = state.period;
+  const { path, carry, reinvestedIncome } = state.running;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const heldNow = new Int32Array(count);
@@ -251,9 +269,9 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
       price: reinvested.levels.price[position]!,
       total: reinvested.levels.total[position]!,
       net: reinvested.levels.net[position]!,
-      stated: state.stated,
+      stated: state.running.stated,
       reinvested: { ...reinvestedIncome },
-      atStretchStart: state.periodLevel,
+      atStretchStart: state.period.level,
     },
     ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -262,25 +280,26 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
 
 export const NO_COLUMNS: readonly number[] = [];
 
-/** Returns the offset of a session's weights row. */
 export function findRowOffset({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
 
-export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boolean {
+export function isHeldColumn({ slotOf, holdings: { isHeld } }: BookState, column: number): boolean {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1;
 }
 
 /** Returns the position of a column in the holding period. Returns -1 if it is not held. */
-export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
+export function findSlot({ slotOf, holdings: { isHeld, places } }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
 /** Clears the weights row of a session. A book that holds every security overwrites the whole row anyway. */
 export function clearRow(state: BookState, session: number): void {
-  const { input, count, columns, weights } = state;
+  const { input, columns } = state;
+  const { count } = state.holdings;
+  const { weights } = state.series;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
   const row = findRowOffset(state, session);
   weights.fill(0, row, row + columns.length);
@@ -288,13 +307,17 @@ export function clearRow(state: BookState, session: number): void {
 
 /** Writes the weights of a session, computed from the units. */
 export function writeRow(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, heldSlots, count, weights, columns, path } = state;
-  if (state.rowSession === session) return;
-  state.rowSession = session;
+  const { input, sm, columns } = state;
+  const { index } = state.tables;
+  const { units, heldColumns, heldSlots, count } = state.holdings;
+  const { weights } = state.series;
+  const { path } = state.running;
+  if (state.today.rowSession === session) return;
+  state.today.rowSession = session;
   const from = readPanelRow(sm, session);
   const row = findRowOffset(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
-  if (state.isOneRun) {
+  if (state.holdings.isOneRun) {
     const to = row + heldSlots[0]!;
     const position = from + heldColumns[0]!;
     for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[position + k]!) / path;
@@ -311,35 +334,36 @@ export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
   return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
-/** Appends a slot to the held slots. */
 export function appendSlot(state: BookState, slot: number): void {
-  state.heldSlots[state.count++] = slot;
-  state.isHeld[slot] = 1;
-  state.everHeld[slot] = 1;
+  state.holdings.heldSlots[state.holdings.count++] = slot;
+  state.holdings.isHeld[slot] = 1;
+  state.record.everHeld[slot] = 1;
 }
 
 export function holdSecurity(state: BookState, slot: number): void {
-  if (state.isHeld[slot] === 1) return;
-  const { heldSlots, shareCounts } = state;
+  if (state.holdings.isHeld[slot] === 1) return;
+  const { shareCounts } = state;
+  const { heldSlots } = state.holdings;
   if (shareCounts !== null) shareCounts.isSettled = false;
-  let k = state.count;
+  let k = state.holdings.count;
   while (k > 0 && heldSlots[k - 1]! > slot) k--;
-  heldSlots.copyWithin(k + 1, k, state.count);
+  heldSlots.copyWithin(k + 1, k, state.holdings.count);
   heldSlots[k] = slot;
-  state.count++;
-  state.isHeld[slot] = 1;
-  state.everHeld[slot] = 1;
+  state.holdings.count++;
+  state.holdings.isHeld[slot] = 1;
+  state.record.everHeld[slot] = 1;
 }
 
 export function dropSecurity(state: BookState, slot: number, row: number): void {
-  const { heldSlots, weights } = state;
+  const { heldSlots } = state.holdings;
+  const { weights } = state.series;
   weights[row + slot] = 0;
   clearCounts(state, slot);
-  if (state.isHeld[slot] === 0) return;
-  const k = heldSlots.subarray(0, state.count).indexOf(slot);
-  heldSlots.copyWithin(k, k + 1, state.count);
-  state.count--;
-  state.isHeld[slot] = 0;
+  if (state.holdings.isHeld[slot] === 0) return;
+  const k = heldSlots.subarray(0, state.holdings.count).indexOf(slot);
+  heldSlots.copyWithin(k, k + 1, state.holdings.count);
+  state.holdings.count--;
+  state.holdings.isHeld[slot] = 0;
 }
 
 /**
@@ -351,7 +375,6 @@ const CORRECT_DIGITS = 13;
 /** Relative change by rounding below which index shares are already whole. */
 const WHOLE_TOLERANCE = 1e-12;
 
-/** Returns the rounding decimals and the first divisor of an index book. */
 export function createBookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
@@ -376,7 +399,8 @@ export function roundOpeningDivisor(state: BookState, session: number, exact: nu
 
 /** Rounds the divisor after a close, on which the levels of later sessions are based. */
 export function roundDivisor(state: BookState, session: number): void {
-  const { divisor, input, exactDivisor } = state;
+  const { input } = state;
+  const { divisor, exactDivisor } = state.series;
   if (exactDivisor === null) return;
   const position = session - input.from;
   const exact = divisor[position]!;
@@ -390,7 +414,7 @@ export function roundDivisor(state: BookState, session: number): void {
  * @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0
  */
 function roundDivisorValue(
-  { input, sm, exactDivisor }: BookState,
+  { input, sm, series: { exactDivisor } }: BookState,
   exact: number,
   { session, day }: RoundingDate,
 ): number {
@@ -419,21 +443,24 @@ interface RoundingDate {
 const readDay = ({ sm }: BookState, session: number): Day => sm.sessions[session]!;
 
 /** Returns true if the index rounds its index shares. Fixed numbers of shares are not rounded. */
-function isRounding({ reinvested, holdsBasket }: BookState): boolean {
+function isRounding({ series: { reinvested }, holdings: { holdsBasket } }: BookState): boolean {
   return reinvested !== null && !holdsBasket;
 }
 
 /** Rounds the index shares after a close. The divisor absorbs the difference in value, so the level is unchanged. */
 export function roundShares(state: BookState, session: number): void {
-  const { input, sm, index, divisor, weights, columns, cash, expectedShares } = state;
+  const { input, sm, columns } = state;
+  const { index } = state.tables;
+  const { divisor, weights, cash } = state.series;
+  const { expectedShares } = state.holdings;
   const decimals = findShareDecimals(state, readDay(state, session) + 1);
   if (decimals === undefined || !isRounding(state)) return;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const money = state.reinvested!.levels.price[position]! * divisor[position]!;
+  const money = state.series.reinvested!.levels.price[position]! * divisor[position]!;
   const prices = readPanelRow(sm, session);
   let sum = cash[position]!;
-  for (const slot of state.heldSlots.slice(0, state.count)) {
+  for (const slot of state.holdings.heldSlots.slice(0, state.holdings.count)) {
     const price = index[prices + columns[slot]!]!;
     const exact = (weights[row + slot]! * money) / price;
     const shares = roundToDecimals(exact, decimals);
@@ -445,12 +472,12 @@ export function roundShares(state: BookState, session: number): void {
   }
   if (sum === 1) return;
   assertHasHoldings(state, session, sum);
-  for (let k = 0; k < state.count; k++) weights[row + state.heldSlots[k]!]! /= sum;
+  for (let k = 0; k < state.holdings.count; k++) weights[row + state.holdings.heldSlots[k]!]! /= sum;
   cash[position]! /= sum;
   divisor[position]! *= sum;
 }
 
-function assertHasHoldings({ input, sm, count }: BookState, session: number, sum: number): void {
+function assertHasHoldings({ input, sm, holdings: { count } }: BookState, session: number, sum: number): void {
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
@@ -500,7 +527,15 @@ function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int
 }
 
 /** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
-export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+export function createShareChangeTerms({
+  sm,
+  document,
+  treatment,
+}: {
+  readonly sm: SessionMarket;
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+}): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, document: text.document, ...findFollowedCounts(text.document) }),
   );
@@ -533,13 +568,6 @@ function findFollowedCounts({ events, pipeline }: IndexDocument): {
   return { counted: countedShares, threshold: countedShares === null ? Infinity : events!.threshold };
 }
 
-interface FollowingIndex {
-  readonly sm: SessionMarket;
-  readonly document: IndexDocument;
-  readonly treatment: TreatmentSpec;
-}
-
-/** Returns the share counts of securities on a session, which a composition adopts. */
 export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
   const adoptedCounts = new Float64Array(columns.length);
   counts.fill(session, columns, adoptedCounts);
@@ -585,7 +613,8 @@ interface CountAdoption {
  */
 function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
-  const { isHeld, places, input } = state;
+  const { input } = state;
+  const { isHeld, places } = state.holdings;
   const position = session - input.from;
   let isSettled = true;
   for (let e = starts[position]!; e < starts[position + 1]!; e++) {
@@ -602,7 +631,7 @@ function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: Cou
  */
 function adoptStatedCounts(taking: CountAdoption): boolean {
   const { state, counts, session } = taking;
-  const { count, heldSlots, heldColumns } = state;
+  const { count, heldSlots, heldColumns } = state.holdings;
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
@@ -623,10 +652,11 @@ function adoptStatedCounts(taking: CountAdoption): boolean {
  * @returns true if it is now the latest count in the data
  */
 function adoptCount({ state, counts, session, threshold }: CountAdoption, place: number, after: number): boolean {
-  const { heldSlots, heldColumns, today } = state;
+  const { heldSlots, heldColumns } = state.holdings;
+  const { events } = state.today;
   const column = heldColumns[place]!;
   // When a merger issues shares, the counts are compared only after the merged security has converted.
-  if (today !== undefined && isIssuing(today.conversions, column)) return false;
+  if (events !== undefined && isIssuing(events.conversions, column)) return false;
   const factor = updateCount(counts, { session, column, slot: heldSlots[place]!, after, threshold });
   if (factor === 1) return true;
   const { factors } = counts;
@@ -674,7 +704,10 @@ function isIssuing(conversions: ReadonlyMap<number, number>, column: number): bo
 }
 
 /** Scales share counts by splits and rights issues, like index shares. */
-function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookState, session: number): void {
+function scaleCounts(
+  { shareCounts: counts, slotOf, sm, tables: { effects }, holdings: { isHeld } }: BookState,
+  session: number,
+): void {
   const { starts, columns, ratio, rights } = effects;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ratio[e] === 1 && rights[e] === 0) continue;
@@ -686,9 +719,8 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
   }
 }
 
-/** Adopts the share counts of new constituents from targets, one per column. */
 export function adoptCounts(
-  { shareCounts: counts, slotOf, isHeld }: BookState,
+  { shareCounts: counts, slotOf, holdings: { isHeld } }: BookState,
   { columns, counts: securityCounts }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
 ): void {
   if (counts === null) return;
@@ -754,53 +786,72 @@ export function openBook(input: BookInput): BookState {
   const slotByColumn = new Int32Array(sm.securityCount).fill(-1);
   columns.forEach((column, slot) => (slotByColumn[column] = slot));
   const H = columns.length;
-  const shortTerms = toShortTerms(growth);
   const index = computeValueIndex(sm, growth);
   const state: BookState = {
     input,
     sm,
     treatment: findTreatment(treatment, sm.sessions[from]!),
     growth,
+    rates: createExchangeRates(sm, growth.currency),
     outside: input.outside,
     columns,
     slotOf: slotByColumn,
-    rates: createExchangeRates(sm, growth.currency),
-    index,
-    panel: getValuePanel(index),
-    effects: createEffectTable(sm, growth),
-    ofShorts: createEffectTable(sm, shortTerms),
-    absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
-    ...allocateSessionArrays(input, H),
-    events: [],
-    gaps: [],
-    silent: [],
-    orders: [],
-    waiting: [],
-    ...allocateSlotArrays(H),
     shareCounts: openCounts(input, columns),
-    shareRecorder: holdsShares(growth) ? createShareRecorder(input, H) : null,
-    count: 0,
-    periodCount: 0,
-    isOneRun: false,
-    periodValue: input.initialValue,
-    periodLevel: 1,
-    periodCash: 1,
-    path: 1,
-    carry: 1,
-    reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
-    stated: input.followed?.shares?.levels.stated ?? { marketValue: Number.NaN, divisor: 1, level: 1 },
-    exactDivisor: allocateExactDivisor(input),
-    transfers: createTransferRecorder(),
-    ...allocateIncome(input),
-    periods: 0,
-    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_PER_CALL) },
-    rowSession: from,
-    ...createInitialState(),
-    renamed: new Map(),
+    tables: {
+      index,
+      panel: getValuePanel(index),
+      effects: createEffectTable(sm, growth),
+      ofShorts: createEffectTable(sm, toShortTerms(growth)),
+      absences: listAbsences(sm),
+    },
+    series: allocateSeries(input, H),
+    record: {
+      events: [],
+      gaps: [],
+      silent: [],
+      orders: [],
+      transfers: createTransferRecorder(),
+      shares: holdsShares(growth) ? createShareRecorder(input, H) : null,
+      everHeld: new Uint8Array(H),
+    },
+    holdings: {
+      heldSlots: new Int32Array(H),
+      isHeld: new Uint8Array(H),
+      count: 0,
+      units: new Float64Array(H),
+      heldColumns: new Int32Array(H),
+      places: new Int32Array(H),
+      isOneRun: false,
+      expectedShares: new Float64Array(H),
+      holdsBasket: false,
+    },
+    period: {
+      value: input.initialValue,
+      level: 1,
+      cash: 1,
+      count: 0,
+      number: 0,
+      ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_PER_CALL) },
+    },
+    running: {
+      path: 1,
+      carry: 1,
+      stated: input.followed?.shares?.levels.stated ?? { marketValue: Number.NaN, divisor: 1, level: 1 },
+      reinvestedIncome: { total: 1, net: 1, ...input.followed?.shares?.levels.reinvested },
+    },
+    pending: { waiting: [], children: [], renamed: new Map() },
+    today: {
+      events: undefined,
+      missing: NO_COLUMNS,
+      droppedChildren: NO_COLUMNS,
+      hasNewShares: false,
+      rowSession: from,
+    },
+    scratch: { targetWeights: new Float64Array(H), before: new Float64Array(H), slots: new Int32Array(H) },
   };
   if (resume) resumeState(state, resume);
-  else state.divisor[0] = input.followed?.shares?.divisor ?? input.baseDivisor ?? 1;
+  else state.series.divisor[0] = input.followed?.shares?.divisor ?? input.baseDivisor ?? 1;
   return state;
 }
 
@@ -813,15 +864,6 @@ const createTransferRecorder = (): TransferRecorder => ({
   kept: createGrowingFloats(),
 });
 
-const createInitialState = () => ({
-  hasNewShares: false,
-  holdsBasket: false,
-  missing: NO_COLUMNS,
-  children: [],
-  droppedChildren: NO_COLUMNS,
-  today: undefined,
-});
-
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
   const [first, last] = [sm.sessions[from]!, sm.sessions[to]!];
   const { amended = [] } = growth;
@@ -832,19 +874,13 @@ function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array):
   });
 }
 
-function allocateExactDivisor({ rounding, growth, from, to }: BookInput): BookState['exactDivisor'] {
-  const isRounded = roundsAny(rounding, 'divisor') && holdsShares(growth);
-  return isRounded ? new Float64Array(to - from + 1).fill(1) : null;
-}
-
-/** Allocates the values of a book by session, and the weights. */
-function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
+function allocateSeries(input: BookInput, H: number): BookSeries {
+  const { from, to, growth, isBrief = false, roomForWeights, rounding } = input;
   const length = to - from + 1;
-  const memory = allocateRetainedFloats(7 * length);
+  const sliceSeries = createSlicer(7, length);
   const hasDividends = holdsShares(growth) && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // each further row is cleared before it is written
-  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const gross = sliceSeries(1).fill(1);
   return {
     value: sliceSeries(0),
@@ -853,83 +889,71 @@ function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeigh
     paths: sliceSeries(2).fill(1),
     begins: new Uint8Array(length),
     divisor: sliceSeries(3).fill(1),
+    exactDivisor: roundsAny(rounding, 'divisor') && holdsShares(growth) ? new Float64Array(length).fill(1) : null,
     costs: sliceSeries(4),
-    weights,
     cash: sliceSeries(5),
     counts: new Int32Array(length),
+    weights,
+    reinvested: holdsShares(growth) ? allocateLevels(input) : null,
   };
 }
 
-/** Allocates the levels and dividend points of a book whose units are shares. Returns null for other books. */
-function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
-  const { growth, followed, initialValue, from, to } = input;
-  if (!holdsShares(growth)) return { reinvested: null };
-  const length = to - from + 1;
-  const memory = allocateRetainedFloats(5 * length);
-  const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
+function createSlicer(count: number, length: number): (place: number) => Float64Array {
+  const memory = allocateRetainedFloats(count * length);
+  return (place) => memory.subarray(place * length, (place + 1) * length);
+}
+
+function allocateLevels({ followed, initialValue, from, to }: BookInput): ReinvestedLevels {
+  const sliceSeries = createSlicer(5, to - from + 1);
   const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
   for (const variant of RETURN_VARIANTS) levels[variant][0] = followed?.shares?.levels[variant] ?? initialValue;
-  return { reinvested: { levels, points: sliceSeries(3), netPoints: sliceSeries(4) } };
+  return { levels, points: sliceSeries(3), netPoints: sliceSeries(4) };
 }
 
-/** Allocates the values of a book by security. */
-function allocateSlotArrays(H: number) {
-  return {
-    everHeld: new Uint8Array(H),
-    heldSlots: new Int32Array(H),
-    isHeld: new Uint8Array(H),
-    units: new Float64Array(H),
-    heldColumns: new Int32Array(H),
-    places: new Int32Array(H),
-    targetWeights: new Float64Array(H),
-    before: new Float64Array(H),
-    expectedShares: new Float64Array(H),
-    slots: new Int32Array(H),
-  };
-}
-
-/** Sets the state to the end state of the resumed book. */
 function resumeState(state: BookState, { end, orders }: BookResume): void {
-  const { input, slotOf, columns, weights, heldSlots, heldColumns, places, units, isHeld, everHeld } = state;
-  state.count = end.held.length;
+  const { input, slotOf, columns } = state;
+  const { weights } = state.series;
+  const { heldSlots, heldColumns, places, units, isHeld } = state.holdings;
+  const { everHeld } = state.record;
+  state.holdings.count = end.held.length;
   for (let k = 0; k < end.held.length; k++) {
     const slot = slotOf[end.held[k]!]!;
     heldSlots[k] = slot;
     heldColumns[k] = columns[slot]!;
     places[slot] = k;
     units[k] = end.units[k]!;
-    if (state.shareRecorder !== null) recordShares(state.shareRecorder, toShareTime(0, 'after'), slot, end.units[k]!);
+    if (state.record.shares !== null) recordShares(state.record.shares, toShareTime(0, 'after'), slot, end.units[k]!);
     weights[slot] = end.weights[k]!;
     isHeld[slot] = 1;
     everHeld[slot] = 1;
   }
-  state.periodCount = state.count;
-  state.isOneRun = isOneRunOf(heldColumns, state.count);
+  state.period.count = state.holdings.count;
+  state.holdings.isOneRun = isOneRunOf(heldColumns, state.holdings.count);
   adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
-  state.value[0] = end.value;
-  state.cash[0] = end.cash;
-  state.divisor[0] = end.divisor;
-  state.counts[0] = state.count;
-  state.periodValue = end.stretchValue;
-  state.periodCash = end.stretchCash;
-  state.path = end.path;
-  state.carry = end.carry;
-  state.holdsBasket = end.holdsBasket;
-  if (state.exactDivisor) state.exactDivisor[0] = end.exactDivisor ?? 1;
-  state.paths[0] = end.path * end.carry;
-  if (state.reinvested && end.levels) {
-    const { levels } = state.reinvested;
+  state.series.value[0] = end.value;
+  state.series.cash[0] = end.cash;
+  state.series.divisor[0] = end.divisor;
+  state.series.counts[0] = state.holdings.count;
+  state.period.value = end.stretchValue;
+  state.period.cash = end.stretchCash;
+  state.running.path = end.path;
+  state.running.carry = end.carry;
+  state.holdings.holdsBasket = end.holdsBasket;
+  if (state.series.exactDivisor) state.series.exactDivisor[0] = end.exactDivisor ?? 1;
+  state.series.paths[0] = end.path * end.carry;
+  if (state.series.reinvested && end.levels) {
+    const { levels } = state.series.reinvested;
     levels.price[0] = end.levels.price;
     levels.total[0] = end.levels.total;
     levels.net[0] = end.levels.net;
-    state.stated = end.levels.stated;
-    Object.assign(state.reinvestedIncome, end.levels.reinvested);
-    state.periodLevel = end.levels.atStretchStart;
+    state.running.stated = end.levels.stated;
+    Object.assign(state.running.reinvestedIncome, end.levels.reinvested);
+    state.period.level = end.levels.atStretchStart;
   }
   copyPending(state, end);
-  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
-  state.waiting = end.waiting.map((position) => state.orders[position]!);
-  state.rowSession = input.from;
+  state.record.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.pending.waiting = end.waiting.map((position) => state.record.orders[position]!);
+  state.today.rowSession = input.from;
 }
 
 function listPendingColumns({ followed: pending }: BookInput): { readonly columns: readonly number[] }[] {

@@ -4,7 +4,6 @@ import type { Day } from '../base/time.js';
 import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 
-/** Reasons for a trade. */
 export const TRADE_REASONS = ['rebalance', 'retry', 'delisting'] as const;
 const [REBALANCE, RETRY, DELISTING] = [0, 1, 2];
 
@@ -16,7 +15,6 @@ export interface Trades {
   readonly slot: Int32Array;
   /** Purchase amount, negative for a sale; covering a short position is a purchase. */
   readonly notional: Float64Array;
-  /** Index into TRADE_REASONS. */
   readonly reason: Uint8Array;
   /** 1 for a trade without costs: an exit at a price, or a receipt from a conversion. */
   readonly isFree: Uint8Array;
@@ -84,12 +82,11 @@ interface TradeKind {
   readonly isFree: 0 | 1;
 }
 
-interface SecurityTrade {
-  readonly slot: number;
-  readonly notional: number;
-}
-
-function addTrade(trades: GrowingTrades, { at, reason, isFree }: TradeKind, { slot, notional }: SecurityTrade): void {
+function addTrade(
+  trades: GrowingTrades,
+  { at, reason, isFree }: TradeKind,
+  { slot, notional }: { readonly slot: number; readonly notional: number },
+): void {
   const position = trades.count++;
   trades.at[position] = at;
   trades.slot[position] = slot;

@@ -87,7 +87,6 @@ export function listUniverseMembers(
   return markMembers(input, universe);
 }
 
-/** Selects the columns that can be bought on a session. */
 export function selectPriceable(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
   return columns.filter(
     (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
@@ -201,11 +200,6 @@ export function isOutside(composer: MergerComposer, indexId: string, { session, 
 /** Constituents with their weights. */
 type Constituents = Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
 
-interface KnownComposition {
-  readonly indexId: string;
-  readonly composition: Composition;
-}
-
 /**
  * Returns a composition as known on a session. Before its effective session this is the decision; prices and exits have no
  * effect on it. A constituent that has merged into another security, or changed its ticker, is replaced by that
@@ -213,7 +207,7 @@ interface KnownComposition {
  */
 export function restoreOnSession(
   composer: Pick<Composer, 'document' | 'market' | 'treatment' | 'outsideMergers'>,
-  { indexId, composition }: KnownComposition,
+  { indexId, composition }: { readonly indexId: string; readonly composition: Composition },
   session: number,
 ): Composition {
   const isPending = composition.session > session;

@@ -110,7 +110,6 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
-/** Minimum number of sessions for a return. */
 const SESSIONS_MIN = 2;
 
 function refuseShortRange(what: string, count: number): Refusal {

@@ -129,7 +129,6 @@ export interface CompositeCode {
   readonly codes: readonly string[];
 }
 
-/** Maximum number of exchanges of a composite calendar. */
 const COMPOSITE_CODES_MAX = 20;
 
 /** Reads a code such as `any(XLON,XNYS)` or `all(XLON,XNYS)`. Returns undefined for any other code. */
@@ -215,20 +214,6 @@ export interface CalendarCoveragePayload {
   readonly covered_end: string;
   readonly trimmed_start: boolean;
   readonly trimmed_end: boolean;
-}
-
-/** Returns the coverage report of a run. Returns null if its calendar covered the whole range. */
-export function createCoveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
-  if (!range.trimmedStart && !range.trimmedEnd) return null;
-  return {
-    calendar: range.calendar,
-    requested_start: formatDay(range.requestedStart),
-    requested_end: formatDay(range.requestedEnd),
-    covered_start: formatDay(range.start),
-    covered_end: formatDay(range.end),
-    trimmed_start: range.trimmedStart,
-    trimmed_end: range.trimmedEnd,
-  };
 }
 
 /**

@@ -119,7 +119,6 @@ interface Expansion {
   readonly earlyCloseOn: (session: Day) => EarlyClose | undefined;
   /** Names of the holidays on closed days. */
   readonly closures: ReadonlyMap<Day, string>;
-  /** Returns the trading hours of a session. */
   readonly hoursOn: (session: Day) => TradingHours;
 }
 

@@ -17,7 +17,6 @@ const Code = z.string().min(1).max(64);
 /** Maximum length of a faulty entry in a message. */
 const ENTRY_LENGTH_MAX = 80;
 
-/** Reference that lists every session by date. */
 const ListedSessions = z.object({
   code: Code,
   sessions: z.array(IsoDate).min(1),
@@ -109,7 +108,6 @@ function createReference(code: string, sessions: readonly Day[], range?: readonl
   return { code, from: first!, to: last!, isSession: (day) => days.has(day) };
 }
 
-/** Applies the corrections with the given confidences to a reference. */
 export function correctReference(
   reference: SessionReference,
   corrections: Corrections,
@@ -131,7 +129,6 @@ export interface SessionComparison {
   readonly years: readonly YearDifference[];
 }
 
-/** Differences between a calendar and a reference in one year. */
 export interface YearDifference {
   readonly year: number;
   /** Sessions of the reference on which the calendar is closed. */

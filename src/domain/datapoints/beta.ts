@@ -1,7 +1,6 @@
 import { computeHalf, type WindowLayout, type WindowReader } from './windows.js';
 
 export interface BetaWindow {
-  /** Reader of windows of returns. */
   readonly returns: WindowReader;
   /** First session of the window, not negative, and its last session. */
   readonly from: number;

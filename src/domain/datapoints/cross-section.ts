@@ -269,7 +269,6 @@ interface Ordering {
   readonly withMissing: boolean;
 }
 
-/** Cache of the vectors of one cross-section, and of the orders of their values. */
 export interface VectorCache {
   /**
    * Returns a vector, computed once. The selection of securities only shrinks, so a vector that was computed for an

@@ -105,7 +105,6 @@ export interface SharedState {
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
   groupsOf(name: string): DatedGroups;
   referenceKindOf(name: string): ValueKind;
-  /** Returns the reader of windows for a decision on a session. */
   windowsOf(series: Series, session: number): WindowReader;
   tallyOf(series: Series): Tally;
   /** Returns the market returns to which BETA is relative. */
@@ -137,7 +136,6 @@ export function readTexts(
   return Array.from(columns, (column) => findSpell(rows[column]!, sm.sessions[session]!));
 }
 
-/** Source of a datapoint. */
 export type DatapointSource =
   | {
       readonly kind: 'series';
@@ -435,7 +433,6 @@ export interface LeafReader {
    */
   history(series: Series, length: number, columns: Int32Array): Float64Array;
   seriesOf(node: ExpressionNode): Series;
-  /** Returns the values of a series on the session itself. */
   onSession(series: Series, columns: Int32Array): Float64Array;
 }
 
@@ -498,7 +495,6 @@ export function createDatapointsByName(definitions: ReadonlyMap<string, Expressi
   return datapointsByName;
 }
 
-/** Applies the requested lag, aggregate and transform to a definition. */
 function applyRequest(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
   const expressionNode =
     aggregate === 'last'
@@ -509,7 +505,6 @@ function applyRequest(definition: ExpressionNode, { lag, window, aggregate, tran
   return transform === 'none' ? expressionNode : createFunctionCall(transform, [expressionNode], {});
 }
 
-/** Evaluates expressions over the datapoints of the market. */
 export function createExpressionSection(
   leaves: LeafReader,
   datapointsByName: DatapointsByName,
@@ -642,7 +637,6 @@ export function createExpressionSection(
   };
 }
 
-/** Computes the missing values of some columns, in place. */
 function fillMissing(
   values: Float64Array,
   columns: Int32Array,
@@ -658,17 +652,14 @@ function fillMissing(
   return values;
 }
 
-interface PluginInputs {
-  readonly leaves: LeafReader;
-  readonly columns: Int32Array;
-  readonly numbers: ExpressionSection['numbers'];
-}
-
-/** Computes a function of a plug-in. */
 function computePlugin(
   { operands }: FunctionNode,
   plugin: PluginCall,
-  { leaves, columns, numbers }: PluginInputs,
+  {
+    leaves,
+    columns,
+    numbers,
+  }: { readonly leaves: LeafReader; readonly columns: Int32Array; readonly numbers: ExpressionSection['numbers'] },
 ): Float64Array {
   const inputs = operands.map((operand) =>
     operand.node === 'function' && operand.name === PLUGIN_FUNCTION && operand.plugin === undefined
@@ -698,7 +689,6 @@ interface CallScope {
   readonly at: Evaluator;
 }
 
-/** Applies a function to each group separately. */
 function applyInGroups(
   values: Float64Array,
   { of, names }: Grouping,

@@ -45,7 +45,6 @@ import { findFunction, FUNCTION_NAMES, type FunctionEntry, type OperandKind, rea
 /** Expressions of the datapoints that a document defines, by name. */
 export type Definitions = ReadonlyMap<string, ExpressionNode>;
 
-/** Datapoint of the market that an expression reads. */
 export interface ReadDatapoint {
   readonly field: FieldRequest;
   /** Leaf of the expression that refers to the datapoint. For the datapoint of `by=`, this is the function. */
@@ -58,7 +57,6 @@ export interface ReadDatapoint {
   readonly input: PluginInput | null;
 }
 
-/** Input of a plug-in. */
 export interface PluginInput {
   readonly plugin: string;
   readonly name: string;
@@ -151,7 +149,6 @@ export function findTooLarge(definitions: Definitions): string | undefined {
   return undefined;
 }
 
-/** Returns the members of a request for a statistic over a window. */
 const createWindowRequest = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({
   aggregate: 'count',
   window,
@@ -172,7 +169,6 @@ function findReadInSubtree(node: ExpressionNode, { lag, window, input }: ReadCon
     : childContext;
 }
 
-/** Returns every function call in an expression and in its definitions. */
 export function listCalls(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
   const calls: FunctionNode[] = [];
   const openNames = new Set<string>();
@@ -257,7 +253,6 @@ export function listNames(node: ExpressionNode): string[] {
   return [...groupNames, ...listChildren(node).flatMap(({ child }) => listNames(child))];
 }
 
-/** Problem of one node of a tree. */
 interface NodeProblem {
   readonly node: ExpressionNode;
   readonly path: NodePath;
@@ -338,13 +333,14 @@ const KIND_PHRASES: Readonly<Record<Kind, string>> = {
   field: 'a datapoint',
 };
 
-interface Expectation {
-  readonly kind: Kind;
-  readonly expected: 'number' | 'condition';
-  readonly checker: Checker;
-}
-
-function expectKind(place: NodeLocation, { kind, expected, checker }: Expectation): void {
+function expectKind(
+  place: NodeLocation,
+  {
+    kind,
+    expected,
+    checker,
+  }: { readonly kind: Kind; readonly expected: 'number' | 'condition'; readonly checker: Checker },
+): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
   const message = `is ${KIND_PHRASES[kind]}, but must be ${KIND_PHRASES[expected]}${hint}`;
@@ -524,13 +520,14 @@ function listCallProblems(node: FunctionNode, entry: FunctionEntry): [FindingCod
 const isSessions = (value: number, least: number): boolean =>
   Number.isInteger(value) && value >= least && value <= LAG_SESSIONS_MAX;
 
-interface OperandCheck {
-  readonly kind: OperandKind | undefined;
-  readonly entry: FunctionEntry;
-  readonly checker: Checker;
-}
-
-function checkOperand(nodeLocation: NodeLocation, { kind, entry, checker }: OperandCheck): Unit {
+function checkOperand(
+  nodeLocation: NodeLocation,
+  {
+    kind,
+    entry,
+    checker,
+  }: { readonly kind: OperandKind | undefined; readonly entry: FunctionEntry; readonly checker: Checker },
+): Unit {
   const { node } = nodeLocation;
   const reportProblem = (message: string): Unit => {
     checker.problems.push({
@@ -904,10 +901,8 @@ function findFirst<T, R>(items: readonly T[], find: (item: T) => R | undefined):
 
 export type ExpectedKind = 'number' | 'condition';
 
-/** Problem in a text, with its position. */
 export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
 
-/** Text with the expression parsed from it. */
 export interface ParsedText {
   readonly text: string;
   /** Parsed tree; undefined if there is a problem. */

@@ -297,10 +297,8 @@ const MIRRORED: Partial<Record<Comparison, Comparison>> = {
   ne: 'ne',
 };
 
-/** Parsed expression. */
 export interface ParsedExpression {
   readonly tree: ExpressionNode;
-  /** Positions of the nodes in the text. */
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
@@ -332,13 +330,10 @@ const readExpression: NodeParser = (cursor) => cursor.nested(() => parseAny(curs
 const parseAny: NodeParser = (cursor) => parseConnection(cursor, { word: 'or', kind: 'any', operand: parseAll });
 const parseAll: NodeParser = (cursor) => parseConnection(cursor, { word: 'and', kind: 'all', operand: parseNegation });
 
-interface Connection {
-  readonly word: string;
-  readonly kind: 'all' | 'any';
-  readonly operand: NodeParser;
-}
-
-function parseConnection(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
+function parseConnection(
+  cursor: Cursor,
+  { word, kind, operand }: { readonly word: string; readonly kind: 'all' | 'any'; readonly operand: NodeParser },
+): ExpressionNode {
   const { start } = cursor.peek();
   const operands = [operand(cursor)];
   while (cursor.isWord(word)) {
@@ -365,13 +360,14 @@ function parseComparison(cursor: Cursor): ExpressionNode {
   return cursor.placed(createComparison(cursor, { left: leftOperand, symbol, right }), start);
 }
 
-interface ComparisonSides {
-  readonly left: ExpressionNode;
-  readonly symbol: Comparison;
-  readonly right: ExpressionNode;
-}
-
-function createComparison(cursor: Cursor, { left, symbol, right }: ComparisonSides): ExpressionNode {
+function createComparison(
+  cursor: Cursor,
+  {
+    left,
+    symbol,
+    right,
+  }: { readonly left: ExpressionNode; readonly symbol: Comparison; readonly right: ExpressionNode },
+): ExpressionNode {
   if (left.node !== 'value')
     return { node: 'comparison', field: left, comparison: symbol, value: right.node === 'value' ? right.value : right };
   const mirroredComparison = MIRRORED[symbol];

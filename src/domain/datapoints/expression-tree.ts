@@ -124,7 +124,6 @@ export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
 /** Path of a node below a root, as names of JSON members. */
 export type NodePath = readonly (string | number)[];
 
-/** Returns the direct children of a node, with their paths. */
 export function listChildren(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
   switch (node.node) {
     case 'field':
@@ -411,7 +410,6 @@ export interface FieldUse {
   readonly as: 'number' | 'category' | 'any' | 'condition';
   /** True if values are read as money in index currency, regardless of the datapoint. */
   readonly money: boolean;
-  /** Comparison that uses the values, if any. */
   readonly comparison?: ComparisonNode;
 }
 

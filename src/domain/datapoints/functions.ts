@@ -263,7 +263,6 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
 
 type ElementwiseEntry = Omit<ElementwiseFunction, 'form' | 'options' | 'values'>;
 
-/** Creates a function of one number. */
 const defineUnary = (
   entry: Omit<ElementwiseEntry, 'operands' | 'least' | 'most'>,
   apply: (x: number) => number,
@@ -395,7 +394,6 @@ function readLists({ operands }: FunctionNode): [edges: readonly number[], value
   return [readList(1), readList(2)];
 }
 
-/** Returns the number of edges below x. */
 function countEdgesBelow(edges: readonly number[], x: number): number {
   let [low, high] = [0, edges.length];
   while (low < high) {
@@ -691,7 +689,6 @@ const fillCounts: Statistic = ({ cells, starts, length, enough }, out) => {
   }
 };
 
-/** Creates the statistic that returns the first or last value of each window. */
 const createValueFrom =
   (end: 'first' | 'last'): Statistic =>
   ({ cells, starts, length }, out) => {

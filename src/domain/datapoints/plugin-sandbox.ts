@@ -17,7 +17,6 @@ export interface RowFunction extends NativeFunction {
   readonly help: string;
 }
 
-/** Number of steps charged per value of a function that sorts. */
 const SORTING_STEPS = 10;
 
 /** Returns the length of a row; if omitted, all values form one row. */
@@ -57,7 +56,6 @@ function describePairFault(all: number, other: number, length: number): string |
 const listStarts = (rowCount: number, length: number): Int32Array =>
   Int32Array.from({ length: rowCount }, (_, k) => k * length);
 
-/** Returns the functions that compute one value per row. */
 function createStatistics(): RowFunction[] {
   const helps: Readonly<Record<string, string>> = {
     mean: 'Mean.',
@@ -113,7 +111,6 @@ const definePair = (name: string, help: string, pairFunction: PairFunction): Row
   },
 });
 
-/** Returns the sum of the products over the positions with both values. */
 const sumProducts: PairFunction = (row, other, least) => {
   let [sum, count] = [0, 0];
   for (let t = 0; t < row.length; t++) {

@@ -26,7 +26,6 @@ interface Folding {
   join(out: Float64Array, sums: Float64Array, others: Float64Array): void;
 }
 
-/** Folds over rolling windows. */
 export interface RollingFolds {
   /**
    * Returns the results of a window, [n x width]. They are valid until the next call.
@@ -153,13 +152,11 @@ function createSuffixes({
   };
 }
 
-interface SessionRun {
-  readonly first: number;
-  readonly last: number;
-  readonly columns: Int32Array;
-}
-
-function addRun(folding: Folding, sums: Float64Array, { first, last, columns }: SessionRun): void {
+function addRun(
+  folding: Folding,
+  sums: Float64Array,
+  { first, last, columns }: { readonly first: number; readonly last: number; readonly columns: Int32Array },
+): void {
   if (folding.addRun !== undefined) {
     folding.addRun(sums, first, last);
     return;
@@ -655,7 +652,6 @@ function createRolling(columns: Int32Array): RollingFold {
   };
 }
 
-/** Creates the fold of count, sum and sum of squares. */
 function foldSquares(valuesOn: ValueReader): Folding {
   return {
     empty: [0, 0, 0],

@@ -20,7 +20,6 @@ export interface Windows {
  */
 export type Statistic = (windows: Windows, out: Float64Array) => void;
 
-/** Statistics of aggregates that read all values of a window. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
   mean: mapValues((cells, from, to, enough) => {
     const result = countValues(cells, from, to);

@@ -1,7 +1,6 @@
 import type { Series } from './series.js';
 import { listPositions, type Statistic } from './statistics.js';
 
-/** Reader of the windows of a series. */
 export interface WindowReader {
   /**
    * Calls `visit` for groups of consecutive columns whose windows are laid out. The window of `columns[k]` starts at

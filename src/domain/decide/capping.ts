@@ -1,11 +1,10 @@
-import { formatNumber } from '../base/numbers.js';
+import { formatNumber, listPositions } from '../base/numbers.js';
 import { sumMovedWeight } from '../books/compositions.js';
 import { findRankedCap, type LadderCaps } from '../definition/weighting.js';
 
 /** Tolerance of a cap. A weight that exceeds the cap by less counts as capped. */
 const CAP_TOLERANCE = 1e-12;
 
-/** Caps on one grouping of the securities. */
 export interface GroupCaps {
   /** Group of each security, -1 for a security in no capped group, [n]. */
   readonly groupOf: Int32Array;
@@ -399,12 +398,6 @@ function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Capped
   };
 }
 
-function listPositions(flags: Uint8Array): number[] {
-  const positions: number[] = [];
-  for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
-  return positions;
-}
-
 export interface LadderInput {
   /** Raw weights, positive, with sum 1, [n]. */
   readonly raw: Float64Array;
@@ -555,18 +548,13 @@ function createCapOf({ single, ranked }: LadderCaps, weights: Float64Array): (po
   return (position) => Math.max(caps[position]!, weights[position]!);
 }
 
-interface AddedWeight {
-  readonly amount: number;
-  readonly capOf: (position: number) => number;
-}
-
 /**
  * Adds an amount to some weights in proportion to them, each up to its cap. Returns null, or why they cannot take it.
  */
 function addInProportion(
   weights: Float64Array,
   positions: readonly number[],
-  { amount, capOf }: AddedWeight,
+  { amount, capOf }: { readonly amount: number; readonly capOf: (position: number) => number },
 ): CapInfeasible | null {
   if (amount <= CAP_TOLERANCE) return null;
   const total = positions.reduce((sum, i) => sum + weights[i]!, 0) + amount;
@@ -607,7 +595,6 @@ interface ScaledSum {
   readonly what: string;
 }
 
-/** Scales weights to a sum, with none above a cap. */
 function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): LadderStage {
   const largestSum = weights.length * cap;
   if (largestSum < total - CAP_TOLERANCE)

@@ -113,7 +113,6 @@ export interface ExplainedRule {
   readonly reason: Reason;
 }
 
-/** Security and day of the explanation. */
 export interface SecurityQuestion {
   readonly column: number;
   readonly asOf: Day;

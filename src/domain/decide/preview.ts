@@ -33,7 +33,6 @@ export interface EvaluationInput {
   readonly expects: ExpectedKind;
   /** Requested securities. If the list is empty, the first securities with a value. */
   readonly identifiers: readonly string[];
-  /** Maximum number of values returned. */
   readonly most: number;
 }
 

@@ -213,7 +213,6 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
   readonly incumbents: Uint8Array | null;
 }
 
-/** Multiplies raw weights by the datapoint that a pipeline phases in. */
 function applyPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, incumbents, openReview }: PhasedInput,
@@ -263,7 +262,6 @@ function applyRules({ pipeline, market }: ChooseInput, cross: CrossSection, incu
 const NO_COLUMNS = new Int32Array(0);
 const NO_WEIGHTS = new Float64Array(0);
 
-/** Returns the columns with a given flag. */
 function filterByFlag(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
@@ -307,7 +305,6 @@ export interface LookBack {
 
 export interface LookBackInput {
   readonly document: RuleDocument;
-  /** Market on the index calendar. */
   readonly sm: Pick<SessionMarket, 'sessions' | 'calendar' | 'sessionAt'>;
   readonly decision: number;
 }
@@ -493,7 +490,6 @@ function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: Limit
   return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [groupedCaps, ...groups] }), groupedCaps.caps);
 }
 
-/** Returns an outcome with the largest of the individual caps as its effective cap. */
 function setEffectiveCap(outcome: CappedOutcome | CapInfeasible, caps: Float64Array): CappedOutcome | CapInfeasible {
   if (outcome.kind === 'infeasible') return outcome;
   return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
@@ -798,7 +794,6 @@ export interface RuleUndecided extends FailedDecision {
   readonly waterfall: readonly WaterfallStep[];
 }
 
-/** Decider for the rules of a document. */
 export interface RuleDecider extends Decider {
   /** Returns true if the previous composition can affect the decision on a session, by a rule or a suspended member. */
   needsIncumbents(session: number): boolean;
@@ -842,7 +837,6 @@ export interface CreateDeciderInput {
    * first composition.
    */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
-  /** Returns stored risk models. */
   readonly riskModel?: StoredModels;
   /** Engine for matrix products. Default: plain loops. */
   readonly engine?: Engine;
@@ -854,7 +848,6 @@ export interface CreateDeciderInput {
 export interface DecisionSharing {
   /** Returns the cross-sections of a market. @param reads datapoints to be read */
   sectionsOf(terms: CrossSectionTerms, reads: readonly LocatedUse[]): CrossSections;
-  /** Returns the universe of a document by session. */
   universeOf(
     document: RuleDocument,
     market: SessionMarket,
@@ -967,7 +960,6 @@ export interface CrossSectionTerms {
   readonly datapoints?: Definitions;
 }
 
-/** Creates the cross-sections of a market with the terms of an index. */
 export function createIndexCrossSections({
   market,
   treatment,
@@ -1005,13 +997,14 @@ export function createIndexCrossSections({
   });
 }
 
-interface DecideInput {
-  readonly document: RuleDocument;
-  readonly pipeline: BoundPipeline;
-  readonly market: SessionMarket;
-}
-
-function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
+function traceChoice(
+  choice: Choice,
+  {
+    document,
+    pipeline,
+    market,
+  }: { readonly document: RuleDocument; readonly pipeline: BoundPipeline; readonly market: SessionMarket },
+): Trace {
   const { cross, waterfall, verdicts, survivors, raw } = choice;
   const tracedChoice = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
   if (raw === undefined)
@@ -1061,7 +1054,6 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
   return { ...tracedChoice, capping, decision };
 }
 
-/** Returns the money value and the numbers of shares of a composition with fixed numbers of shares. */
 function createBasket(
   { survivors }: Choice,
   columns: Int32Array,

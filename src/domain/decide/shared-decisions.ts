@@ -112,7 +112,6 @@ function selectChoiceTerms({
   return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
 }
 
-/** Returns a function that creates objects by market and key on demand. */
 function createMarketCache<T>(): (market: SessionMarket, key: string, make: () => T) => T {
   const all = new WeakMap<SessionMarket, Map<string, T>>();
   return (market, key, make) => {

@@ -24,7 +24,6 @@ export const ActionTerms = defineObject(() => ({
 })).meta({ id: 'ActionTerms' });
 export type ActionTerms = z.infer<typeof ActionTerms>;
 
-/** Value of an action according to another source. */
 export const ActionSource = defineObject(() => ({
   name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
   value: z.number().nullable().default(null).meta({ description: 'Value in this source; null if it has none.' }),
@@ -88,7 +87,6 @@ export const readTerms = (action: CorporateAction): ActionTerms => ({
   cash: action.cash ?? null,
 });
 
-/** Returns the state of an action by the last decision about it. */
 export function findDeskState(terms: ActionTerms, last: ActionDecision | undefined): DeskState {
   if (last === undefined || last.decision === 'reopened') return 'new';
   return isSame(terms, last.terms) ? last.decision : 'amended';

@@ -125,7 +125,6 @@ export function hasValidTexts({ amendments = [], ...first }: IndexDocument): boo
   );
 }
 
-/** Applies the changes of an amendment to a body. */
 function amendText(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
   return mergePatch(body, changes);
 }
@@ -202,7 +201,6 @@ function reportIdleAmendment(
   return [{ ...about, path: `${path}.effective_from`, message }];
 }
 
-/** Returns a finding of an amended document with the path in the amendment, also in its message. */
 function moveToChanges({ path, message, ...finding }: Finding, k: number): Finding {
   const sentPath = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
   const isNamed = path !== '' && message.startsWith(`${path} `);
@@ -233,7 +231,6 @@ function reportOrder(amendments: readonly RequestedAmendment[], { base_date: bas
   });
 }
 
-/** Reports an amendment that is announced after its effective date. */
 function reportAnnouncement({ announced, effective_from: date }: RequestedAmendment, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
@@ -362,7 +359,6 @@ function findReviews(document: IndexDocument): Review[] {
 
 const findRank = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);
 
-/** Returns the document that applies at one of its reviews. */
 function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: ReviewSpec): RuleDocument {
   const { pipeline } = document;
   return {

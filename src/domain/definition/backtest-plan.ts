@@ -104,7 +104,6 @@ export interface BacktestPlan {
   readonly runId: string;
   /** Display name of the index or strategy. */
   readonly name: string;
-  /** Id of the tracked index. */
   readonly indexId: string;
   /**
    * The index and every document that it refers to: parents, indices used as a universe, and a benchmark index with its

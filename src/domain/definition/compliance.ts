@@ -306,7 +306,6 @@ export function measureNthLargestIssuer(n: number): BoundedMeasure {
   };
 }
 
-/** Returns the issuers above a trigger, largest first. */
 const listIssuersAbove = ({ issuers }: Holdings, trigger: number): readonly number[] =>
   [...issuers.keys()].filter((issuer) => issuers[issuer]! > trigger).sort((a, b) => issuers[b]! - issuers[a]!);
 
@@ -316,7 +315,6 @@ function findLargest(issuers: Float64Array): number {
   return largest;
 }
 
-/** Measures the sum of the issuers above a trigger. */
 export function measureSumAbove(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
@@ -334,7 +332,6 @@ export function measureSumAbove(trigger: number): BoundedMeasure {
   };
 }
 
-/** Measures the sum of the issuers at or below a trigger. */
 function measureSumUpTo(trigger: number): BoundedMeasure {
   return {
     valueOf({ issuers }) {
@@ -672,7 +669,6 @@ export const ISSUER = 'ISSUER';
 
 const limitSchema = z.number().gt(0).max(1);
 
-/** Maximum number of ranks with a separate limit. */
 const RANKED_LIMITS_MAX = 100;
 
 /** Limits of an index whose breach triggers a rebalance, in the form of the limits of `ladder_caps`. */

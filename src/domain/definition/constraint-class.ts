@@ -43,7 +43,6 @@ export interface PathTerms {
   readonly valueAt: (day: Day) => number;
 }
 
-/** Returns the value of a bound path on the decision day. */
 export function computeValueOnPath(
   { base, yearly, times, from }: BoundPath,
   { day, baseDay, valueAt }: PathTerms,
@@ -147,7 +146,6 @@ export interface NormRow {
   readonly centre: Float64Array | null;
   /** Radius as a limit. `parameter` and `slope` apply only near the current radius; see `radiusOf`. */
   readonly limit: Limit;
-  /** Returns the radius for a parameter value. */
   readonly radiusOf: (parameter: number) => number;
   readonly parameterOf: (radius: number) => number;
   /** Side of the parameter: `upper` for a maximum tracking error, `lower` for a minimum effective number. */
@@ -268,7 +266,15 @@ export interface MeasuredPortfolio {
   categories(field: string): readonly (string | null)[];
 }
 
-/** Constraint class, with all its operations. */
+/** Parameter whose default has changed. A row without it was stored by an earlier version. */
+interface ChangedDefault {
+  readonly parameter: string;
+  readonly earlier: string;
+  readonly today: string;
+  /** True if the default applies only to derived indices. */
+  readonly isOfDerivations: boolean;
+}
+
 export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'constraint';
   readonly kind: 'eq' | 'ineq';
@@ -277,13 +283,32 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   readonly convex: boolean;
   /** True if its rows always measure trades from the previous solved weights. */
   readonly tradesFromPrevious?: true;
-  /** True if its rows measure scenarios, which its parameters select. */
-  readonly readsScenarios?: true;
+  /**
+   * Scenarios that its rows measure and its parameters select: `consecutive` sessions cannot have the probabilities of
+   * views. Absent if it measures none.
+   */
+  readonly scenarios?: 'any' | 'consecutive';
   /** True if its rows measure expected returns. */
   readonly needsReturns?: true;
   /** True if one parameter limits both sides; `lower` is then its negative. */
   readonly isSymmetric?: true;
+  /** True if its unit is a count that need not be whole. */
+  readonly isFractionalCount?: true;
+  /** True if its rows only exclude securities. */
+  readonly isExclusion?: true;
+  /** True if its rows count sales of securities that can no longer be held. */
+  readonly countsForcedSales?: true;
+  /** True if its parameter `field` is numeric. Otherwise the field defines groups. */
+  readonly hasNumericField?: true;
+  /** True if its rows replace the default of full investment. */
+  readonly replacesInvestment?: true;
+  /** Parameter whose default changed after version 0.2.0: see `stateRowDefaults`. */
+  readonly changedDefault?: ChangedDefault;
   readonly params: P;
+  /** Returns the securities for which a row replaces the default of long positions; null for all. */
+  replacesLongOnly?(params: z.output<P>): readonly string[] | null;
+  /** Returns the datapoint that its rows read besides the parameter `field`. */
+  readsDatapoint?(params: z.output<P>): DatapointExpression;
   /** Returns rows of the program. A class that covers several members returns one row per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
   /**
@@ -349,7 +374,6 @@ export function describeLackingValues(
  */
 export const DEFAULT_PRIORITY = 1;
 
-/** Maximum number of identifiers in one row. */
 const IDENTIFIERS_MAX = 20_000;
 
 /** Maximum number of constraints of a set, an index or a request. */

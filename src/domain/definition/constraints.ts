@@ -3,6 +3,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { AssetIdentifier, defineObject } from '../base/schema.js';
 import { createLabel } from '../datapoints/expression-text.js';
 import { toRequest } from '../datapoints/expression-tree.js';
+import { createLatestRequest } from '../datapoints/fields.js';
 import { createTypeSpec, type TypeSpec } from './catalogue.js';
 import {
   type BoundPath,
@@ -199,7 +200,7 @@ const cdar = defineConstraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  readsScenarios: true,
+  scenarios: 'consecutive',
   params: defineConstraintParams({
     limit: createFraction({ label: 'Limit', help: 'Largest average drawdown, as a fraction of value.' }, { most: 10 }),
     confidence,
@@ -269,7 +270,7 @@ const cvar = defineConstraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  readsScenarios: true,
+  scenarios: 'any',
   params: defineConstraintParams({
     limit: createFraction(
       { label: 'Limit', help: 'Largest average loss of one session, as a fraction of value.' },
@@ -299,6 +300,7 @@ const effectiveNumber = defineConstraintClass({
   kind: 'ineq',
   unit: 'count',
   convex: true,
+  isFractionalCount: true,
   params: defineConstraintParams({
     minimum: z
       .number()
@@ -328,6 +330,7 @@ export const excludeConstraint = defineConstraintClass({
   kind: 'eq',
   unit: 'fraction',
   convex: true,
+  isExclusion: true,
   params: defineConstraintParams({ identifiers: securities }),
   example: { id: 'out', type: 'Exclude', params: { identifiers: ['AAPL'] } },
   toRows: ({ identifiers }, context) =>
@@ -340,7 +343,7 @@ export const excludeConstraint = defineConstraintClass({
     })),
 });
 
-export const expectedReturn = defineConstraintClass({
+const expectedReturn = defineConstraintClass({
   type: 'ExpectedReturn',
   label: 'Expected return',
   help: 'The annual expected return of the portfolio is at least a limit, before costs. It is computed from the expected returns of the request, which are required; their uncertainty is not deducted.',
@@ -370,6 +373,7 @@ const factorExposure = defineConstraintClass({
   kind: 'ineq',
   unit: 'value',
   convex: true,
+  hasNumericField: true,
   params: defineConstraintParams({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest exposure.' }),
@@ -447,13 +451,14 @@ const freezeConstraint = defineConstraintClass({
   },
 });
 
-const fullInvestment = defineConstraintClass({
+export const fullInvestment = defineConstraintClass({
   type: 'FullInvestment',
   label: 'Full investment',
   help: 'The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,
+  replacesInvestment: true,
   params: defineConstraintParams({}),
   example: { id: 'budget', type: 'FullInvestment', params: {} },
   toRows: (_, { identifiers }) => [
@@ -620,6 +625,7 @@ const liquidity = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   tradesFromPrevious: true,
+  readsDatapoint: ({ window }) => createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }),
   params: defineConstraintParams({
     notional: z
       .number()
@@ -683,13 +689,14 @@ function computeMaximumTrade(median: number, { notional, participation, days }: 
   return participation * ((days * median) / notional);
 }
 
-const longOnly = defineConstraintClass({
+export const longOnly = defineConstraintClass({
   type: 'LongOnly',
   label: 'Long only',
   help: 'No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
+  replacesLongOnly: () => null,
   params: defineConstraintParams({}),
   example: { id: 'long', type: 'LongOnly', params: {} },
   toRows: (_, { identifiers }) =>
@@ -726,6 +733,7 @@ const positionBounds = defineConstraintClass({
     upper: createFraction({ label: 'Upper', help: 'Largest weight.' }, { least: -1 }).default(1),
     identifiers: scope,
   }).refine(...lowerAtMostUpper),
+  replacesLongOnly: ({ lower, identifiers }) => (lower < 0 ? identifiers : []),
   example: { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
   toRows: ({ lower, upper, identifiers }, context) =>
     listSecuritiesInScope(identifiers, context).map((name) => ({
@@ -833,6 +841,8 @@ const turnover = defineConstraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
+  countsForcedSales: true,
+  changedDefault: { parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
   params: defineConstraintParams({
     limit: createFraction({ label: 'Limit', help: 'Largest one-way turnover.' }, { most: 2 }),
     reference,
@@ -895,6 +905,7 @@ const weightSum = defineConstraintClass({
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
+  replacesInvestment: true,
   params: defineConstraintParams({
     lower: createFraction({ label: 'Lower', help: 'Smallest sum.' }, sumRange).default(1),
     upper: createFraction({ label: 'Upper', help: 'Largest sum.' }, sumRange).default(1),
@@ -918,6 +929,8 @@ const weightedAverage = defineConstraintClass({
   kind: 'ineq',
   unit: 'value',
   convex: true,
+  hasNumericField: true,
+  changedDefault: { parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
   params: defineConstraintParams({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest average, or multiple of the average of the index.' }),

@@ -76,7 +76,6 @@ export interface CheckInput {
   readonly restated: ReadonlySet<string> | null;
 }
 
-/** Number measured by a check, with its limit. */
 export const CheckMeasure = defineObject(() => ({
   value: z.number().meta({ description: 'Measured value.' }),
   limit: z.number().meta({ description: 'Limit of the check.' }),
@@ -108,7 +107,6 @@ export interface CheckFinding {
 
 export type CheckSeverity = 'block' | 'warn';
 
-/** Kind of check. */
 interface CheckKind<P = never> {
   readonly schema: z.ZodObject;
   /** Sentence for the guide and the contract. */
@@ -620,7 +618,6 @@ export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly
 /** Decisions of people about a day. Each decision is kept permanently, with its reason. */
 export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 
-/** Finding of a check that a person accepts. */
 export const AcceptedFinding = defineObject(() => ({
   index_id: z.string(),
   identifier: z.string().nullable().meta({ description: 'Security or series; null for the whole index.' }),

@@ -66,7 +66,6 @@ export const Adjustment = z
   .enum(['none', 'splits', 'total'])
   .meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
 
-/** Currency that a store declares. */
 export const DeclaredCurrency = CurrencyCode.refine(isCurrency, {
   error: 'must be a code of ISO 4217, such as GBP, or a minor unit, such as GBX for pence',
 })
@@ -363,7 +362,6 @@ const isTable = (value: unknown): boolean => {
   );
 };
 
-/** Complete body of an import. */
 export const ImportBody = defineObject(() => ({
   ...ImportHeader.shape,
   content: z.string().min(1).nullable().default(null),
@@ -379,7 +377,6 @@ export type ImportBody = z.infer<typeof ImportBody>;
 
 const StoreName = z.string().min(1).max(200);
 
-/** Request to generate synthetic data. */
 export const GenerateSyntheticRequest = defineObject(() => ({
   store_id: Id.optional().meta({ description: 'Default: derived from the seed, for example synthetic-42-1.' }),
   name: StoreName.optional(),

@@ -61,7 +61,6 @@ const storedFields = {
 /** Secret, which is stored encrypted and never shown. */
 const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
 
-/** Returns the schema of an address with one of several URL schemes. */
 const defineAddress = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
   z
     .string()
@@ -204,7 +203,6 @@ export const TARGET_CATALOGUE = { folder, bucket, sftp, callback, mail } as cons
 
 export type TargetType = keyof typeof TARGET_CATALOGUE;
 
-/** Target of a client by its type. */
 export type TargetOf<T extends TargetType> = z.infer<(typeof TARGET_CATALOGUE)[T]['schema']>;
 
 export const Target = z.discriminatedUnion('type', [

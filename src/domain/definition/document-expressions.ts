@@ -26,11 +26,9 @@ import {
 import { findSelectionClass, findWeightingClass } from './rule-pipeline.js';
 import { WeightingSpec } from './weighting.js';
 
-/** Body with parsed expressions. */
 export interface ParsedBody {
   readonly body: UncheckedBody;
   readonly findings: readonly Finding[];
-  /** Parsed texts by path. */
   readonly texts: ReadonlyMap<string, ParsedText>;
 }
 
@@ -142,7 +140,6 @@ function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undef
   return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
-/** Reports ambiguous names of plug-ins. */
 function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
   if (!isObject(plugins)) return [];
   return Object.keys(plugins).flatMap((name) => {
@@ -174,7 +171,6 @@ export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<s
   });
 }
 
-/** Returns the text at a path, or the text that contains the path. */
 function findText(path: string, texts: ReadonlyMap<string, ParsedText>): ParsedText | undefined {
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
     const text = texts.get(path.slice(0, end));
@@ -183,7 +179,6 @@ function findText(path: string, texts: ReadonlyMap<string, ParsedText>): ParsedT
   return undefined;
 }
 
-/** Stored plug-in with the hash of its document. */
 export interface StoredPluginCode {
   readonly plugin: PluginDocument;
   readonly sha256: string;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { AssetIdentifier, defineObject } from '../base/schema.js';
 import { RebalanceSpec } from './schedule.js';
 
-/** Maximum number of securities in a reserve. */
 const RESERVE_MAX = 1_000;
 
 /** Maximum rank, larger than any universe. */

@@ -153,7 +153,6 @@ export function reviewExposures(
   return { exposure, reasons };
 }
 
-/** Explains the exposure of an overlay after a close. */
 export function explainExposure(
   { exposure: targets, volatility }: TargetExposures,
   { exposure, reasons }: ReviewedExposures,

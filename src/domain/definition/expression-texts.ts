@@ -73,16 +73,14 @@ function unwrap(schema: z.ZodType): z.ZodType {
   return isWrapper ? (schema.def.innerType as z.ZodType) : schema;
 }
 
-interface TextReading {
-  readonly expected: ExpectedKind;
-  readonly findings: Finding[];
-  readonly texts: Map<string, ParsedText>;
-}
-
 function parseTree(
   value: unknown,
   { path, rowId = null, market }: TextLocation,
-  { expected, findings, texts }: TextReading,
+  {
+    expected,
+    findings,
+    texts,
+  }: { readonly expected: ExpectedKind; readonly findings: Finding[]; readonly texts: Map<string, ParsedText> },
 ): unknown {
   if (typeof value === 'object' && value !== null) {
     findings.push(...reportUnits(value, { path, rowId }, expected));
@@ -179,7 +177,6 @@ export function parseRows(rows: readonly unknown[], path: string, rowParser: Row
   return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read: rowParser }));
 }
 
-/** Returns the relaxation steps of rows with their expressions as trees. */
 function parseRelaxation(
   relax: readonly unknown[],
   rows: readonly unknown[],
@@ -205,15 +202,10 @@ function parseReturns(returns: RawBody, path: string, rowParser: RowParser): unk
   return entry === undefined ? returns : { type, ...(rowParser(entry.params, params, { path }) as RawBody) };
 }
 
-interface RowLocation {
-  readonly path: string;
-  readonly read: RowParser;
-}
-
 export function parseRow(
   row: unknown,
   classOf: (type: string) => { readonly params: z.ZodObject } | undefined,
-  { path, read }: RowLocation,
+  { path, read }: { readonly path: string; readonly read: RowParser },
 ): unknown {
   if (!isObject(row) || !isObject(row['params']) || typeof row['type'] !== 'string') return row;
   const entry = classOf(row['type']);

@@ -18,7 +18,6 @@ import {
 } from '../datapoints/expression-tree.js';
 import {
   type Columns,
-  createLatestRequest,
   type FieldRequest,
   findReferenceKind,
   listFieldNames,
@@ -96,7 +95,6 @@ interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
-  /** Plug-in input that reads the datapoint. */
   readonly input: PluginInput | null;
 }
 
@@ -151,9 +149,6 @@ const describeReader = (input: PluginInput | null): string =>
 
 const PLURAL: Readonly<Record<ValueKind, string>> = { number: 'numbers', string: 'texts', boolean: 'booleans' };
 
-/** Constraint classes with a numeric field. In all other classes the field defines groups. */
-const NUMERIC_CLASSES: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
-
 /** Path of rows or of a specification, and severity of the findings if the market lacks their data. */
 interface MarketCheck {
   readonly path: string;
@@ -181,15 +176,14 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Loc
     const { field } = row.params;
     const rowId = row.id === '' ? null : row.id;
     if (entry === undefined) return [];
-    if (row.type === 'Liquidity') {
-      const { window } = entry.params.parse(row.params) as { window: number }; // every Liquidity row has it
-      const use = useNumber(createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }));
+    if (entry.readsDatapoint !== undefined) {
+      const use = useNumber(entry.readsDatapoint(entry.params.parse(row.params)));
       return [{ use, path: `${path}[${position}].type`, rowId }];
     }
     const location = { path: `${path}[${position}].params.field`, rowId };
     if (isExpressionNode(field)) return [{ use: useNumber(field), ...location }];
     if (typeof field !== 'string') return [];
-    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : useCategory(field), ...location }];
+    return [{ use: entry.hasNumericField === true ? useNumber(field) : useCategory(field), ...location }];
   });
 }
 

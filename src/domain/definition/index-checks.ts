@@ -429,7 +429,6 @@ function createIdleEventsFinding(path: string, why: string, value?: string | num
   };
 }
 
-/** Review on the calendar of its index. */
 interface ReviewOnCalendar extends CadenceOnCalendar {
   readonly id: string;
   readonly scope: string;
@@ -648,17 +647,14 @@ function reportRow(
   ];
 }
 
-interface FallbackLocation {
-  readonly path: string;
-  readonly rowId: string | null;
-  readonly schema: z.ZodObject;
-}
-
 /**
  * Returns findings about parameters that override those of a rule. They are checked together with the other parameters
  * of the rule.
  */
-function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackLocation): Finding[] {
+function reportFallbacks(
+  row: UncheckedBody,
+  { path, rowId, schema }: { readonly path: string; readonly rowId: string | null; readonly schema: z.ZodObject },
+): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
   return fallback.flatMap((step: unknown, i): Finding[] => {
@@ -744,12 +740,6 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars], afterBreach)];
 }
 
-interface CadenceLocation {
-  readonly body: UncheckedBody;
-  readonly context: IndexContext;
-  readonly path: string;
-}
-
 interface CheckedCadence {
   readonly findings: readonly Finding[];
   /** Cadence on its calendar; absent if the calendar or the base date is unknown. */
@@ -757,7 +747,10 @@ interface CheckedCadence {
 }
 
 /** Returns findings about a cadence: its members, and the order of its dates on the calendar. */
-function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocation): CheckedCadence {
+function checkCadence(
+  rebalance: unknown,
+  { body, context, path }: { readonly body: UncheckedBody; readonly context: IndexContext; readonly path: string },
+): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   const unknownFindings = NEW_MEMBERS.flatMap(([member, { shape }]) =>
@@ -863,7 +856,6 @@ function readIndexShares({ type, params }: UncheckedBody): IndexShares | null {
   return findIndexShares({ type: String(type), params: isObject(params) ? params : {} });
 }
 
-/** Returns true if a weighting holds fixed numbers of shares. */
 const holdsFixed = (weighting: UncheckedBody): boolean => readIndexShares(weighting)?.kind === 'fixed';
 
 /** Reports rounding settings that lack a required member or have no effect. */
@@ -975,7 +967,6 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
   return kind === 'index' && typeof id === 'string' ? checkReference(id, ownId, `${path}.id`, indexOf) : [];
 }
 
-/** Checks the members and parts of a set of universes. */
 function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocation): Finding[] {
   const { path } = place;
   const parts = universe['of'];
@@ -1014,13 +1005,10 @@ const createMissingKindFinding = (path: string, member: string, kinds: readonly 
     { accepted: [...kinds] },
   );
 
-interface ForeignMember {
-  readonly path: string;
-  readonly member: string;
-  readonly kinds: readonly string[];
-}
-
-const reportOtherKind = (kind: string, { path, member, kinds }: ForeignMember): Finding =>
+const reportOtherKind = (
+  kind: string,
+  { path, member, kinds }: { readonly path: string; readonly member: string; readonly kinds: readonly string[] },
+): Finding =>
   createError(
     'NOT_IN_CHOICES',
     `${path}.kind`,

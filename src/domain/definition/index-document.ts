@@ -10,6 +10,7 @@ import type { MarketData } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
 import { BreachLimits, LIMIT_RULE_NAMES } from './compliance.js';
 import { CONSTRAINT_ROWS_MAX, ConstraintRow, RelaxEntries } from './constraint-class.js';
+import { findConstraintClass } from './constraints.js';
 import { EventsSpec } from './events.js';
 import { optimisationFields } from './optimisation.js';
 import { listBlendParts, OverlaySpec } from './overlays.js';
@@ -107,7 +108,6 @@ export const WithholdingRates = defineObject(() => ({
 /** Fraction of ordinary dividends that is withheld in the net variant. */
 export const WithholdingTax = z.union([rateSchema, WithholdingRates]);
 
-/** Maximum number of fallbacks of a rule. */
 const FALLBACKS_MAX = 8;
 
 export const RuleFallback = defineObject(() => ({
@@ -186,7 +186,6 @@ export const SET_KINDS = ['union', 'difference', 'intersection'] as const;
 export const isSetKind = (kind: unknown): kind is (typeof SET_KINDS)[number] =>
   (SET_KINDS as readonly unknown[]).includes(kind);
 
-/** Maximum number of universes in a set, and in all sets of a document. */
 const PARTS_MAX = 16;
 export const ALL_PARTS_MAX = 256;
 
@@ -243,10 +242,8 @@ export interface UniverseSpec {
   of?: UniverseSpec[] | undefined;
 }
 
-/** Maximum nesting of universes. */
 const UNIVERSE_DEPTH_MAX = 4;
 
-/** Returns true if universes are nested too deeply. */
 export function isTooDeep(universe: unknown, depth = 1): boolean {
   if (depth > UNIVERSE_DEPTH_MAX) return true;
   const parts = typeof universe === 'object' && universe !== null ? (universe as { of?: unknown }).of : undefined;
@@ -483,14 +480,12 @@ export function listSources({ overlay, source_index_id: source }: OverlayDocumen
 export const isRuleDocument = (document: IndexDocument): document is RuleDocument => document.pipeline !== null;
 export const isDerivedDocument = (document: IndexDocument): document is DerivedDocument => document.derivation !== null;
 
-/** Context of the checks of a document. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
   /** Returns a calendar. Review dates are checked against its sessions. */
   readonly calendarOf?: Calendars['get'] | undefined;
   /** Returns a stored document. Returns undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
-  /** Document that the checked one replaces. */
   readonly replaces?: IndexDocument | undefined;
   /** Current market: missing data give a warning. */
   readonly market?: MarketData | undefined;
@@ -592,47 +587,27 @@ function listExpressions(datapoints: NonNullable<IndexDocument['datapoints']>): 
   return result;
 }
 
-/**
- * Parameter whose default has changed. Documents that are accepted now state it explicitly. A row without it was stored
- * by an earlier version and has the earlier default, which is still the default of the class.
- */
-interface ChangedDefault {
-  readonly type: string;
-  readonly parameter: string;
-  readonly earlier: string;
-  readonly today: string;
-  /** True if the default applies only to derived indices. */
-  readonly isOfDerivations: boolean;
-}
-
-/** Parameters whose defaults changed after version 0.2.0. */
-const CHANGED_DEFAULTS: readonly ChangedDefault[] = [
-  { type: 'Turnover', parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
-  { type: 'WeightedAverage', parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
-];
-
 type Version = 'earlier' | 'today';
 
 /**
- * Returns rows with explicit values for parameters whose defaults have changed. @param version version of the defaults
- * to add
+ * Returns rows with explicit values for parameters whose defaults have changed. Documents that are accepted now state
+ * them; other rows were stored by an earlier version, whose default is still the default of the class.
+ * @param version version of the defaults to add
  */
 export function stateRowDefaults<R extends readonly ConstraintRow[]>(
   rows: R,
   version: Version,
   { isDerivation = false } = {},
 ): R {
-  const listMissing = ({ type, params }: ConstraintRow) =>
-    CHANGED_DEFAULTS.filter(
-      (entry) =>
-        entry.type === type && params[entry.parameter] === undefined && (isDerivation || !entry.isOfDerivations),
-    );
-  if (rows.every((row) => listMissing(row).length === 0)) return rows;
+  const findMissing = ({ type, params }: ConstraintRow) => {
+    const changed = findConstraintClass(type)?.changedDefault;
+    const applies = changed !== undefined && (isDerivation || !changed.isOfDerivations);
+    return applies && params[changed.parameter] === undefined ? changed : undefined;
+  };
+  if (rows.every((row) => findMissing(row) === undefined)) return rows;
   return rows.map((row) => {
-    const missingEntries = listMissing(row).map((entry) => [entry.parameter, entry[version]]);
-    return missingEntries.length === 0
-      ? row
-      : { ...row, params: { ...row.params, ...Object.fromEntries(missingEntries) } };
+    const missing = findMissing(row);
+    return missing === undefined ? row : { ...row, params: { ...row.params, [missing.parameter]: missing[version] } };
   }) as readonly ConstraintRow[] as R; // the result has the same number of rows, each of the same form
 }
 

@@ -15,7 +15,6 @@ export type EventCause = Exclude<RebalanceCause, 'schedule'>;
 /** Returns true if a rebalance was decided by reviews of the definition, on their dates or because of a breach. */
 export const isReviewed = (cause: RebalanceCause): boolean => cause === 'schedule' || cause === 'breach';
 
-/** Rebalance that a breach triggered. */
 export interface TriggeredRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
@@ -46,7 +45,6 @@ export interface Cadence {
   readonly until?: Day;
 }
 
-/** Schedule of an index. */
 export interface IndexSchedule {
   /** Base day: no rebalance is before its first session. */
   readonly baseDay: Day;

@@ -140,16 +140,10 @@ function listRowSecurities(rows: readonly ConstraintRow[], path: string): Listed
   );
 }
 
-interface ListLocation {
-  readonly path: string;
-  readonly rowId?: string | null;
-}
-
-/** Returns the securities in the parameters of a class, with the list that contains each security. */
 function listValues(
   entry: { readonly params: z.ZodObject } | undefined,
   params: unknown,
-  { path, rowId = null }: ListLocation,
+  { path, rowId = null }: { readonly path: string; readonly rowId?: string | null },
 ): ListedSecurity[] {
   if (entry === undefined) return [];
   return listNamedAssets(entry.params, params, path).map((name) => ({
@@ -204,7 +198,6 @@ export interface AssumptionInput {
   readonly market: MarketData;
   /** Returns an underlying index of an overlay. */
   readonly indexOf: (indexId: string) => IndexDocument | undefined;
-  /** Rows of the constraint set of a strategy. */
   readonly rows?: readonly ConstraintRow[] | null | undefined;
   /** True for a run, which reports every default that it applied. */
   readonly isRun?: true;
@@ -611,7 +604,6 @@ export function listAssumptions(
   return treatment === undefined ? [] : reportAssumptions({ document, treatment, market, indexOf });
 }
 
-/** Checks the id, the calendar and the kind of an index. */
 function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;

@@ -183,7 +183,6 @@ export interface Breach {
   readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
 }
 
-/** Holdings and limits on one date. */
 export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
@@ -263,7 +262,6 @@ export function measureDate(date: WatchedDate): MeasuredDate {
   };
 }
 
-/** Watches limits over dates with measured values. */
 export function watchMeasuredDates(
   measured: Iterable<MeasuredDate>,
   { from, withDistances = false }: WatchOptions,
@@ -348,7 +346,6 @@ export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Hol
   return isBreached ? null : findLeastMove(rows, holdings);
 }
 
-/** Returns the smallest price move that reaches any limit. */
 function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {
   const { weights } = holdings;
   // The heaviest securities come first, because their moves give the tightest limit for the others.

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '../base/schema.js';
 
-/** Maximum number of documents in a template. */
 const DOCUMENTS_MAX = 16;
 /** Maximum number of sentences about choices that the public document leaves open. */
 const CHOICES_MAX = 32;
@@ -26,7 +25,6 @@ export const TemplateSource = defineObject(() => ({
     .meta({ description: 'Year, month or day of the edition.' }),
 })).meta({ id: 'TemplateSource' });
 
-/** Kinds of templates, by which lists of templates are filtered. */
 export const TEMPLATE_KINDS = ['size', 'factor', 'other_weighting', 'optimised', 'overlay'] as const;
 
 /** Template in data/methodologies: a published methodology as documents that anyone may store. */
@@ -54,7 +52,6 @@ export const MethodologyTemplate = defineObject(() => ({
 });
 export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
 
-/** Returns the prefix of the ids of a template's documents. */
 const formatStem = (templateId: string): string => templateId.toUpperCase();
 
 /** JSON object. */

@@ -68,7 +68,6 @@ function describeOpening({ effective_from: date, announced, reason, rebalance }:
   return messages.length === 0 ? effectPhrase : `${effectPhrase} (${messages.join('; ')})`;
 }
 
-/** Sentences of a methodology that a change removes and adds. */
 export interface ChangedSentences {
   readonly removed: string[];
   readonly added: string[];
@@ -172,7 +171,6 @@ function describePhase(phase: PhaseSpec): string {
   return `The index shares move to the new ones ${stepsText}, one at each close from the effective date on.`;
 }
 
-/** Describes the date given by a rule. */
 function describeRule(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
   const beforeText =
@@ -208,7 +206,6 @@ function describeSession(number: number): string {
 
 const formatSessions = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
 
-/** Describes the further reviews of an index and the effect of each review. */
 function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
   if (reviews.length === 0) return [];
   return [
@@ -527,7 +524,6 @@ function describeTreatment(document: RuleDocument, adjustment: Adjustment | null
   ];
 }
 
-/** Describes a withholding tax. */
 function describeTax(tax: TreatmentSpec['withholding_tax']): string {
   if (typeof tax === 'number') return `a withholding tax of ${formatShare(tax)}`;
   const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${formatShare(rate)}`);
@@ -535,7 +531,6 @@ function describeTax(tax: TreatmentSpec['withholding_tax']): string {
   return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...defaultRatePhrases].join(', ')}`;
 }
 
-/** Sections of a methodology, in order. */
 export const METHODOLOGY_SECTIONS = [
   'index',
   'universe',
@@ -572,7 +567,6 @@ export function listMethodologySentences(
   );
 }
 
-/** Returns the sentences by section, in the order of the sections. */
 function createSections(
   document: IndexDocument,
   adjustment: Adjustment | null,
@@ -614,7 +608,6 @@ function describeMarketValue(document: IndexDocument): string[] {
   ];
 }
 
-/** Describes the numbers of decimals of an index. */
 function describeDecimals({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
   const publishedRounding = describeRounding([level, 'levels'], [weights, 'weights']);
@@ -633,7 +626,6 @@ const describeRounding = (...members: readonly (readonly [decimals: number | und
     .map(([decimals, name]) => `${name} to ${decimals} ${decimals === 1 ? 'decimal' : 'decimals'}`)
     .join(' and ');
 
-/** Describes the datapoints that a document defines. */
 function describeDatapoints(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
   const { datapoints, plugins = {} } = document;
   return [
@@ -660,7 +652,6 @@ function describeRules(document: RuleDocument) {
   };
 }
 
-/** Describes when an overlay invests its cash. */
 function describeInvestments(rebalance: RebalanceSpec): string[] {
   const { frequency, dates } = rebalance;
   if (frequency === 'none' || (frequency === 'custom' && dates.length === 0))

@@ -12,6 +12,7 @@ import { Refusal } from '../base/refusals.js';
 import { defineObject } from '../base/schema.js';
 import { type FieldUse, useCategory } from '../datapoints/expression-tree.js';
 import { type CatalogueEntry, createTypeSpec, type TypeSpec } from './catalogue.js';
+import type { ConstraintClass } from './constraint-class.js';
 import {
   createTailGoal,
   describeTailShare,
@@ -129,7 +130,6 @@ interface GoalContext {
   warn(message: string, path?: string): void;
 }
 
-/** Forms in which the value of an objective is reported. */
 export const MEASURE_FORMS = {
   root: 'the root of a variance, a fraction per year',
   return: 'the value itself, a fraction per year',
@@ -156,6 +156,8 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly sense: 'minimise' | 'maximise';
   /** True if the objective requires expected returns. */
   readonly needsReturns: boolean;
+  /** Scenarios that the objective measures: see `ConstraintClass`. */
+  readonly scenarios?: ConstraintClass['scenarios'];
   /** Returns the annual cash return that the objective subtracts from returns. */
   cash(params: z.output<P>): number;
   /** Estimates that the objective can replace by their worst case. */
@@ -196,7 +198,6 @@ function defineObjectiveClass<P extends z.ZodObject>(
   };
 }
 
-/** Formats a number for a sentence. */
 const formatForSentence = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Creates the measure of an objective whose figure is the root of a variance, in basis points. */
@@ -343,6 +344,7 @@ const minCdar = defineObjectiveClass({
   help: 'Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session.',
   sense: 'minimise',
   needsReturns: false,
+  scenarios: 'consecutive',
   params: tailParams,
   measure: createLossMeasure('the conditional drawdown'),
   example: { type: 'min_cdar', confidence: 0.95, scenarios: 252 },
@@ -362,6 +364,7 @@ const minCvar = defineObjectiveClass({
   help: 'Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns.',
   sense: 'minimise',
   needsReturns: false,
+  scenarios: 'any',
   params: defineObject(() => ({ ...tailParams.shape, ...drawnScenarioParams })),
   measure: createLossMeasure('the conditional value at risk'),
   example: { type: 'min_cvar', confidence: 0.95, scenarios: 252 },
@@ -500,10 +503,8 @@ function refuseUnusableBudgets(keys: readonly string[], field: string): Refusal 
   });
 }
 
-/** Maximum number of entries in a set of budgets. */
 const BUDGETS_MAX = 20_000;
 
-/** Tolerance of the sum of budgets. */
 const SUM_TOLERANCE = 1e-6;
 
 const Budgets = z

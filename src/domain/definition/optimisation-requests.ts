@@ -39,7 +39,6 @@ const Resampling = defineObject(() => ({
     'Frontier that is averaged over draws from the estimated moments, in addition to the frontier of the estimates.',
 });
 
-/** Request of an optimisation. */
 export const OptimisationRequest = defineObject(() => ({
   index_id: Id.meta({ description: 'Index whose weights are the target.' }),
   constraint_set_id: Id,
@@ -122,7 +121,6 @@ export interface StudyRun {
   readonly errors: readonly Finding[];
 }
 
-/** Reads one run of a study. */
 export function readStudyRun(run: Body, position: number): StudyRun {
   const { value, findings } = checkRequest(run);
   const path = `runs[${position}]`;

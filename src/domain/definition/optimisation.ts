@@ -36,7 +36,6 @@ export function reportIdleSettings(settings: Settings, path: string): Finding[] 
   });
 }
 
-/** Reports fields of a risk model request that have no effect. */
 export function reportUnreadFields(request: RiskModelRequest): Finding[] {
   const idle = reportIdleSettings(request, '');
   if (request.index_id === null || request.identifiers.length === 0) return idle;
@@ -87,13 +86,11 @@ const portfolioOfView = z
   .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
   .refine((weights) => Object.values(weights).some((weight) => weight !== 0), { error: 'has only zero weights' });
 
-/** Measures of a portfolio on which a view can be. */
 export const VIEW_MEASURES = ['mean', 'volatility', 'correlation', 'cvar'] as const;
 
 /** Confidence of a view on a tail that states none. */
 const CONFIDENCE = 0.95;
 
-/** View on the distribution of the scenarios. */
 export const ScenarioView = defineObject(() => ({
   measure: z.enum(VIEW_MEASURES).meta({
     description:
@@ -202,7 +199,6 @@ export interface OptimisationSpec {
   readonly candidates?: 'parent' | 'universe' | undefined;
 }
 
-/** Returns the type of an objective. */
 export function readObjectiveType(spec: ObjectiveSpec): string {
   return typeof spec === 'string' ? spec : spec.type;
 }
@@ -309,13 +305,12 @@ function reportScenarioViews(
   return findings;
 }
 
-/** Classes whose scenarios must be consecutive sessions. */
-const DRAWDOWN_TYPES = ['min_cdar', 'CDaR'];
-
 /** Reports an objective or a constraint whose scenarios cannot have the probabilities of views. */
 function reportUnweightedScenarios(spec: unknown, member: string, report: (at: string, message: string) => void): void {
   const type = readType(spec) ?? '';
-  if (DRAWDOWN_TYPES.includes(type))
+  const ofObjective = findObjectiveClass(type)?.scenarios;
+  const ofConstraint = findConstraintClass(type)?.scenarios;
+  if (ofObjective === 'consecutive' || ofConstraint === 'consecutive')
     report(
       member,
       `${type} measures drawdowns of consecutive sessions, which have no probabilities. Remove scenario_views, or use the conditional value at risk.`,
@@ -328,15 +323,12 @@ function reportUnweightedScenarios(spec: unknown, member: string, report: (at: s
       `${at}.source`,
       `${at}.source is bootstrap, whose blocks of consecutive sessions have no probabilities. Use historical, normal or student.`,
     );
-  if (isPresent(params['scenarios']) && findReadsScenarios(type))
+  if (isPresent(params['scenarios']) && (ofObjective === 'any' || ofConstraint !== undefined))
     report(
       `${at}.scenarios`,
       `${at}.scenarios is ${String(params['scenarios'])}; with scenario_views, scenario_views.sessions sets the number of scenarios.`,
     );
 }
-
-const findReadsScenarios = (type: string): boolean =>
-  type === 'min_cvar' || findConstraintClass(type)?.readsScenarios === true;
 
 /**
  * Reports absent expected returns that a constraint needs.

@@ -210,7 +210,6 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
   );
 }
 
-/** Reports parts whose currency differs from that of the first part. */
 function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyById = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;

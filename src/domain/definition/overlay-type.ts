@@ -82,7 +82,6 @@ export interface OverlaySource {
 
 /** Data available to an overlay over T sessions. Values of a session do not depend on later sessions. */
 export interface OverlayContext {
-  /** Id of the overlay, for refusals. */
   readonly indexId: string;
   /** Days of the sessions, [T]. */
   readonly days: Int32Array;
@@ -129,7 +128,6 @@ export interface OverlayPath {
   readonly explain?: (t: number) => ExposureStep;
 }
 
-/** Reasons for an exposure after a close. */
 export const EXPOSURE_REASONS = {
   target: 'the exposure is the target',
   max_change: 'the difference from the target exceeds the largest change',
@@ -174,7 +172,6 @@ export const OVERLAY_PART_HELP = OVERLAY_PART_NAMES.map((name) => `${name} (${OV
  */
 export const formatPartId = (indexId: string, part: PartName): string => `overlay/${indexId}/${part}`;
 
-/** Series of the data that an overlay reads. */
 export interface SeriesUse {
   readonly path: string;
   readonly series: string;
@@ -185,7 +182,6 @@ export interface SeriesUse {
   readonly currency?: string | null;
 }
 
-/** Type of overlay, with all its operations. */
 export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly type: string;
   readonly label: string;
@@ -196,7 +192,6 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly reference: string;
   readonly schema: S;
   readonly example: Readonly<Record<string, unknown>>;
-  /** Returns the series of rates that the overlay reads. */
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
   /**
    * Returns the currency into which the overlay converts. Returns null if it keeps the currency of the underlying

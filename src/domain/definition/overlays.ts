@@ -239,7 +239,6 @@ const createRefusal = (path: string, code: string, message: string): Remark => (
   value: code,
 });
 
-/** Reports duplicate currencies, and the currency of the overlay itself. */
 function reportUnhedgeable({ to, currencies }: Terms, { currency: underlyingCurrency }: UnderlyingTerms): Remark[] {
   if (currencies === undefined) {
     const isSame = underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to);
@@ -461,7 +460,6 @@ const warnOfExhaustion = (points: number, baseValue: number): Remark => ({
   value: points,
 });
 
-/** Returns the path of an index from which a number of points is subtracted each session. */
 function subtractPoints(context: OverlayContext, points: Float64Array): OverlayPath {
   let level = context.baseValue;
   return createWholeHolding(context, 'decrement', (growth, t) => {
@@ -957,7 +955,6 @@ export const riskControl = defineOverlayType({
   },
 });
 
-/** Describes the returns that count in the volatility of a risk control. */
 function describeSpans({ half_lives, sessions, windows }: Pick<RiskControlTerms, VolatilitySpan>): string {
   const largestText = (spans: readonly number[]): string => (spans.length > 1 ? '; the largest counts' : '');
   if (sessions !== null) return `over ${sessions} sessions`;
@@ -1003,7 +1000,6 @@ const OVERLAY_ENTRIES = [
 
 export const OVERLAY_TYPES: readonly OverlayType[] = OVERLAY_ENTRIES as unknown as readonly OverlayType[]; // An entry is called only with specifications of its type.
 
-/** Specification of an overlay, by its type. */
 export const OverlaySpec = z
   .discriminatedUnion('type', [
     currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),

@@ -82,7 +82,6 @@ export const PluginInput = defineObject(() => ({
   }),
 }));
 
-/** Parameter of a plug-in. */
 export const PluginParameter = defineObject(() => ({
   default: PluginValue,
   minimum: z.number().nullable(),
@@ -216,7 +215,6 @@ export const createSourceFinding = (fault: string): Finding => ({
   message: `The source ${fault}.`,
 });
 
-/** Returns a plug-in with defaults. */
 export function addPluginDefaults({ inputs, parameters, ...rest }: PluginDraft): PluginDocument {
   return {
     ...rest,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '../base/schema.js';
 
-/** Kinds of procedures, with the subject of each. */
 export const PROCEDURE_KINDS = {
   cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
   errors: 'Errors in published closes: threshold, window, notice.',

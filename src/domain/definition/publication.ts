@@ -214,7 +214,6 @@ export type ErrorPolicy = z.infer<typeof ErrorPolicy>;
 export const ERROR_DECISIONS = ['restated', 'announced', 'left'] as const;
 export type ErrorDecision = (typeof ERROR_DECISIONS)[number];
 
-/** Change of a level at one close. */
 export const LevelChange = defineObject(() => ({
   date: z.string(),
   variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),

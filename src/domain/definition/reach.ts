@@ -35,7 +35,6 @@ export interface Reach {
 
 /** Form of a prefix, the beginning of ids. */
 export const PREFIX_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
-/** Maximum number of prefixes per client. */
 export const PREFIXES_MAX = 16;
 
 export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boolean =>

@@ -45,14 +45,12 @@ function findIndices(document: IndexDocument): IndexReference[] {
   ];
 }
 
-/** Returns the indices in a universe, including indices within sets. */
 function listUniverseIndices(universe: UniverseSpec | undefined, path: string): IndexReference[] {
   if (universe === undefined) return [];
   const directIndex = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
   return [...directIndex, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
 }
 
-/** Functions of expressions that refer to an index. */
 const INDEX_FUNCTIONS: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
 /** Returns the indices to which expressions and parameters `index_id` in a value refer. */

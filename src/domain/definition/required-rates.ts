@@ -53,7 +53,6 @@ export function isCurrencyHeld(market: MarketData, name: string): boolean {
   return listHeldCurrencies(market).has(name);
 }
 
-/** Returns the currencies in which securities of a market are quoted. */
 const listQuotedCurrencies = (market: MarketData): string[] => [...groupByCurrency(market).keys()];
 
 /** Returns the currencies in which securities of a market are quoted, including the currency of the store. */
@@ -203,7 +202,6 @@ export function checkOverlayOnMarket(document: OverlayDocument, on: OverlayMarke
   return [...missingFindings, ...findLateSeries(document, on, base), ...reportUnquotedHedges(document, on)];
 }
 
-/** Reports series that a market lacks, and series whose values cannot be rates. */
 function reportMissingSeries(
   { id: overlayId, overlay }: OverlayDocument,
   { market, severity }: OverlayMarket,

@@ -23,7 +23,6 @@ export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
 /** Parameter with the name of a datapoint, whose latest value is used. */
 export const fieldName = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
 
-/** Parameter with the name of a plug-in in the document. */
 export const pluginName = z.string().min(1).max(64).meta({
   label: 'Plug-in',
   help: 'Name of the plug-in among the `plugins` of the document.',

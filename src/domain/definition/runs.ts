@@ -97,7 +97,6 @@ export const EARLIER_FULL_RUN_REASONS = {
   rewritten: 'file_rewritten',
 } as const satisfies Readonly<Record<string, FullRunReason>>;
 
-/** Reasons that stored runs may contain. */
 export type StoredFullRunReason = FullRunReason | keyof typeof EARLIER_FULL_RUN_REASONS;
 
 // Object.keys returns plain strings.

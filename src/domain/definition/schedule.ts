@@ -152,7 +152,6 @@ export const DateRule = defineObject(() => ({
 })).meta({ id: 'DateRule' });
 export type DateRule = z.infer<typeof DateRule>;
 
-/** Required parameters of each rule. */
 const RULE_PARAMETERS: Readonly<
   Record<DateRule['rule'], readonly ('sessions' | 'nth' | 'weekday' | 'day' | 'weeks' | 'session')[]>
 > = {
@@ -187,7 +186,6 @@ export type PhaseSpec = z.infer<typeof PhaseSpec>;
 /** Frequencies in months, which have an anchor. */
 const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
 
-/** Schedule of the rebalances of an index. */
 export const RebalanceSpec = defineObject(() => ({
   frequency: z
     .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
@@ -299,7 +297,6 @@ export const RebalanceSpec = defineObject(() => ({
 })).meta({ id: 'RebalanceSpec' });
 export type RebalanceSpec = z.infer<typeof RebalanceSpec>;
 
-/** Tolerance of the sum of fractions. */
 const FRACTIONS_TOLERANCE = 1e-9;
 
 /** Returns the completed fraction of a rebalance after each of its closes. The fractions ascend, and the last is 1. */
@@ -499,7 +496,6 @@ function addOffset(day: Day, { offset = 0, roll }: RebalanceSpec, calendar: Cale
   return stepBack(addClosedDays(calendar), start.date, -offset);
 }
 
-/** Returns the day that is a number of sessions before a day. */
 function stepBack({ sessions, closed }: ScheduledCalendar, day: Day, count: number): Day | undefined {
   let before = day;
   for (let k = 0; k < count; k++)
@@ -852,7 +848,6 @@ export type ReviewScope = (typeof REVIEW_SCOPES)[number];
 
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
-/** Required parameters of each anchor. */
 const ANCHOR_PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day' | 'session')[]> = {
   first_session: [],
   last_session: [],

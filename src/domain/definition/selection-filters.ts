@@ -152,7 +152,6 @@ interface Year {
   readonly last: Day;
 }
 
-/** Returns the full calendar years before the year of a day. */
 function listCalendarYears(day: Day, count: number): Year[] {
   const { year } = toCivilDate(day);
   return Array.from({ length: count }, (_, i) => ({

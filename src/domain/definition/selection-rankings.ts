@@ -222,17 +222,18 @@ export const compositeScore = defineSelectionClass({
   },
 });
 
-interface ScoreLimits {
-  readonly scores: Float64Array;
-  readonly count: number | null;
-  readonly minimum: number | null;
-}
-
 /**
  * Selects the best scores. Their number is limited, and they must reach a minimum. Securities without a score come
  * last.
  */
-function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): ChosenMembers {
+function createBestScores(
+  order: Int32Array,
+  {
+    scores,
+    count,
+    minimum,
+  }: { readonly scores: Float64Array; readonly count: number | null; readonly minimum: number | null },
+): ChosenMembers {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const eligiblePositions = order.filter(
     (position) => !isScored(position) || minimum === null || scores[position]! >= minimum,
@@ -377,7 +378,6 @@ interface GroupedSizes {
   readonly groups: ReadonlyMap<string | null, Int32Array>;
 }
 
-/** Returns the total size of the universe in the group of each remaining security. */
 function sumUniverseSizes(scope: SelectionScope, { size, group, groups }: GroupedSizes): Float64Array {
   const universe = { cross: scope.cross, columns: scope.cross.universe };
   const sizes = readValues(universe, size);
@@ -397,7 +397,6 @@ interface BandParams {
   readonly upper: number | null;
 }
 
-/** Returns problems of the bands in combination with other parameters. */
 function listBandProblems({ coverage, buffer, lower, upper }: BandParams) {
   const problems: {
     readonly name: 'buffer' | 'lower' | 'upper';
@@ -610,7 +609,6 @@ export const onePerIssuer = defineSelectionClass({
   },
 });
 
-/** Maximum number of groups per rule. */
 const GROUPS_MAX = 1000;
 
 export const quota = defineSelectionClass({

@@ -57,7 +57,6 @@ interface Threshold {
   readonly distance: number | null;
 }
 
-/** Threshold of a ranking. */
 export interface RankThreshold {
   readonly type: ThresholdType;
   readonly rank: number;
@@ -144,7 +143,6 @@ export interface Selection {
   select(scope: SelectionScope): Verdict;
 }
 
-/** Selection class, with all its operations. */
 export interface SelectionClass extends CatalogueEntry {
   readonly category: 'selection';
   /** Binds parameters that the schema of the class has parsed. */

@@ -118,7 +118,6 @@ export function checkStrategy(strategy: RawBody, { indexOf, isConstraintSet, mar
   return findings;
 }
 
-/** Returns the findings for which a run refuses a strategy on an overlay. */
 function reportOverlayProblems(strategy: RawBody, indexOf: StrategyContext['indexOf']): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
   const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;

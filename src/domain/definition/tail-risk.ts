@@ -21,7 +21,6 @@ export function describeTailShare(confidence: number): string {
   return `${Number((100 * (1 - confidence)).toPrecision(6))}%`;
 }
 
-/** Sources of scenarios. */
 export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student'] as const;
 
 /** Scenarios that an objective or a constraint row requests. */
@@ -123,7 +122,6 @@ export interface TailGoal {
   readonly measure: TailMeasure;
   /** Fraction of the scenarios that is not averaged. */
   readonly confidence: number;
-  /** Number of scenarios, T. */
   readonly scenarios: number;
   /** Simple returns of the securities by scenario, [T x N]; for drawdowns their cumulative sums. */
   readonly returns: Float64Array;
@@ -241,7 +239,6 @@ function findPeaksBefore(values: Float64Array): Int32Array {
 
 /** Details of a tail average. */
 export interface TailOutcome {
-  /** Number of scenarios. */
   readonly scenarios: number;
   /** Average of the worst scenarios, without costs. */
   readonly average: number;

@@ -1,4 +1,4 @@
-import { parseHostPort } from '../../base/addresses.js';
+import { decodeAddressPart, parseHostPort } from '../../base/addresses.js';
 import { type Day, parseValidDay, toCivilDate } from '../base/time.js';
 
 /**
@@ -59,7 +59,7 @@ export function parseSftpAddress(text: string): Parsed<SftpAddress> {
   if (!/^sftp:\/\//i.test(text)) return { problem: 'must be an address that begins with sftp://' };
   const [, login = '', place = '', path = ''] = /^sftp:\/\/([^/]*)@([^/@]*)(.*)$/is.exec(text) ?? [];
   if (login.includes(':')) return { problem: 'must not contain a password; the password is the secret of the target' };
-  const user = decode(login);
+  const user = decodeAddressPart(login);
   const hostPort = /^(?:\[[^\]]*\]|[^:[\]]+)(?::\d+)?$/.test(place) ? parseHostPort(place, SFTP_PORT) : undefined;
   if (user === undefined || user === '' || hostPort === undefined) return { problem: SFTP_FORM };
   if (/[\p{C}\s/\\]/u.test(user))
@@ -75,22 +75,13 @@ function parseFolders(path: string): Parsed<Folders> {
   if (path === '' || path === '/') return { folders: [] };
   const folders: string[] = [];
   for (const part of path.slice(1, path.endsWith('/') ? -1 : undefined).split('/')) {
-    const folder = decode(part);
+    const folder = decodeAddressPart(part);
     if (folder === undefined) return { problem: `must have no invalid percent-encoding, unlike ${quote(part)}` };
     const problem = findNameProblem(folder);
     if (problem !== undefined) return { problem };
     folders.push(folder);
   }
   return { folders };
-}
-
-/** Decodes a part of an address once. Returns undefined for an invalid percent-encoding. */
-function decode(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return undefined;
-  }
 }
 
 const quote = (name: string): string => JSON.stringify(name.length <= 40 ? name : `${name.slice(0, 37)}...`);
@@ -116,7 +107,6 @@ export function findNameProblem(name: string): string | undefined {
     : undefined;
 }
 
-/** Returns true if an address is the allowed one, or in a folder below it. */
 export const isBelowBucket = (address: BucketAddress, allowed: BucketAddress): boolean =>
   address.bucket === allowed.bucket && allowed.folders.every((folder, k) => folder === address.folders[k]);
 
@@ -193,7 +183,6 @@ export interface FileNameTerms {
   readonly day: Day;
 }
 
-/** Returns the path of a file at a delivery target, according to a pattern. */
 export function createPath(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },

@@ -39,7 +39,6 @@ export function findRounding(rounding: DatedRounding | undefined, day: Day): Rou
   return rounding?.amended?.findLast(({ after }) => after < day)?.rounding ?? rounding ?? {};
 }
 
-/** Returns true if a value is rounded on any date. */
 export function roundsAny(rounding: DatedRounding | undefined, member: keyof RoundingSpec): boolean {
   return (
     rounding?.[member] !== undefined ||
@@ -89,7 +88,6 @@ function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calend
   return { ...treatment, amended: amendedTreatments };
 }
 
-/** Applies a change to a treatment and to its amendments. */
 function changeTreatment(
   { amended, ...first }: DatedTreatment,
   change: (treatment: TreatmentSpec) => TreatmentSpec,
@@ -105,7 +103,6 @@ function changeTreatment(
   };
 }
 
-/** Returns the treatment on a day. */
 export function findTreatment(treatment: DatedTreatment, day: Day): TreatmentSpec {
   if (treatment.amended === undefined) return treatment;
   const { amended, ...first } = treatment;
@@ -164,7 +161,6 @@ export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'
   return sessions;
 }
 
-/** Returns a treatment with the defaults that depend on the corporate actions of the store. */
 export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
   if (isWhole(treatment) && (treatment.amended ?? []).every((amendedTreatment) => isWhole(amendedTreatment.treatment)))

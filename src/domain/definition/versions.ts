@@ -43,7 +43,6 @@ export interface Authorship {
   readonly note: string | null;
   /** Id of the request; empty for a write without a request. */
   readonly requestId: string;
-  /** Number of the restored version. */
   readonly restores?: number;
   /** True if a deletion also removes all versions. */
   readonly purges?: boolean;
@@ -71,7 +70,6 @@ export const HistoryDocument = defineObject(() => ({
 }));
 export type HistoryDocument = z.infer<typeof HistoryDocument>;
 
-/** Stored version of a document. */
 export const VersionDocument = defineObject(() => ({
   version: z.int().min(1),
   /** SHA-256 of the canonical JSON of the content; for a deletion, of the deleted content. */

@@ -50,7 +50,6 @@ interface WeightingScope {
   readonly identifiers: readonly string[];
   /** Engine for matrix products. */
   readonly engine: Engine;
-  /** Stored risk models by id. */
   readonly riskModel: StoredModels;
 }
 
@@ -105,7 +104,6 @@ export type IndexShares =
 /** Parameters as a document states them, without defaults. */
 type StatedParams = Readonly<Record<string, unknown>>;
 
-/** Weighting class, with all its operations. */
 export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
   /** Returns the index shares of its indices; absent or null if they follow from weights. */
@@ -465,7 +463,6 @@ interface Group {
   readonly name: string | null;
   /** Weight of the group before normalisation over all groups. */
   readonly weight: number;
-  /** Sum of the weights within the group. */
   readonly total: number;
 }
 
@@ -876,7 +873,6 @@ const Tilt = defineObject(() => ({
   direction: directionSchema,
 })).meta({ id: 'Tilt' });
 
-/** Maximum number of further tilts. */
 const TILTS_MAX = 16;
 
 export const tiltWeight = defineWeightingClass({

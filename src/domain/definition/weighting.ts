@@ -27,7 +27,6 @@ const SingleLadder = defineObject(() => ({
   })
   .meta({ id: 'SingleLadder' });
 
-/** Maximum number of ranks with a separate cap. */
 const RANKED_CAPS_MAX = 100;
 
 const rankedCapsSchema = z

@@ -380,7 +380,6 @@ interface ValuedSession {
   readonly session: number;
   /** Effect of rights issues on index shares. Default: none. */
   readonly rights?: GrowthTerms['rights'];
-  /** Currency of the index. */
   readonly indexCurrency?: string;
 }
 
@@ -442,7 +441,6 @@ function countShares(
   return count;
 }
 
-/** Effect on a security. */
 export interface SecurityEffect extends SessionEffect {
   readonly column: number;
 }
@@ -470,7 +468,6 @@ export interface EffectTable {
   /** 1 for a session on which corporate actions change units of holdings, [S]. */
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
-  /** Returns the terms on a session. */
   readonly getTerms: (session: number) => GrowthTerms;
   /** Carried close of the security of each effect on its session; NaN until it is computed, [A]. */
   readonly carried: Float64Array;
@@ -503,7 +500,6 @@ export function findEffect(table: EffectTable, session: number, column: number):
   return undefined;
 }
 
-/** Returns the effect at a position. */
 export function readEffect(table: EffectTable, position: number): SecurityEffect {
   const { columns, ratio, cash, rights, subscription, special, income, spunOff, detached } = table;
   return {

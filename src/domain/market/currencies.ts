@@ -61,7 +61,6 @@ export function findMajorUnit(code: string): string {
   return findUnit(code).major;
 }
 
-/** Returns the main unit of a code, and the number of main units per unit of the code. */
 export function findUnit(code: string): CurrencyUnit {
   return findMinorUnit(code) ?? { major: code, scale: 1 };
 }

@@ -16,7 +16,6 @@ export interface WithholdingRates {
   readonly default?: number | undefined;
 }
 
-/** Returns true if the tax may withhold anything. */
 function isTaxed(tax: WithholdingTax): boolean {
   return tax !== 0;
 }
@@ -159,13 +158,11 @@ export interface AmendedTerms extends ChangingTerms {
   readonly after: Day;
 }
 
-/** Returns terms as a change after the close of a day. */
 export function toChangingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
   const { withholdingTax, specialDividends, rights, splits, splitShares } = terms;
   return { after, withholdingTax, specialDividends, rights, splits, splitShares };
 }
 
-/** Returns the terms on a day. */
 export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
   if (terms.amended === undefined) return terms;
   const { amended, ...first } = terms;

@@ -200,7 +200,6 @@ function findFirstComputed({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
-/** Returns the base prices of the first computed session. */
 function findBasePrices(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, securityCount } = sm;
   if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
@@ -466,7 +465,6 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
   return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), mark]]) };
 }
 
-/** Returns the actions after one session up to another. */
 function selectActions(
   { all, starts, isStructural }: SessionActions,
   { from, to }: { readonly from: number; readonly to: number },

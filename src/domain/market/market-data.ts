@@ -152,12 +152,10 @@ export interface CorporateAction {
 
 const PAYMENTS = ['cash', 'shares'] as const;
 const RIGHTS = ['take_up', 'sell', 'sell_to_fund', 'lapse'] as const;
-/** Choice of a holder of rights. */
 export type RightsChoice = (typeof RIGHTS)[number];
 export const ELECTION_DEFAULTS = [...PAYMENTS, ...RIGHTS] as const;
 export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
 
-/** Choices by type of action. */
 export const ELECTIONS: ReadonlyMap<ActionType, readonly ElectionDefault[]> = new Map<
   ActionType,
   readonly ElectionDefault[]
@@ -355,7 +353,6 @@ export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): re
   return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
 }
 
-/** Returns the variant of a level on a market for a requested variant. */
 export function resolveVariant(market: Pick<MarketData, 'adjustment'>, requestedVariant: ReturnVariant): ReturnVariant {
   return listVariants(market).includes(requestedVariant) ? requestedVariant : 'total';
 }

@@ -65,7 +65,6 @@ interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
   readonly closes: number[];
 }
 
-/** Tables of a market in shared memory. */
 export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
 
 /**
@@ -255,7 +254,6 @@ export async function openMarketGently(handle: MarketHandle, rest: () => Promise
   }
 }
 
-/** Opens a market line by line and yields after each line. */
 function* openByLine(handle: MarketHandle): Generator<void, MarketData> {
   const bytes = new Uint8Array(handle.tables);
   const rows = new Map<string, readonly ReferenceRow[]>();
@@ -350,7 +348,6 @@ export function createMarketKey({ datasetId, adjustment, currency = null, conten
   return JSON.stringify([datasetId, adjustment, currency, contentHash]);
 }
 
-/** Returns only the identity of a market. */
 export function createIdentity({
   datasetId,
   adjustment,

@@ -49,7 +49,6 @@ export interface CurrencyConversion {
   readonly stated: Day;
   /** Day of the currency of the result. */
   readonly wanted: Day;
-  /** Session of the rates. */
   readonly session: number;
 }
 
@@ -230,7 +229,6 @@ function listRedenominations(
   return bySession;
 }
 
-/** Sessions of a market, of which rates are read. */
 export type RateMarket = Pick<SessionMarket, 'sessions' | 'market' | 'columnOf' | 'securityCount'>;
 
 /**

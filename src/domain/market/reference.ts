@@ -128,7 +128,6 @@ function createSpells(market: MarketData, column: string): ColumnSpells {
   });
 }
 
-/** Replaces missing values in spells. */
 function fillMissing(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
   const allSpells: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {

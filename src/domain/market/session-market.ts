@@ -106,7 +106,6 @@ export interface SessionActions {
   readonly all: readonly SessionAction[];
   /** Position in `all` of the first action of each session, [S + 1]. */
   readonly starts: Int32Array;
-  /** Actions with a related identifier. */
   readonly related: readonly SessionAction[];
   /** Rights issues without a subscription price, whose value is unknown. */
   readonly unpricedRights: readonly SessionAction[];
@@ -301,7 +300,6 @@ function createSessionRows(
 interface Panel {
   readonly close: Float64Array;
   readonly rows: SessionRows;
-  /** Number of sessions. */
   readonly count: number;
   readonly securityCount: number;
 }
@@ -475,7 +473,6 @@ export interface TermsMark {
   readonly closeKey: string;
   /** Last price on the share basis of the session. */
   readonly carried: Float64Array;
-  /** Value index at the session. */
   readonly index: Float64Array;
 }
 
@@ -639,7 +636,6 @@ function listRatios({ all }: SessionActions): Map<number, Ratio[]> {
 
 /** Securities without a bar on each session, after their first bar. */
 export interface Absences {
-  /** Columns of the securities, by session then column. */
   readonly columns: Int32Array;
   /** Position in `columns` of the first security of each session, [S + 1]. */
   readonly starts: Int32Array;

@@ -76,13 +76,8 @@ export function isJump({ growths, isAdjusted }: UnexplainedGrowth): boolean {
 export const isOrdinaryMove = (before: number, close: number): boolean =>
   close > ORDINARY_MIN * before && close < ORDINARY_MAX * before;
 
-/** Returns true if a close moved. */
 export const isMoved = ({ before, close }: Pick<CloseStep, 'before' | 'close'>): boolean =>
   Math.abs(close / before - 1) > UNMOVED_MAX;
-
-/** Returns true if the move of a close is a jump. A close that does not move although its actions require it is none. */
-export const isReportedJump = (step: CloseStep, growth: UnexplainedGrowth): boolean =>
-  isJump(growth) && (step.actions.length === 0 || isMoved(step));
 
 /** Returns the unexplained growth that is nearest to 1. */
 export function findNearestGrowth({ growths }: UnexplainedGrowth): number {

@@ -91,7 +91,6 @@ export function listRowWidths(
   });
 }
 
-/** Returns true if the radius of a row is proportional to its parameter. */
 function isProportional(row: ProgramRow, from: number): boolean {
   return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
 }
@@ -268,7 +267,6 @@ export function addUpperRows(program: Program, further: readonly UpperRow[]): Pr
   };
 }
 
-/** Returns a program with only its first rows. */
 function selectFirstRows(program: Program, count: number): Program {
   const { coefficients, lower, upper, penalty } = program.rows;
   return {
@@ -298,7 +296,6 @@ export interface Assembly {
   readonly base?: AssembledProgram | undefined;
   /** Selects the rows of the program. Default: all rows. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
-  /** Changed parameters of rows. */
   readonly changes?: readonly RowParameterChange[] | undefined;
   /** Bounds and sums that make the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
@@ -389,7 +386,6 @@ export function removePlanes(assembled: AssembledProgram): AssembledProgram {
   return { ...assembled, program: selectFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
 }
 
-/** Applies the bounds and sums of a restriction to a program. */
 function applyRestriction(assembled: AssembledProgram, restriction: Restriction | undefined): AssembledProgram {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
@@ -447,7 +443,6 @@ function addRow(parts: ProgramParts, entry: RowWithOrigin, assembly: Assembly): 
   }
 }
 
-/** Returns true if a row limits the tracking error. */
 function isTracking({ row }: RowWithOrigin): boolean {
   return row.form === 'norm' && row.metric === 'covariance' && row.centre !== null;
 }
@@ -526,7 +521,6 @@ function readParameter({ lower, upper }: LinearRow): string | null {
   return (lower ?? upper)?.parameter ?? null;
 }
 
-/** Parts of a program that is being assembled. */
 interface ProgramParts {
   addBounds(entry: RowWithOrigin, name: number, lower?: number, upper?: number): void;
   addLinear(entry: RowWithOrigin, coefficients: Float64Array, lower?: number, upper?: number): void;
@@ -642,7 +636,6 @@ export function measureRow(problem: Pick<Problem, 'metric'>, row: CurvedRow, wei
     : computeTailAverage(row.goal, computeOutcomes(row.goal, weights));
 }
 
-/** Returns the largest allowed measure of a row after changes to it. */
 export function findLargestMeasure(
   { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
@@ -654,7 +647,6 @@ export function findLargestMeasure(
     : computeMovedValue(row.limit, origin, changes, 1);
 }
 
-/** Returns the client's parameter value that corresponds to a measure. */
 function findParameterAtMeasure(row: CurvedRow, measure: number): number {
   return row.form === 'norm' ? row.parameterOf(measure) : measure;
 }
@@ -782,7 +774,6 @@ export function computePricedViolations(
   return total;
 }
 
-/** Returns the curved rows that an assembly includes. */
 export function listCurves(problem: Problem, { includes }: Assembly): CurvedLimit[] {
   return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
 }

@@ -91,7 +91,6 @@ function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Ui
   return names;
 }
 
-/** Removes the branch with the lowest bound from a list and returns it. */
 export function takeLowestNode<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
   let least = 0;
   for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
@@ -174,7 +173,6 @@ export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<
   return { warm: answer.state, tail, planes };
 }
 
-/** Returns true if a security that the node excludes has a weight. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
 }

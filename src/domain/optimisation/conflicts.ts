@@ -24,7 +24,6 @@ export interface Conflict {
   readonly proof: Proof;
 }
 
-/** Row of a conflict, as the API returns it. */
 export interface ConflictRow {
   readonly id: string;
   readonly index: number | null;
@@ -161,7 +160,6 @@ interface ProofRowUse {
   readonly multiplier: number;
 }
 
-/** Returns the sides of each row in a proof with their multipliers. */
 function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, ProofRowUse[]> {
   const uses = new Map<Origin, ProofRowUse[]>();
   const addUse = (rowWithOrigin: RowWithOrigin | undefined, side: ProofRowUse['side'], multiplier: number) => {
@@ -275,7 +273,6 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
   return { origins, proof: finalProof ?? proof };
 }
 
-/** Returns the rows of a conflict with their multipliers in the proof. */
 export function listConflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
   const uses = listUses(problem, proof);
   const strengths = origins.map((origin) =>

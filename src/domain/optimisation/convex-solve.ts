@@ -403,7 +403,6 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
   return { weights: undefined, isOpen: boundsRestriction === undefined };
 }
 
-/** Rows within which a tail is minimised. */
 interface TailMinimisation extends RowSelection {
   /** Limits on other tails that the program includes. */
   readonly beside: 'none' | 'others';

@@ -38,7 +38,6 @@ import {
   type Scenarios,
 } from './risk-estimate.js';
 
-/** Returns the datapoints of the given columns as known on the session of a cross-section. */
 export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
     numbers: (field) => cross.numbers(toRequest(field), columns),
@@ -58,13 +57,11 @@ export interface PathsInput {
   readonly parentId: string;
   readonly datapoints: () => CrossSections;
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
-  /** Day of the decision. */
   readonly day: Day;
   /** Base date of the index. */
   readonly baseDay: Day;
 }
 
-/** Returns true if any bound of a row follows a path. */
 export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
 /** Returns the base dates that bound paths in the rows state. Paths based on the base date of the index are skipped. */
@@ -262,13 +259,12 @@ function findScenarioCoverage(
   });
 }
 
-/** Returns the parameters of objective and rows that may request simulated draws. */
 function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], path: string): RequestedDraws[] {
   return [
     { params, path: `${path}objective`, rowId: null },
     ...rows.flatMap((row, position) => {
       const entry = findConstraintClass(row.type);
-      if (entry?.readsScenarios !== true) return [];
+      if (entry?.scenarios === undefined) return [];
       const rowId = row.id === '' ? null : row.id;
       return [{ params: entry.params.parse(row.params), path: `${path}constraints[${position}].params`, rowId }];
     }),
@@ -277,7 +273,7 @@ function listDrawTerms({ params }: Objective, rows: readonly ConstraintRow[], pa
 
 /** Returns the parameters of a row if it measures scenarios; otherwise an empty list. */
 function listTailParams({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
-  return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
+  return findConstraintClass(type)?.scenarios === undefined ? [] : [params];
 }
 
 /**

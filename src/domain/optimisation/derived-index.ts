@@ -100,7 +100,6 @@ import {
 import { estimateViewedRisk } from './scenario-views.js';
 import { type SearchOutcome, solveProblem } from './search.js';
 
-/** Solved weights of a derived index between rebalances. */
 export interface SolvedWeights {
   /** Market columns, ascending. */
   readonly columns: Int32Array;
@@ -153,7 +152,6 @@ export function computeWeightsBefore({
   };
 }
 
-/** Earlier portfolios of an index at a decision. */
 export interface EarlierPortfolios {
   /** Weights of the previous solution; null if there is none. */
   readonly previous: SolvedWeights | null;
@@ -163,7 +161,6 @@ export interface EarlierPortfolios {
 
 /** Optimisation of a derived index with all inputs. */
 export interface DerivedSolve {
-  /** Composition of the parent that is optimised. */
   readonly parent: Composition;
   /** Columns of the problem's securities, ascending, [N]. */
   readonly columns: Int32Array;
@@ -480,7 +477,8 @@ const NAMED_MAX = 5;
 /** Describes the forced sales that a limit on turnover from earlier weights cannot prevent. */
 function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
-  if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
+  if (findConstraintClass(type)?.countsForcedSales !== true || (reference !== 'previous' && reference !== 'held'))
+    return '';
   const leavers = all[reference];
   if (leavers.length === 0) return '';
   const namedLeavers = leavers
@@ -506,7 +504,6 @@ export function findRelaxation(
   return executedMove?.change ?? null;
 }
 
-/** Returns the parameters that set one side of a row. */
 function listParameters(row: ProgramRow, side: RowSide['side']): readonly string[] {
   const listLimitParameters = (limit: Limit | null) =>
     limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter);
@@ -530,7 +527,6 @@ function listParameters(row: ProgramRow, side: RowSide['side']): readonly string
 /** Problem for which no solution was found. */
 type UnsolvedProblem = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
-/** Returns the refusal of an infeasible problem, with its explanation. */
 export function refuseInfeasible(solvers: Solvers, { problem, outcome }: UnsolvedProblem): Refusal {
   const explanation =
     outcome.kind === 'no-choice'
@@ -821,7 +817,6 @@ export interface DerivedLookBackInput {
   /** Sessions of the parent's calendar, [S]. */
   readonly sessions: Int32Array;
   readonly decision: number;
-  /** Known compositions of the parent. */
   readonly parents: readonly Pick<Composition, 'decision'>[];
   readonly memory: DecisionMemory | null;
 }
@@ -883,7 +878,6 @@ export function computeDerivedLookBack({
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }
 
-/** Returns the number of sessions from which the objective takes scenarios. */
 function countScenarioSessions({ derivation: { objective } }: DerivedDocument): number {
   const { scenarios } = readObjective(objective).params;
   return typeof scenarios === 'number' ? scenarios : 0;

@@ -1,7 +1,6 @@
 import type { Finding } from '../base/findings.js';
 import { type OptimisationSpec, readExpectedReturns, readObjective } from '../definition/optimisation.js';
 
-/** Risk measures of frontiers. */
 export const FRONTIER_RISKS = ['volatility', 'tracking_error', 'cvar', 'cdar'] as const;
 export type FrontierRisk = (typeof FRONTIER_RISKS)[number];
 

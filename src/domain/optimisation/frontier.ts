@@ -142,7 +142,6 @@ function intersectTangents(leftVariancePoint: VariancePoint, right: VariancePoin
   );
 }
 
-/** Number of frontier points in results. */
 const POINT_COUNT = 21;
 
 /** Weights with the least variance at an expected return. */
@@ -490,7 +489,6 @@ export interface FrontierPoint {
   readonly tracking_error: number;
 }
 
-/** Point of a frontier with its portfolio. */
 export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
@@ -536,7 +534,6 @@ function findUtilityPoint(base: Program, means: Float64Array, aversion: number):
   return { ...base, centre: new Float64Array(base.n), curvature: aversion, linear: means.map((mean) => -mean) };
 }
 
-/** Returns the frontier point of weights, from the expected returns and the covariance of a problem. */
 export function computeFrontierPoint(
   { metric, index }: Pick<Problem, 'metric' | 'index'>,
   means: Float64Array,

@@ -158,7 +158,6 @@ export function isRiskless(metric: Metric, weights: Float64Array, variance: numb
   return variance <= VARIANCE_ROUNDING * gross * gross;
 }
 
-/** Returns the variance of some weights. */
 function computeVariance(program: Program, weights: Float64Array): number {
   return Math.max(0, computeMetricSquare(program.metric!, weights)); // the program of a ratio has a metric
 }
@@ -197,7 +196,6 @@ interface GoalOptions {
 /** Accuracy of portfolios with curved costs, risk budgets or norm rows. */
 const CURVED_ACCURACY = 1e-12;
 
-/** Returns the options of a solve from given start weights. */
 function setStart({ warm, effort }: GoalOptions, start: Float64Array) {
   return { start, warm, ...(effort === undefined ? {} : { effort }) };
 }
@@ -538,17 +536,18 @@ function solveLinearRatio(
  */
 const PRICE_RANGE = 1e3;
 
-interface PriceStart {
-  readonly weights: Float64Array;
-  readonly slopes: Float64Array;
-  readonly numerator: number;
-}
-
 /**
  * Returns the price at which the index would be optimal. If that price is not usable, returns one of the problem's
  * order of magnitude.
  */
-function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceStart): number {
+function computeStartPrice(
+  rows: Program,
+  {
+    weights,
+    slopes,
+    numerator,
+  }: { readonly weights: Float64Array; readonly slopes: Float64Array; readonly numerator: number },
+): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
   const typicalVariance =
     computeVariance(

@@ -396,7 +396,6 @@ const NON_FRACTION_PARAMETERS: ReadonlySet<string> = new Set(['days', 'notional'
 /** Number of significant digits of limits in sentences. */
 const DIGITS = 4;
 
-/** Returns the name of a row for a sentence. */
 function formatRowName({ id, index, type }: RowName): string {
   if (index === null) return IMPLICIT_ROW_NAMES[type] ?? type;
   return id === '' ? `${type} (row ${index})` : id;

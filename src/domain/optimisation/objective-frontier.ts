@@ -148,7 +148,6 @@ function minimiseTails(
   });
 }
 
-/** Adds a minimum expected return to the program. */
 function addReturnFloor(base: Program, means: Float64Array, least: number): Program {
   const program = addRow(base, means);
   const { rows } = program;
@@ -267,7 +266,6 @@ export interface ResampledPortfolio extends FrontierPoint {
 }
 
 export interface ResampledFrontier {
-  /** Number of draws with a frontier. */
   readonly draws: number;
   /**
    * Portfolios by rank. The first averages the portfolios of least variance over the draws, the last those of largest

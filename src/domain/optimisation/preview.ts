@@ -109,7 +109,6 @@ function listParentRebalances(composer: Composer, indexId: string): readonly Com
   return composeAsKnown(composer, indexId)?.list ?? [];
 }
 
-/** Returns the refusal for a day before the parent's first rebalance. */
 function reportNoRebalance(parent: IndexDocument, asOf: Day): Refusal {
   return refuseBeforeFirstRebalance(`The parent ${parent.id}`, parent, asOf);
 }

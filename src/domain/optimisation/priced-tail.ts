@@ -220,7 +220,6 @@ function computeGoalCost({ linear, kinks }: Program, weights: Float64Array): num
   );
 }
 
-/** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
 function createLimitSolution(
   bare: AssembledProgram,
   rowWithOrigin: ExceededTail['placed'],
@@ -332,11 +331,6 @@ function addPlane(
   };
 }
 
-interface PriceSearch {
-  readonly first: number;
-  readonly most: number;
-}
-
 interface PricedPoint {
   /** Tail average at the weights for a price. */
   readonly tail: number;
@@ -348,7 +342,10 @@ interface PricedPoint {
 }
 
 /** Tries prices, alternating between secant steps and geometric means, until the tail equals its limit. */
-function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
+function searchPrice(
+  { first, most }: { readonly first: number; readonly most: number },
+  tailAt: (price: number) => PricedPoint | undefined,
+): number | null {
   const acceptedLimit = LIMIT_TOLERANCE * (1 + most);
   let [low, above] = [0, 0];
   let [high, below] = [Infinity, 0];

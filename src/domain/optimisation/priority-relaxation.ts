@@ -210,11 +210,10 @@ function listChoiceMovables(problem: Problem, among: readonly Origin[]): Movable
   }));
 }
 
-/** Returns true if a parameter is a number of securities. */
 function isSecurityCount({ kind, unit, type }: Origin, parameter: string): boolean {
-  return (
-    kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && RELAXATION_RANGES[parameter]?.isWhole === true
-  );
+  const isWhole =
+    findConstraintClass(type)?.isFractionalCount !== true && RELAXATION_RANGES[parameter]?.isWhole === true;
+  return kind === 'ineq' && unit === 'count' && isWhole;
 }
 
 export interface ChoiceMoves {
@@ -286,7 +285,6 @@ interface LeastSufficientValue {
   readonly bound: number;
 }
 
-/** Finds the least move of one parameter that suffices. */
 function findLeastMove(solvers: Solvers, problem: Problem, search: MoveSearch): ExecutedMove[] | undefined {
   const least =
     findLeastDistance(problem, search) ?? findLeastTail(problem, search) ?? findLeastByBisection(problem, search);
@@ -480,7 +478,6 @@ interface RelaxationContext {
   readonly solvers: Solvers;
   readonly trials: FeasibilityTests;
   readonly problem: Problem;
-  /** Rows that may be relaxed, by origin. */
   readonly origins: readonly Origin[];
 }
 

@@ -9,6 +9,7 @@ import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { raiseToPower } from '#kernels/power.js';
 import {
+  type ConstraintClass,
   type ConstraintRow,
   DEFAULT_PRIORITY,
   describeLackingValues,
@@ -22,7 +23,7 @@ import {
   type RowContext,
 } from '../definition/constraint-class.js';
 import { findRiskless } from '../base/numbers.js';
-import { excludeConstraint, findConstraintClass } from '../definition/constraints.js';
+import { excludeConstraint, findConstraintClass, fullInvestment, longOnly } from '../definition/constraints.js';
 import {
   type Goal,
   type Objective,
@@ -72,7 +73,6 @@ interface RowReports extends Pick<RowContext, 'tail'> {
   warn(message: string): void;
 }
 
-/** Creates the context from which constraint classes create the rows of a problem. */
 function createRowContext(
   { identifiers, index, previous, held, expectedReturns = null, metric, datapoints }: ContextInput,
   { tail, warn }: RowReports,
@@ -261,27 +261,26 @@ export function createProblem(input: ProblemInput): Problem {
     origins.push(origin);
     for (const row of expanded) rows.push({ origin, row });
   };
-  input.rows.forEach((row, index) => {
+  const statedRows = input.rows.map((row, index): StatedRow => {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
     requestingRow = index;
     placeRows(createOrigin(row, index, params), entry.toRows(params, context));
+    return { entry, params };
   });
-  for (const { type, names } of listDefaults(input)) {
-    const entry = findConstraintClass(type)!; // the catalogue contains both classes
-    const expandedRows = entry.toRows(entry.params.parse({}), context);
+  for (const { entry, names } of listDefaults(statedRows, input)) {
+    const expandedRows = entry.toRows({ soft: null, priority: DEFAULT_PRIORITY }, context);
     const narrowedRows =
       names === null ? expandedRows : expandedRows.filter((row) => row.form !== 'name' || names[row.name] === 1);
-    placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowedRows);
+    placeRows(createImplicitOrigin(entry), narrowedRows);
   }
   const { identifiers, index, previous, metric, objective = TRACKING_OBJECTIVE, excluded = [] } = input;
   const exclude = (names: string[], name: 'uncovered' | 'riskless') => {
-    const { type, kind, unit, toRows } = excludeConstraint;
     if (names.length > 0)
       placeRows(
-        createImplicitOrigin(type, kind, unit, name),
-        toRows({ identifiers: names, soft: null, priority: 0 }, context),
+        createImplicitOrigin(excludeConstraint, name),
+        excludeConstraint.toRows({ identifiers: names, soft: null, priority: 0 }, context),
       );
   };
   exclude(
@@ -426,9 +425,7 @@ function createOrigin(row: ConstraintRow, index: number, params: Readonly<Record
 }
 
 function createImplicitOrigin(
-  type: string,
-  kind: Origin['kind'],
-  unit: Origin['unit'],
+  { type, kind, unit }: Pick<ConstraintClass, 'type' | 'kind' | 'unit'>,
   name: 'default' | 'uncovered' | 'riskless' = 'default',
 ): Origin {
   return {
@@ -446,27 +443,31 @@ function createImplicitOrigin(
 }
 
 interface DefaultRow {
-  readonly type: 'FullInvestment' | 'LongOnly';
+  readonly entry: typeof fullInvestment;
   /** 1 for securities that the default covers, [N]. Null for a default on the whole portfolio. */
   readonly names: Uint8Array | null;
 }
 
+/** Row of the request with its class and its parsed parameters. */
+interface StatedRow {
+  readonly entry: ConstraintClass;
+  readonly params: ReturnType<ConstraintClass['params']['parse']>;
+}
+
 /** Returns the default rows that no row of the request replaces. */
-function listDefaults({ rows, identifiers }: ProblemInput): DefaultRow[] {
-  const hasRowOfType = (...types: string[]) => rows.some(({ type }) => types.includes(type));
+function listDefaults(rows: readonly StatedRow[], { identifiers }: Pick<ProblemInput, 'identifiers'>): DefaultRow[] {
   const defaults: DefaultRow[] = [];
-  if (!hasRowOfType('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
-  if (hasRowOfType('LongOnly')) return defaults;
+  if (!rows.some(({ entry }) => entry.replacesInvestment)) defaults.push({ entry: fullInvestment, names: null });
   const longOnlyFlags = new Uint8Array(identifiers.length).fill(1);
-  for (const { type, params } of rows) {
-    const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // parameters of PositionBounds have been validated
-    if (type !== 'PositionBounds' || lower === undefined || lower >= 0) continue;
-    const listedIdentifiers = listed === undefined || listed === null ? null : new Set(listed);
+  for (const { entry, params } of rows) {
+    if (entry.replacesLongOnly === undefined) continue;
+    const listed = entry.replacesLongOnly(params);
+    const listedIdentifiers = listed && new Set(listed);
     identifiers.forEach((identifier, name) => {
       if (listedIdentifiers === null || listedIdentifiers.has(identifier)) longOnlyFlags[name] = 0;
     });
   }
-  if (longOnlyFlags.includes(1)) defaults.push({ type: 'LongOnly', names: longOnlyFlags });
+  if (longOnlyFlags.includes(1)) defaults.push({ entry: longOnly, names: longOnlyFlags });
   return defaults;
 }
 
@@ -504,7 +505,9 @@ function sumForcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;
   if (row?.form !== 'distance') return 0;
   const excludedMembers = rows.flatMap(({ origin, row: otherProgramRow }) =>
-    origin.index === null && origin.type === 'Exclude' && otherProgramRow.form === 'name' ? [otherProgramRow.name] : [],
+    origin.index === null && findConstraintClass(origin.type)?.isExclusion === true && otherProgramRow.form === 'name'
+      ? [otherProgramRow.name]
+      : [],
   );
   return excludedMembers.reduce((sum, name) => sum + Math.abs(row.reference[name]!), row.fixed);
 }
@@ -536,7 +539,6 @@ export function scalePrices(program: Program, scale: number): Program {
   };
 }
 
-/** Adds the linear trading cost to the objective of a program. */
 export function addLinearCost(program: Program, costs: TradeCosts | null): Program {
   if (costs === null || costs.linear === 0) return program;
   const kink: Kink = {
@@ -578,7 +580,6 @@ export function computePrices(
   return total;
 }
 
-/** New value of a row's parameter. */
 export interface RowParameterChange {
   readonly origin: Origin;
   /**

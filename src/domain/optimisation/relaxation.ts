@@ -52,7 +52,6 @@ export interface ExecutedMove extends ParameterMove {
 const DECIMALS = 9;
 const DIGITS = 15;
 
-/** Returns the number of reporting steps per unit for a relaxed parameter. */
 function computeStepsPerUnit(value: number): number {
   const integerDigits = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
   return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - integerDigits, 0)));

@@ -1,6 +1,6 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/optimality.js';
-import { computeDotProduct } from '../base/numbers.js';
+import { computeDotProduct, sumDifferences } from '../base/numbers.js';
 import type { LinearRow, SecurityRow } from '../definition/constraint-class.js';
 import { computeReturnShortfall, computeWorstVariance } from '../definition/objectives.js';
 import { computeTailOutcome, type TailOutcome } from '../definition/tail-risk.js';
@@ -10,7 +10,6 @@ import { computeGoalValue } from './goals.js';
 import { computeCost, computeTrackingVariance, describeRow, type Problem, type RowWithOrigin } from './problem.js';
 import type { Solution } from './search.js';
 
-/** One side of a row at a solution. */
 export interface RowSide {
   readonly placed: RowWithOrigin;
   readonly side: 'lower' | 'upper' | 'eq';
@@ -230,12 +229,6 @@ function createBoundSides(
 /** Returns half the sum of absolute differences. */
 export const computeDistance = (reference: Float64Array, weights: Float64Array): number =>
   sumDifferences(reference, weights) / 2;
-
-function sumDifferences(reference: Float64Array, weights: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
-  return total;
-}
 
 /** Figures of solved weights. */
 export interface Outcome {

@@ -80,7 +80,6 @@ function countIn(members: Int32Array, heldFlags: Uint8Array): number {
 /** Tolerance for comparisons of weights. */
 const ROUNDING = 1e-10;
 
-/** Returns true if weights satisfy a row. */
 export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean {
   switch (row.form) {
     case 'count': {
@@ -190,7 +189,6 @@ export function countHoldings({ members }: CountRow, heldFlags: Uint8Array): num
   return count;
 }
 
-/** Maximum number of restricted solves of one search. */
 const SOLVES_MAX = 2000;
 
 /**
@@ -299,7 +297,6 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
   };
 }
 
-/** Returns the maximum number of multiplications of a search. */
 function computeWorkMax({ problem, isAnyEnough }: SearchInput): number {
   if (!hasTails(problem)) return Infinity;
   return isAnyEnough ? FEASIBILITY_WORK_FRACTION * WORK_MAX : WORK_MAX;

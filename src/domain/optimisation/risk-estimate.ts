@@ -518,18 +518,20 @@ export function drawScenarios({
   }
 }
 
-interface Blocks {
-  readonly draws: number;
-  readonly block: number;
-  readonly random: ReturnType<typeof createCounterRandom>;
-}
-
 /**
  * Concatenates blocks of consecutive rows. The start of each block is uniformly random.
  * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
  * 17(3)
  */
-export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
+export function resampleReturns(
+  returns: Float64Array,
+  n: number,
+  {
+    draws,
+    block,
+    random,
+  }: { readonly draws: number; readonly block: number; readonly random: ReturnType<typeof createCounterRandom> },
+): Float64Array {
   const rowCount = returns.length / n;
   const length = Math.min(block, rowCount);
   const out = new Float64Array(draws * n);
@@ -576,7 +578,6 @@ export interface JointInput {
   readonly spec: OptimisationSpec;
   /** Number of securities in the index. */
   readonly held: number;
-  /** Number of candidates. */
   readonly candidates: number;
   /** Coverage of all candidates in the window of the risk model. */
   readonly coverage: Coverage;

@@ -174,7 +174,6 @@ const createNoDataFinding = (message: string, path: string): Finding => ({
   path,
 });
 
-/** Returns the composition of the index that is optimised. */
 function findTargetComposition({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
   const sm = composer.market(indexId);
   const findings = [
@@ -250,7 +249,6 @@ export interface OptimisationRun {
   readonly sides: readonly RowSide[];
   readonly trackingError: number;
   readonly outcome: Outcome;
-  /** Figures of the index weights. */
   readonly before: WeightFigures;
   readonly turnover: number;
   readonly activeSum: number;
@@ -328,14 +326,12 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   };
 }
 
-interface SolvedRun {
-  readonly problem: Problem;
-  readonly risk: RiskEstimate;
-  readonly solution: Solution;
-}
-
 /** Traces the frontiers of a run; each is null if there is none or if it was not requested. */
-function traceFrontiers(solver: Solver, input: OptimisationInput, { problem, risk, solution }: SolvedRun) {
+function traceFrontiers(
+  solver: Solver,
+  input: OptimisationInput,
+  { problem, risk, solution }: { readonly problem: Problem; readonly risk: RiskEstimate; readonly solution: Solution },
+) {
   const means = readFrontierMeans(problem, risk, input);
   const frontierInput = {
     solver,

@@ -154,7 +154,6 @@ function createPrior(count: number, halfLife: number | null): Float64Array {
   return prior;
 }
 
-/** Returns the views whose securities are all covered, and messages on the others. */
 function selectViews({ returns, coverage }: Scenarios, { views: { views }, identifiers, columns, path }: PoolingInput) {
   const positions = new Map(
     identifiers.flatMap((identifier, i) => (coverage.excluded.has(columns[i]!) ? [] : [[identifier, i] as const])),
@@ -269,7 +268,6 @@ function computeVariance(values: Float64Array, probabilities: Float64Array): num
   );
 }
 
-/** Returns the measure of a view under some probabilities, in the unit of its value. */
 function measureView({ view, returns, other }: HeldView, probabilities: Float64Array, periods: number): number {
   switch (view.measure) {
     case 'mean':
@@ -375,17 +373,12 @@ function refuseViews(message: string, path: string, value: number): Refusal {
   });
 }
 
-interface MomentTerms {
-  readonly probabilities: Float64Array;
-  readonly periods: number;
-}
-
 /** Returns the annualised means and covariance of the covered securities under probabilities. */
 function estimateMoments(
   engine: Engine,
   { returns, coverage }: Scenarios,
   columns: Int32Array,
-  { probabilities, periods }: MomentTerms,
+  { probabilities, periods }: { readonly probabilities: Float64Array; readonly periods: number },
 ): { readonly metric: Metric; readonly means: Float64Array } {
   const covered = new Set(coverage.columns);
   const positions = [...columns.keys()].filter((i) => covered.has(columns[i]!));

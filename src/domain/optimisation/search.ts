@@ -706,7 +706,6 @@ function startFromWidestBounds(
   return isHeld ? search.from([heldFlags]) : undefined;
 }
 
-/** Solves the problem of minimising the measure of a row. */
 export function minimiseMeasure(
   solvers: Solvers,
   { problem, floor }: MeasureProblem,

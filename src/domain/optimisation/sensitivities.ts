@@ -4,7 +4,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { compareText } from '../base/findings.js';
 import { computeDotProduct } from '../base/numbers.js';
 import type { Limit, ProgramRow } from '../definition/constraint-class.js';
-import { expectedReturn, findConstraintClass } from '../definition/constraints.js';
+import { findConstraintClass } from '../definition/constraints.js';
 import { computeWorstVariance, type Measure } from '../definition/objectives.js';
 import { computeAverageCoefficients, type Restriction } from './assembly.js';
 import { type ConvexSolution, solveConvex } from './convex-solve.js';
@@ -195,7 +195,6 @@ export interface NextSecurity {
   readonly entryReturn: number | null;
 }
 
-/** Maximum number of securities listed. */
 export const NEXT_SECURITIES_MAX = 10;
 
 /**
@@ -236,7 +235,9 @@ function computeReturnScale(
   const own = goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
   const worthOfLimits = assembled.linear.reduce(
     (sum, placed, r) =>
-      placed?.origin.type === expectedReturn.type ? sum - priceScale * answer.point.rowMultipliers[r]! : sum,
+      findConstraintClass(placed?.origin.type ?? '')?.needsReturns === true
+        ? sum - priceScale * answer.point.rowMultipliers[r]!
+        : sum,
     0,
   );
   if (!objective.entry.needsReturns) return worthOfLimits === 0 ? null : 1 / worthOfLimits;
@@ -437,9 +438,6 @@ export interface RowCost {
  */
 export const COSTED_ROWS_MAX = 20;
 
-/** Row types that replace a default row. If such a row is removed, the default row takes its place. */
-const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'WeightSum', 'LongOnly', 'PositionBounds']);
-
 /**
  * Computes the cost of each row in the request: how much the objective changes without the row. A row that does not
  * bind costs nothing. If any row chooses securities, the held securities stay fixed while a convex row is removed.
@@ -458,8 +456,10 @@ export function computeRowCosts(
   const costedOrigins = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = convertToObjectiveTerms(problem, solution.objective);
   return costedOrigins.map((origin): RowCost => {
-    const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
-    const mayMatter = !isConvex || pricedOrigins.has(origin) || REPLACES_DEFAULT.has(origin.type);
+    const { convex: isConvex, replacesInvestment, replacesLongOnly } = findConstraintClass(origin.type)!; // rows have been validated
+    // If a row that replaces a default row is removed, the default row takes its place.
+    const replacesDefault = replacesInvestment !== undefined || replacesLongOnly !== undefined;
+    const mayMatter = !isConvex || pricedOrigins.has(origin) || replacesDefault;
     const value = mayMatter
       ? weighing.find((again) => computeObjectiveWithout(again, problem, { origin, isConvex, solution }))
       : solution.objective;
@@ -534,7 +534,6 @@ export const SENSITIVITIES_MAX = 20;
 /** Step of a parameter by unit: a percentage point, one security, or one hundredth of the value. */
 const STEP_BY_UNIT = { fraction: 0.01, count: 1, value: 0.01 } as const;
 
-/** Parameter of a binding row. */
 interface BindingParameter {
   readonly origin: Origin;
   readonly parameter: string;
@@ -664,16 +663,13 @@ function computeSlope(row: ProgramRow, limit: Limit): number {
   return row.form === 'linear' && row.average !== undefined ? row.average.scale : limit.slope;
 }
 
-interface ParameterStep {
-  readonly parameter: string;
-  readonly from: number;
-  readonly outward: number;
-}
-
 /**
  * Returns the value of a parameter after one loosening step. Returns undefined if the class does not accept the value.
  */
-function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
+function solveAtStep(
+  { type, unit, params }: Origin,
+  { parameter, from, outward }: { readonly parameter: string; readonly from: number; readonly outward: number },
+): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));
   const isAccepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated

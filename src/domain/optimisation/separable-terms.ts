@@ -321,7 +321,6 @@ interface PricedSolution {
   readonly iterations: number;
 }
 
-/** Converts a solution in which the first norm is a penalty term to a solution in which it is a row. */
 function setFirstNorm(
   base: Program,
   smooth: SeparableFunction,
@@ -377,7 +376,6 @@ interface ModelPoint {
   readonly isBounded: boolean;
 }
 
-/** Returns the program with a quadratic model of the function. */
 function createModelProgram(base: Program, smooth: SeparableFunction, { x, around, isBounded }: ModelPoint): Program {
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
@@ -401,7 +399,6 @@ function createModelProgram(base: Program, smooth: SeparableFunction, { x, aroun
   };
 }
 
-/** Returns the objective of a program, including penalties. */
 function computeObjective(program: Program, x: Float64Array): number {
   const { n, metric, curvature, ridge, centre, linear } = program;
   const offset = x.map((value, i) => value - centre[i]!);

@@ -414,7 +414,6 @@ function findScaleWithin(
   return Infinity;
 }
 
-/** Returns the bounds that a point and its multipliers prove. */
 function proveBounds(
   { valueAt, program, counts, threshold }: CardinalityProgram,
   { split, names }: ShareDecisions,

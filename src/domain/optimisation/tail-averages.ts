@@ -109,7 +109,6 @@ const NEGLIGIBLE = 1e-10;
  */
 export interface TailProgram {
   readonly program: Program;
-  /** Number of rows before the tail rows. */
   readonly rowsBefore: number;
 }
 
@@ -170,7 +169,6 @@ export function createTailProgram(
   };
 }
 
-/** Returns the coefficients of the existing rows, of the scenario rows and of the peak rows. */
 function createCoefficients(
   goal: TailGoal,
   { n, rows: { count: before, coefficients: ownCoefficients } }: Program,
@@ -288,7 +286,6 @@ const SECURITIES_FACTOR = 0.6;
  */
 const GROWTH_MIN = 0.1;
 
-/** Returns the worst scenarios at some weights. */
 export function findWorstScenarios(
   goal: TailGoal,
   weights: Float64Array,
@@ -371,7 +368,6 @@ export interface TailStart {
   readonly set: TailSet;
 }
 
-/** Solution for a set of scenarios. */
 type ScenarioSetSolution = Omit<TailSolution, 'value' | 'start'>;
 
 interface TailTerms {
@@ -629,7 +625,6 @@ function solveWith(
   return solveSeparable(solver, program, extendToAllVariables(curved, rows.n), { start, effort })?.answer;
 }
 
-/** Extends a function of the first n variables to all variables. */
 function extendToAllVariables(curved: SeparableFunction, n: number): SeparableFunction {
   const selectOwnVariables = (values: Float64Array) => values.subarray(0, n);
   return {

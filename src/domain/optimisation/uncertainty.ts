@@ -88,19 +88,16 @@ function findSigns({ n, lower, upper }: Program): Float64Array | null {
   return signs;
 }
 
-interface WorstCovariance {
-  readonly metric: Metric;
-  readonly signs: Float64Array;
-  readonly spread: number;
-}
-
 /**
  * Worst-case covariances by covariance, spread and signs. They are cached, so that solvers receive an identical object.
  */
 const worstCovarianceCache = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
 /** Returns the program with the worst-case covariances for weights of the given signs; norms are unchanged. */
-function addOuterMetric(program: Program, { metric, signs, spread }: WorstCovariance): Program {
+function addOuterMetric(
+  program: Program,
+  { metric, signs, spread }: { readonly metric: Metric; readonly signs: Float64Array; readonly spread: number },
+): Program {
   const key = `${spread} ${signs.join('')}`;
   const entry = worstCovarianceCache.get(metric);
   const worstMetric =

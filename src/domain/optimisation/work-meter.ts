@@ -38,7 +38,6 @@ export function meterSolver(solver: Solver): MeteredSolver {
   };
 }
 
-/** Solver with a work limit. */
 export interface LimitedSolver extends MeteredSolver {
   /** Returns true if the work limit made the solver refuse a program. */
   hasEnded(): boolean;
@@ -80,7 +79,6 @@ function clampToBounds({ centre, lower, upper }: Program): Float64Array {
   return centre.map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
 
-/** Number of iterations of a typical solve. */
 const TYPICAL_ITERATIONS = 30;
 
 /** Returns the number of multiplications of a typical solve of a program. */

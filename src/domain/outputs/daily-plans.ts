@@ -126,7 +126,6 @@ const ExportedFile = defineObject(() => ({
 })).meta({ id: 'ExportedFile' });
 export type ExportedFile = z.infer<typeof ExportedFile>;
 
-/** Returns the file name pattern of an exported file. */
 export const readPattern = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
   name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
 
@@ -226,7 +225,6 @@ export const STEP_CATALOGUE = {
 export type StepType = keyof typeof STEP_CATALOGUE;
 export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.
 
-/** Step of a plan by its type. */
 export type StepOf<T extends StepType> = z.infer<(typeof STEP_CATALOGUE)[T]['schema']>;
 
 export const Step = z.discriminatedUnion('type', [

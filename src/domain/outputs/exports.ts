@@ -13,7 +13,6 @@ import {
   type ExportTable,
 } from './export-table.js';
 
-/** Tables of the results of a batch as files. */
 export const BATCH_TABLES = {
   accounts: {
     account_id: createTextColumn('Id of the account.'),

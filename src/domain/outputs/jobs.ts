@@ -441,7 +441,6 @@ export const JOB_KIND_CATALOGUE = {
   }),
 } as const;
 
-/** Returns the id of an optimisation in a study. */
 export const createOptimisationId = (studyId: string, position: number): string => `${studyId}-${position + 1}`;
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
@@ -453,7 +452,6 @@ export type JobPayload<K extends JobKindName> =
 // Object.keys returns plain strings; the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
 
-/** Kinds whose jobs run in parts. */
 export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
   JOB_KINDS.filter((kind) => 'inParts' in JOB_KIND_CATALOGUE[kind]),
 );

@@ -1,3 +1,4 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { LIMITS } from '../base/limits.js';
 import { refuseWithFindings } from '../base/refusals.js';
 
@@ -18,6 +19,8 @@ export interface TextNumber {
   readonly direction: 'none' | 'decrease' | 'directed-decrease';
   /** Id of the document that the sentence names for the number; null if it names none. */
   readonly subject: string | null;
+  /** Id of the data store that the sentence names as a store; null if it names none. */
+  readonly store: string | null;
   readonly periods: readonly NamedPeriod[];
   /** Address of the result and JSON pointer in the footnote; null without a footnote that has an address. */
   readonly citation: { readonly address: string; readonly pointer: string | null } | null;
@@ -79,18 +82,25 @@ export const SOURCE_SCHEME = 'divisor:';
  * Lists the numbers of a Markdown text with the addresses that their footnotes cite. Dates, years and numbers inside
  * ids, code, headings, addresses and list numbers are none.
  * @param ids ids of the documents that a sentence may name
+ * @param stores ids of data stores: many are common words, so a sentence names one by the word `store` next to it
  * @throws Refusal VALIDATION_FAILED for more than LIMITS.MAX_TEXT_NUMBERS numbers
  */
-export function readTextNumbers(text: string, ids: ReadonlySet<string>): TextNumber[] {
+export function readTextNumbers(
+  text: string,
+  ids: ReadonlySet<string>,
+  stores: ReadonlySet<string> = NO_IDS,
+): TextNumber[] {
   const { prose, scanned, units, footnotes } = readBlocks(text);
   const numbers: TextNumber[] = [];
   for (const unit of units)
     for (const sentence of splitSentences(text, prose, unit)) {
-      numbers.push(...readSentence({ text, prose, scanned, footnotes, ids }, sentence));
+      numbers.push(...readSentence({ text, prose, scanned, footnotes, ids, stores }, sentence));
       if (numbers.length > LIMITS.MAX_TEXT_NUMBERS) throw refuseManyNumbers();
     }
   return numbers;
 }
+
+const NO_IDS: ReadonlySet<string> = new Set();
 
 function refuseManyNumbers() {
   const message = `The text has more than ${LIMITS.MAX_TEXT_NUMBERS} numbers; at most ${LIMITS.MAX_TEXT_NUMBERS} are accepted. Send it in parts.`;
@@ -273,6 +283,7 @@ function* splitSentences(text: string, prose: string, { start, end }: Span): Gen
 interface ReadText extends Pick<Blocks, 'prose' | 'scanned' | 'footnotes'> {
   readonly text: string;
   readonly ids: ReadonlySet<string>;
+  readonly stores: ReadonlySet<string>;
 }
 
 /** Number and its surroundings, before the words of its sentence are judged. */
@@ -283,7 +294,7 @@ interface FoundNumber extends Span, Pick<TextNumber, 'digits' | 'decimals' | 'po
 }
 
 function readSentence(source: ReadText, { start, end }: Span): TextNumber[] {
-  const { text, prose, scanned, ids, footnotes } = source;
+  const { text, prose, scanned, ids, stores, footnotes } = source;
   const raw = text.slice(start, end);
   const line = blankNames(scanned.slice(start, end));
   const dates = findDates(line, raw);
@@ -293,6 +304,7 @@ function readSentence(source: ReadText, { start, end }: Span): TextNumber[] {
   if (found.length === 0) return [];
   const words = prose.slice(start, end);
   const names = findNames(words, ids);
+  const storeNames = findStores(words, stores);
   const periods = assignPeriods(raw, dates, found);
   return found.map(({ start: from, end: to, labels, digits, decimals, power, sign }, i) => ({
     start: start + from,
@@ -302,8 +314,10 @@ function readSentence(source: ReadText, { start, end }: Span): TextNumber[] {
     decimals,
     power,
     sign,
-    direction: findDirection(words.slice(i === 0 ? 0 : found[i - 1]!.unitEnd, from)),
-    subject: findNearest(names, from),
+    direction:
+      findDirectionAfter(raw, found[i]!.unitEnd) ?? findDirection(words.slice(found[i - 1]?.unitEnd ?? 0, from)),
+    subject: findSubject(names, found, from),
+    store: findNearest(storeNames, from),
     periods: periods[i]!,
     ...readCitation(labels, footnotes),
   }));
@@ -319,21 +333,12 @@ function readCitation(
     if (address === undefined) continue;
     const mark = address.indexOf('#');
     if (mark < 0) return { citation: { address, pointer: null }, missing: null };
-    return {
-      citation: { address: address.slice(0, mark), pointer: decodePointer(address.slice(mark + 1)) },
-      missing: null,
-    };
+    const fragment = address.slice(mark + 1);
+    const pointer = decodeAddressPart(fragment) ?? fragment;
+    return { citation: { address: address.slice(0, mark), pointer }, missing: null };
   }
   const isDefined = labels.some((label) => footnotes.has(label));
   return { citation: null, missing: isDefined ? 'footnote without an address' : 'footnote missing' };
-}
-
-function decodePointer(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
 }
 
 /** Word of letters and digits, with the characters that join ids, dates and versions. */
@@ -351,7 +356,6 @@ const blankNames = (line: string): string =>
       return isName && !LETTERED_NUMBER.test(name) && !DATED_NAME.test(name) ? ' '.repeat(name.length) : name;
     });
 
-/** Names that are dates. */
 const DATED_NAME =
   /^(?:\d{4}-Q[1-4]|[QH][1-4]|(?:FY|CY)\d{4}|(?:19|20)\d0s|\d{4}-\d{2}-\d{2}T[\d:.]+Z?|\d{1,2}(?:st|nd|rd|th)|\d{1,2}-(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*-\d{4})$/i;
 
@@ -432,7 +436,6 @@ function findDates(line: string, raw: string): FoundDate[] {
   return dates.toSorted((a, b) => a.start - b.start);
 }
 
-/** Words before a year. */
 const BEFORE_YEAR =
   /(?:\b(?:in|of|since|until|till|from|to|by|through|during|for|before|after|year|end|and|or|between|early|late|mid|over|calendar|fiscal|full)|[-–—/(|,])[ \u00a0]?$/i;
 
@@ -546,16 +549,53 @@ function parseDigits({ comma, lakh, point, space, plain }: Readonly<Record<strin
 
 interface Name extends Span {
   readonly id: string;
+  /** Nearest id before it to which the sentence compares it, as in "AM against AE"; null if there is none. */
+  readonly compared: Name | null;
 }
+
+/** Words before an id to which something is compared. */
+const COMPARISON =
+  /\b(?:against|versus|vs\.?|relative to|compared (?:with|to)|than|beat|outperformed|underperformed|exceeded|trailed|lagged)\s+(?:its |the |their )?(?:benchmark |index )?["'“‘`*_]{0,3}$/i;
 
 function findNames(words: string, ids: ReadonlySet<string>): Name[] {
   const names: Name[] = [];
   for (const { 0: word, index } of words.matchAll(/[A-Za-z0-9_-]+/g)) {
     if (!/[A-Za-z]/.test(word)) continue;
     const id = ids.has(word) ? word : word.replaceAll(/^-{1,64}|-{1,64}$/g, '');
-    if (ids.has(id)) names.push({ start: index, end: index + word.length, id });
+    if (!ids.has(id)) continue;
+    const isCompared = COMPARISON.test(words.slice(Math.max(0, index - 40), index));
+    const last = names.at(-1);
+    names.push({
+      start: index,
+      end: index + word.length,
+      id,
+      compared: isCompared ? (last?.compared ?? last ?? null) : null,
+    });
   }
   return names;
+}
+
+/**
+ * Returns the nearest id before a number; the nearest after it if there is none before. The second id of a comparison
+ * is not the subject, unless the first has another number before it, as in "AM rose by 5 % versus 3 % of AE".
+ */
+function findSubject(names: readonly Name[], numbers: readonly Span[], position: number): string | null {
+  const nearest = names[countBefore(names, position) - 1] ?? names[0];
+  if (nearest === undefined) return null;
+  const { compared, start, id } = nearest;
+  const isFirst = compared !== null && countBefore(numbers, compared.start) === countBefore(numbers, start);
+  return isFirst ? compared.id : id;
+}
+
+const STORE_NAME =
+  /\bstore[\s"'“‘`*_]{1,4}([A-Za-z0-9][\w-]{0,63})|(?<![\w-])([A-Za-z0-9][\w-]{0,63})["'”’`*_]{0,3}\s(?:data\s)?store\b/g;
+
+/** Finds the data stores of a sentence. */
+function findStores(words: string, stores: ReadonlySet<string>): Name[] {
+  return [...words.matchAll(STORE_NAME)].flatMap(({ 0: { length }, 1: after, 2: before, index }) => {
+    const id = after ?? before!;
+    return stores.has(id) ? [{ start: index, end: index + length, id, compared: null }] : [];
+  });
 }
 
 /** Returns the nearest id before a position; the nearest after it if there is none before. */
@@ -563,7 +603,6 @@ function findNearest(names: readonly Name[], position: number): string | null {
   return (names[countBefore(names, position) - 1] ?? names[0])?.id ?? null;
 }
 
-/** Counts the spans of an ordered list that begin before a position. */
 function countBefore(spans: readonly Span[], position: number): number {
   let [low, high] = [0, spans.length];
   while (low < high) {
@@ -610,6 +649,18 @@ function findDirection(words: string): TextNumber['direction'] {
   return isDirect || isBy || isOf ? 'directed-decrease' : 'decrease';
 }
 
+const WORD_AFTER = /[*_]{0,3}(?:\[\^[^\]\s]{1,200}\]){0,8}[ \u00a0]?(\p{L}{2,20})(?: (\p{L}{1,20}))?/uy;
+const FALLING_AFTER = createWords('lower less down below worse under');
+
+/** Returns the direction of a word directly after a number, as in "ended 5 % lower"; undefined without such a word. */
+function findDirectionAfter(raw: string, position: number): TextNumber['direction'] | undefined {
+  WORD_AFTER.lastIndex = position;
+  const [, word = '', next = ''] = WORD_AFTER.exec(raw)?.map((part) => part?.toLowerCase()) ?? [];
+  if (next === 'from') return undefined; // 5 %, down from 6 %
+  if (FALLING_AFTER.has(word) || FALLING_NOUNS.has(word) || word === 'fall') return 'directed-decrease';
+  return RISING.has(word) && word !== 'up' ? 'none' : undefined;
+}
+
 const ARTICLES = createWords(
   'a an the about around nearly almost roughly approximately some just only usd eur gbp jpy chf',
 );
@@ -629,7 +680,7 @@ interface PlacedPeriod extends Span {
  */
 function assignPeriods(raw: string, dates: readonly FoundDate[], numbers: readonly FoundNumber[]): NamedPeriod[][] {
   const placed = joinRanges(raw, dates);
-  if (numbers.length === 1) return [placed.map(({ period }) => period)];
+  if (numbers.length === 1) return [omitContext(placed, numbers[0]!.start).map(({ period }) => period)];
   const leading = countBefore(placed, numbers[0]!.start);
   const isTrailing = placed.length > 0 && placed.at(-1)!.start > numbers.at(-1)!.start;
   const isGeneral = isTrailing && leading > 0 && placed.length > leading;
@@ -640,6 +691,17 @@ function assignPeriods(raw: string, dates: readonly FoundDate[], numbers: readon
     const [before, after] = [others[count - 1], others[count]];
     const nearest = leading > 0 && !isGeneral ? (before ?? after) : (after ?? before);
     return nearest === undefined ? general : [...general, nearest.period];
+  });
+}
+
+/** Omits a range that a later period before the number narrows, as in "Over 2021 to 2023, the best year was 2022 with". */
+function omitContext(placed: readonly PlacedPeriod[], position: number): readonly PlacedPeriod[] {
+  const narrowing = placed[countBefore(placed, position) - 1];
+  if (narrowing === undefined) return placed;
+  const { first, last } = narrowing.period;
+  return placed.filter(({ start, period }) => {
+    const isRange = period.first !== period.last && start < narrowing.start;
+    return !(isRange && period.first.from <= first.from && period.last.to >= last.to);
   });
 }
 
@@ -661,7 +723,6 @@ function joinRanges(raw: string, dates: readonly FoundDate[]): PlacedPeriod[] {
   return placed;
 }
 
-/** Result that a text cites, with the numbers that cite it. */
 export interface CitedResult {
   /** Address with everything pinned, without a pointer. */
   readonly address: string;
@@ -780,6 +841,8 @@ function describeRounding({ digits, decimals, power }: TextNumber, value: number
 interface SourceSubject {
   readonly ids: readonly string[];
   readonly benchmark: string | null;
+  /** Data store that the result names; null if it names none. */
+  readonly store: string | null;
   readonly window: Period | null;
 }
 
@@ -807,7 +870,8 @@ function describeAddress(address: string, root: unknown): SourceSubject {
   const read = (name: string): string | undefined => searchParams.get(name) ?? undefined;
   const range = toWindow({ start: read('start') ?? read('from'), end: read('end') ?? read('to') });
   const day = [...pathname.split('/'), read('as_of'), read('date')].map(parsePeriod).find((period) => period !== null);
-  return { ids, benchmark, window: day ?? range };
+  const store = searchParams.get('store_id') ?? toText(isObject(root) ? root['store_id'] : null)[0] ?? null;
+  return { ids, benchmark, store, window: day ?? range };
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -857,7 +921,6 @@ function findRowSubject(row: Readonly<Record<string, unknown>>, known: readonly 
   return ID_MEMBERS.flatMap((name) => toText(row[name]).filter((id) => name.endsWith('_id') || known.includes(id)))[0];
 }
 
-/** Members with the date of a row. */
 const DATE_MEMBERS = [
   'date',
   'day',
@@ -923,7 +986,12 @@ function findDatedItem(
 }
 
 /** Returns `subject` if the sentence names another document than the one of the value. */
-function findOtherSubject({ subject }: TextNumber, found: FoundValue, { ids }: SourceSubject): string | null {
+function findOtherSubject(
+  { subject, store: namedStore }: TextNumber,
+  found: FoundValue,
+  { ids, store }: SourceSubject,
+): string | null {
+  if (namedStore !== null && store !== null && namedStore !== store) return 'subject';
   if (subject === null || (ids.length === 0 && found.subject === null)) return null;
   const matches = found.subject === null ? ids.includes(subject) : found.subject === subject;
   return matches ? null : 'subject';

@@ -36,7 +36,6 @@ export const RenderDocument = defineObject(() => ({
 }));
 export type RenderDocument = z.infer<typeof RenderDocument>;
 
-/** Common fields of all blocks of a report. */
 const blockFields = {
   title: z.string().max(200).nullable().default(null).meta({ description: 'Title that is printed above the block.' }),
   index_id: Id.nullable().default(null).meta({ description: 'Index (or strategy) whose latest run the block shows.' }),
@@ -71,7 +70,6 @@ export function listNames<T extends object>(catalogue: T): [keyof T & string, ..
   return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // catalogues are not empty
 }
 
-/** Returns the names of a catalogue with their meanings, as a description. */
 function listMeanings(catalogue: Readonly<Record<string, string>>): string {
   return Object.entries(catalogue)
     .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
@@ -83,7 +81,6 @@ function defineBlockKind<S extends z.ZodObject>(entry: BlockKind<S>): BlockKind<
   return entry;
 }
 
-/** Sources of the bars in a chart. */
 export const BAR_SOURCES = {
   annual_returns: 'return of each calendar year',
   top_weights: 'largest weights on the last date',
@@ -151,7 +148,6 @@ const barChart = defineBlockKind({
   },
 });
 
-/** Lines in a chart. */
 export const CHART_LINES = {
   level: 'portfolio, rebased to 100',
   index_level: 'index that the portfolio follows, rebased to 100',
@@ -393,7 +389,6 @@ export function selectStats(
   return STAT_GRID_NAMES.filter((name) => isShown[STATS[name].usual]);
 }
 
-/** Sources of the rows in a table. */
 export const TABLE_SOURCES = {
   constituents: 'holdings on the last date, beginning with the largest',
   rebalances: 'latest rebalances, with securities added and removed, turnover, cap and redistributed weight',
@@ -414,7 +409,6 @@ export type TableSource = keyof typeof TABLE_SOURCES;
 
 const SOURCES = listNames(TABLE_SOURCES);
 
-/** Sources that also read the market. */
 const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
 
 /** Sources that show all their rows, regardless of the limit. */
@@ -426,7 +420,6 @@ const COLUMNS_MAX = 40;
 
 const Cell = z.union([z.string().max(400), z.number(), z.boolean(), z.null()]);
 
-/** Table given in a template. */
 export const LiteralTable = defineObject(() => ({
   index: z.array(z.union([z.string().max(200), z.int()])).max(ROWS_MAX),
   columns: z.array(z.string().max(200)).max(COLUMNS_MAX),
@@ -507,7 +500,6 @@ const text = defineBlockKind({
   runUse: () => 'never',
 });
 
-/** All kinds of blocks, by their name in templates. */
 export const BLOCK_KINDS = {
   bar_chart: barChart,
   chart,
@@ -574,7 +566,6 @@ export function listBoundIndices({ blocks }: { readonly blocks: readonly ReportB
   ];
 }
 
-/** Returns true if a report needs the market of an index. */
 export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some(
     (block) => block.kind === 'table' && MARKET_SOURCES.has(block.source) && block.index_id === indexId,
@@ -612,7 +603,6 @@ export const ReportTemplateDocument = defineObject(() => ({
 })).meta({ id: 'ReportTemplateDocument' });
 export type ReportTemplateDocument = z.infer<typeof ReportTemplateDocument>;
 
-/** Indices requested for a report. */
 export interface RequestedIndices {
   readonly index_id: string | null;
   readonly index_ids: readonly string[] | null;
@@ -670,7 +660,6 @@ function reportUnboundBlock({ kind }: ReportBlock, position: number): Finding {
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 
-/** Returns true if a block of the template uses an index of the request. */
 export const requestsIndices = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(acceptsIndex);
 
 function refuseNothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
@@ -828,7 +817,6 @@ const DRAFTS: Record<BuiltInId, Omit<Draft, 'template_id'>> = {
   'TEARSHEET-A4': { name: 'Tear sheet', blocks: tearsheet, page: { size: 'A4', margin: MARGIN } },
 };
 
-/** Terms of a run as shown in a report. */
 export interface RunTerms {
   /** Transaction costs in basis points. For an overlay, the costs that its setting states. */
   readonly transactionCostBps: number;
@@ -877,7 +865,6 @@ export interface CheckedTemplate {
   readonly findings: readonly Finding[];
 }
 
-/** Checks a report template. */
 export function validateTemplate(body: Readonly<Record<string, unknown>>): CheckedTemplate {
   const nonFinite = checkFinite(body);
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
@@ -889,7 +876,6 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   return { document: nonFinite.length > 0 ? undefined : value, findings: reportFindings(all) };
 }
 
-/** Reports members of a block that have no effect. */
 const reportIdleMembers = (block: ReportBlock, position: number): Finding[] =>
   listIdleMembers(block).map(({ member, value, readers }): Finding => {
     const path = `blocks[${position}].${member}`;

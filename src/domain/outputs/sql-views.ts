@@ -20,11 +20,9 @@ export const RUN_VIEWS = [
 ] as const satisfies readonly ExportTableName[];
 export type RunViewName = (typeof RUN_VIEWS)[number];
 
-/** SQL views of the market. */
 export const MARKET_VIEWS = ['prices', 'actions', 'reference'] as const;
 export type MarketViewName = (typeof MARKET_VIEWS)[number];
 
-/** SQL views that list documents. */
 export const LIST_VIEWS = ['indices', 'runs'] as const;
 export type ListViewName = (typeof LIST_VIEWS)[number];
 
@@ -84,7 +82,6 @@ export const LIST_COLUMNS = {
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
 
-/** Contents of each SQL view. */
 export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; readonly columns: Columns }>> = {
   levels: { help: EXPORTS.levels.help, columns: listRunViewColumns('levels') },
   weights: { help: EXPORTS.weights.help, columns: listRunViewColumns('weights') },

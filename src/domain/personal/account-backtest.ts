@@ -2,6 +2,7 @@ import { computeTax } from '#kernels/lots/account-program.js';
 import { Refusal, refuseWithFindings } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
+import { readSpinOff } from '../books/events.js';
 import { createIndexTerms } from '../books/index-run.js';
 import { createEffectTable } from '../market/action-effects.js';
 import { findCarriedUnder } from '../market/growth.js';
@@ -212,13 +213,16 @@ const createGain = (
   paid: Pick<RealisedGain, 'cash' | 'sold'>,
 ): RealisedGain => ({ amount, acquired, cost, ...paid });
 
-function applySpinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, out }: ActionContext): void {
-  const [parent, child] = [priceOf(lot.identifier), related === null ? Number.NaN : value * priceOf(related)];
+function applySpinOff(lot: HeldLot, action: CorporateAction, { adjustment, priceOf, out }: ActionContext): void {
+  const spunOff = readSpinOff(action, { spin_offs: 'zero_price', adjustment });
+  if (spunOff === null) return void out.lots.push(lot);
+  const { identifier, ratio } = spunOff;
+  const [parent, child] = [priceOf(lot.identifier), ratio * priceOf(identifier)];
   if (!(child > 0) || !(parent > 0)) return void out.lots.push(lot);
   const share = child / (parent + child);
   out.lots.push(
     { ...lot, cost: lot.cost * (1 - share) },
-    { ...lot, identifier: related!, shares: lot.shares * value, cost: (lot.cost * share) / value },
+    { ...lot, identifier, shares: lot.shares * ratio, cost: (lot.cost * share) / ratio },
   );
 }
 
@@ -264,7 +268,6 @@ interface CashEntry {
   readonly lot: RealisedLot | null;
 }
 
-/** Taxes of a calendar year. */
 interface TaxYear {
   readonly year: number;
   readonly short_gain: number;
@@ -528,7 +531,6 @@ export interface AccountSession {
   readonly accrued_tax: number;
 }
 
-/** Rebalance of an account. */
 export interface AccountRebalance {
   readonly date: string;
   readonly status: string;
@@ -638,7 +640,6 @@ function findRange(sm: SessionMarket, { start, end, account }: AccountRunInput['
 
 const MONTHS_PER_PERIOD = { monthly: 1, quarterly: 3, yearly: 12 } as const;
 
-/** Returns the first session, and the first session of each period. */
 function listDueSessions(
   sessions: Int32Array,
   {

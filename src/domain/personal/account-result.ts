@@ -127,17 +127,11 @@ function createQuestion(
 /** Window of an account without earlier trades. */
 const NO_TRADES: WashWindow = { trades: [], used: new Map() };
 
-interface RelaxedRule {
-  readonly rule: string;
-  /** Names of all rules of the account. */
-  readonly rules: readonly string[];
-}
-
 /** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
 function computeRelaxation(
   common: BatchCommon,
   base: BuiltAccount,
-  { rule, rules }: RelaxedRule,
+  { rule, rules }: { readonly rule: string; readonly rules: readonly string[] },
 ): Omit<Conflict, 'rule'> {
   const { account } = base;
   const otherRules = new Set(rules);
@@ -364,7 +358,6 @@ function createUntraded(common: BatchCommon, { account, window }: BuiltAccount) 
   return { base, trades, figures: computeFigures(program, trades) };
 }
 
-/** Writes the regions of a proof, and the certificates of the sides of each. */
 const writeProof = ({ cuts, regions }: RegionTree, forcedCost: number) => ({
   regions: cuts.length > 1 ? cuts.map((cut) => cut ?? { undivided: true }) : null,
   sides: regions.flatMap(({ certificates }, region) =>
@@ -449,7 +442,6 @@ export interface AccountTrade {
   readonly shares: number;
   readonly price: number;
   readonly value: number;
-  /** Index of the lot in the account. */
   readonly lot?: number;
   readonly acquired?: string;
   readonly cost?: number;

@@ -58,7 +58,6 @@ export interface BuiltAccount {
   readonly forced: TaxedSales;
   /** Cost of the forced sales, as a fraction of the account value. */
   readonly forcedCost: number;
-  /** Ids of the rows of the program. */
   readonly rowIds: readonly string[];
   /** Tax as a function of gains, whatever its weight in the objective. */
   readonly taxSides: readonly TaxSide[];
@@ -149,7 +148,6 @@ interface SalesBase {
   readonly priceOf: (identifier: string) => number;
 }
 
-/** Returns the sales of excluded securities, and a function that lists the lots of the others for sale in a region. */
 function createSales({ account, rule, excluded, byName, priceOf }: SalesBase, region: SaleRegion) {
   const { lots, substitutes } = account;
   const forcedShares = new Map(
@@ -261,16 +259,10 @@ interface AccountBase {
   readonly unlisted: ReadonlyMap<string, number>;
 }
 
-interface RegionBounds {
-  readonly region: SaleRegion;
-  readonly isOrdered: Uint8Array;
-}
-
-/** Restricts the trades of securities to a region. */
 function restrictToRegion(
   { common, account, names, lots, lotStart, value }: AccountBase,
   securities: ReturnType<typeof createSecurities>,
-  { region, isOrdered }: RegionBounds,
+  { region, isOrdered }: { readonly region: SaleRegion; readonly isOrdered: Uint8Array },
 ): ReturnType<typeof createSecurities> {
   const { sold, whole, closed, lossless, sales } = region;
   if (sales !== undefined || (sold.size === 0 && whole.size === 0 && closed.size === 0 && lossless.size === 0))
@@ -759,7 +751,6 @@ interface KnownTrades {
   readonly links: BuiltAccount['links'];
 }
 
-/** Builds an account with the gains of known trades. */
 export function buildAtTrades(
   common: BatchCommon,
   account: Account,
@@ -825,7 +816,6 @@ const NEAREST_WEIGHTS = { taxWeight: 1e-3, aversion: 1000 } as const;
 /** Weights of the objective in a search for the lowest tax. */
 const UNTAXED_WEIGHTS = { taxWeight: 1000, aversion: 1 } as const;
 
-/** Returns true if the trades of an account are rounded. */
 const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
   unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
 
@@ -877,7 +867,6 @@ function findWeighted(question: FinderQuestion, weights: Partial<AccountProgram>
 const keepPermitted = (answer: AccountSolution): AccountSolution | undefined =>
   answer.status === 'optimal' ? answer : undefined;
 
-/** Solves an account. */
 export function solveOne(common: BatchCommon, { account, window }: BuiltAccount): SearchedAccount {
   const limits = { nodes: common.terms.search_nodes };
   const adapt = (program: AccountProgram): AccountProgram => program;

@@ -5,10 +5,8 @@ import type { Finding } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { Account, AccountLot, RecentTrade } from './account.js';
 
-/** Form of the cells of a column. */
 export type ColumnForm = 'text' | 'number' | 'date' | 'list' | 'groups' | 'weights';
 
-/** Column of a table of accounts. */
 interface AccountColumn {
   readonly name: string;
   readonly form: ColumnForm;
@@ -23,7 +21,6 @@ const CASH = 'CASH';
 export const ENTRY = '/';
 export const GROUP = '//';
 
-/** Columns that every table has. */
 const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
 
 /** Returns the columns of a row. A row is a lot; if it has the day `traded`, it is a recent trade. */
@@ -172,7 +169,6 @@ export interface TableSource {
   readonly problem_count: number;
 }
 
-/** Returns the location in the table of a path within the account. */
 export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
   const readText = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
@@ -430,7 +426,6 @@ function createProblem(path: string, reason: string, code: Finding['code'] = 'WR
   return { severity: 'error', code, path, message: `${path}: ${reason}.` };
 }
 
-/** Account as stated by a client. */
 export interface StatedAccount {
   readonly account_id: string;
   readonly lots?: readonly Readonly<Record<string, unknown>>[];

@@ -154,7 +154,6 @@ const rowId = z
   .default('')
   .meta({ description: 'Name of the constraint in results. Default: its position.' });
 
-/** Constraint rows that apply to all accounts of a batch. */
 export const BatchRow = z
   .discriminatedUnion('type', [
     defineObject(() => ({

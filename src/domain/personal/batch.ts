@@ -24,7 +24,6 @@ export interface BatchCommon {
   readonly prices: Float64Array;
   /** Weights in the parent, [N]. */
   readonly weights: Float64Array;
-  /** Number of factors. */
   readonly factors: number;
   /** [N x factors], annualised. */
   readonly loadings: Float64Array;
@@ -63,7 +62,6 @@ const otherSecuritiesCache = new WeakMap<BatchCommon, ReadonlySet<string>>();
 
 /** Number of accounts per part. A part is a second or two of work, so that little is lost if a node fails. */
 export const PART_ACCOUNTS = 25;
-/** Number of accounts per block of results. */
 export const BLOCK_ACCOUNTS = 100;
 export const PARTS_PER_BLOCK = BLOCK_ACCOUNTS / PART_ACCOUNTS;
 /** Number of accounts per file of results. A file is written at once from memory. */
@@ -117,7 +115,6 @@ export function measureAccounts(accounts: BatchAccounts): number[] {
   );
 }
 
-/** Lines of the accounts in a part. */
 export interface PartLines {
   /** JSON lines, one account each; blank lines are ignored. */
   readonly text: string;

@@ -25,7 +25,6 @@ export interface FreshShares {
 
 /** Shares sold at a loss, and the shares that replace them. */
 export interface Replacement {
-  /** Index of the lot that is sold. */
   readonly sold: number;
   /** Shares that replace it. */
   readonly fresh: FreshShares;
@@ -116,7 +115,6 @@ export function readWindow({ recent, lots, substitutes, tax }: Account, asOf: Da
   return { trades: [...outside, ...recent.filter(isLossSale)], used };
 }
 
-/** Matches shares with others, in their order. */
 function match<T extends Unmatched>(
   own: Unmatched,
   others: readonly T[],
@@ -520,7 +518,6 @@ function computeMarginalGains(
   return { ...gains, reach };
 }
 
-/** Joins consecutive pieces of a lot with equal gains. */
 function joinEqual(pieces: readonly SaleLot[]): SaleLot[] {
   const joined: SaleLot[] = [];
   for (const piece of pieces) {
@@ -532,7 +529,6 @@ function joinEqual(pieces: readonly SaleLot[]): SaleLot[] {
   return joined;
 }
 
-/** Lots of a security for an account. */
 export interface SecurityLots {
   readonly lots: readonly SaleLot[];
   /** True if the lots are sold in this order. False if the lot with the lowest tax is sold first. */
@@ -572,17 +568,15 @@ export function listSecurityLots(account: Account, ownLots: readonly number[], q
   return createPlainLots(account, ownLots, { permitted, isOrdered, question });
 }
 
-interface PlainLots {
-  readonly permitted: readonly number[];
-  readonly isOrdered: boolean;
-  readonly question: LotsQuestion;
-}
-
 /** Returns lots whose sale has no effect on other lots, and the number of shares in the lots that are left out. */
 function createPlainLots(
   { lots }: Account,
   ownLots: readonly number[],
-  { permitted, isOrdered, question: { price, rule } }: PlainLots,
+  {
+    permitted,
+    isOrdered,
+    question: { price, rule },
+  }: { readonly permitted: readonly number[]; readonly isOrdered: boolean; readonly question: LotsQuestion },
 ): SecurityLots {
   const permittedLots = new Set(permitted);
   const unlisted = ownLots.reduce((sum, lot) => (permittedLots.has(lot) ? sum : sum + lots[lot]!.shares), 0);

@@ -9,7 +9,6 @@ import { type BatchCommon, indexSecurities, listOtherSecurities, type PartLines 
 /** Account as sent, or a finding that its line is not JSON. */
 export type AccountLine = { readonly value: unknown } | { readonly finding: Finding };
 
-/** Account within a part of a batch. */
 export type PartAccount = AccountLine & {
   /** Index of the account in the batch. */
   readonly position: number;
@@ -104,7 +103,6 @@ export interface AccountSource {
 /** Maximum number of findings that are listed per account; further findings are counted. */
 const FINDINGS_MAX = 50;
 
-/** Reads an account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountSource): ParsedAccount {
   const { source, account: sentAccount } = splitSource(value);
   if (readMember(sentAccount, ['is_repeated']) === true)
@@ -127,7 +125,6 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountS
   };
 }
 
-/** Separates an account from the locations of its values in a table. */
 function splitSource(value: unknown): { readonly source?: TableSource; readonly account: unknown } {
   if (typeof value !== 'object' || value === null || !('source' in value)) return { account: value };
   const { source, ...account } = value;

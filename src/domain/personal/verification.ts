@@ -300,7 +300,6 @@ function readProof(common: BatchCommon, whole: BuiltAccount, { result, wrong }: 
 
 type StatedSide = SolvedResult['certificate']['sides'][number];
 
-/** Computes the bound that the certificate of a side proves. */
 function readSide(
   program: AccountProgram,
   stated: StatedSide,
@@ -323,7 +322,6 @@ function readSide(
   return { side: stated.side, multipliers, bound, proof };
 }
 
-/** Returns the certificate whose multipliers are the stated prices of gains and rows. */
 function findPricedSide(
   { program, value, rowIds }: BuiltAccount,
   certificates: readonly SideCertificate[],
@@ -337,13 +335,15 @@ function findPricedSide(
   return Math.max(0, distances.indexOf(Math.min(...distances)));
 }
 
-interface StatedMultipliers {
+const readMultipliers = ({
+  exposures,
+  variance,
+  rows,
+}: {
   readonly exposures: readonly number[];
   readonly variance: number;
   readonly rows: readonly number[];
-}
-
-const readMultipliers = ({ exposures, variance, rows }: StatedMultipliers): Multipliers => ({
+}): Multipliers => ({
   exposures: Float64Array.from(exposures),
   variance,
   rows: Float64Array.from(rows),

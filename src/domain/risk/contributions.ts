@@ -1,3 +1,4 @@
+import { isEqual } from '../base/numbers.js';
 import type { Engine, EngineName } from '#kernels/engines/engine.js';
 import {
   estimateLowRankCovariance,
@@ -70,15 +71,9 @@ function isSame(a: MeasureTerms, b: MeasureTerms): boolean {
     a.engine === b.engine &&
     a.components === b.components &&
     a.to === b.to &&
-    areEqual(a.columns, b.columns) &&
-    areEqual(a.sessions, b.sessions)
+    isEqual(a.columns, b.columns) &&
+    isEqual(a.sessions, b.sessions)
   );
-}
-
-function areEqual(a: Int32Array, b: Int32Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 /** Weights by market column. */

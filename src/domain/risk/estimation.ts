@@ -155,7 +155,6 @@ export interface PanelEstimate {
   readonly intensity: number | null;
   /** Factor model; null for an estimator without factors. */
   readonly factors: EstimatedFactors | null;
-  /** Computes the range of the covariance's eigenvalues. */
   readonly eigenvalues: (engine: Engine) => EigenvalueRange;
 }
 
@@ -228,7 +227,6 @@ const createShrinkageOptions = ({ target, intensity, intensity_method: method }:
 const createWeightOptions = ({ half_life: halfLife }: RiskSettings, { sessions }: Coverage) =>
   halfLife === null ? {} : { weights: createWeights(halfLife, sessions.length) };
 
-/** Returns the coverage with only the sessions that the estimate used. */
 function limitToUsedSessions(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
   return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }

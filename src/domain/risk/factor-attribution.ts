@@ -17,7 +17,6 @@ import {
 } from './factors.js';
 import { createBarHistory, type ReturnWindow } from './return-panel.js';
 
-/** Factor models for return attribution. */
 export const ATTRIBUTION_MODELS = ['styles', 'market_sector'] as const;
 export type AttributionModel = (typeof ATTRIBUTION_MODELS)[number];
 
@@ -58,7 +57,6 @@ export interface UnexplainedMonth {
   readonly needed: number;
 }
 
-/** Regressions of one calendar month. */
 interface MonthRegression {
   readonly first: number;
   readonly factors: readonly string[];

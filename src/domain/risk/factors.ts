@@ -308,7 +308,6 @@ export function findSector({ sm, to }: Pick<ReturnWindow, 'sm' | 'to'>, column: 
   return typeof sector === 'string' && sector !== '' ? sector : UNCLASSIFIED;
 }
 
-/** Number of sessions of a year and of a month. */
 const YEAR_SESSIONS = 252;
 const MONTH_SESSIONS = 21;
 
@@ -443,7 +442,6 @@ export interface FactorSettings {
   readonly eigenvalue_simulations?: number | undefined;
 }
 
-/** Estimated factor model. */
 export interface EstimatedFactors {
   readonly model: FactorModel;
   /** Share of the variance that the factors explain; only for principal components. */
@@ -494,7 +492,6 @@ export function estimateFactors(
   return { model, fit, from };
 }
 
-/** Returns the share of the total variance that the factors explain. */
 function computeExplainedShare({ exposures, covariance, specific }: FactorModel): number {
   const n = specific.length;
   const K = exposures.length / n;
@@ -582,7 +579,6 @@ const CACHED_SESSIONS_MAX = 480;
 
 const crossSectionCache = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
-/** Returns the cross-section of a session, cached. */
 export function readCrossSection(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
   const sectionBySession = crossSectionCache.get(datapoints) ?? new Map<number, CrossSection>();
   crossSectionCache.set(datapoints, sectionBySession);

@@ -128,7 +128,6 @@ function createSymmetricTable(
   return { values, repaired: repairCount };
 }
 
-/** Imported model of one date. */
 interface AssembledModel {
   readonly date: string;
   /** Securities, ascending, [n]. */
@@ -179,14 +178,9 @@ function assertTables({ date, path, tables }: DatedTables, problems: ModelProble
   problems.error({ code: 'REQUIRED', path, message, value: presentTables });
 }
 
-interface CovarianceTable {
-  readonly date: string;
-  readonly table: ModelTable;
-}
-
 function assembleFromCovariance(
   engine: Engine,
-  { date, table }: CovarianceTable,
+  { date, table }: { readonly date: string; readonly table: ModelTable },
   { repair, ...terms }: ImportTerms,
   problems: ModelProblems,
 ): AssembledModel | undefined {
@@ -366,7 +360,6 @@ export function packModel(
   };
 }
 
-/** Packed model of one date. */
 interface PackedModel extends Pick<AssembledModel, 'date' | 'identifiers' | 'factors'> {
   readonly upper: Float64Array<ArrayBuffer>;
   readonly packedFactors: Float64Array<ArrayBuffer> | null;

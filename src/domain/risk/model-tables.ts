@@ -62,9 +62,7 @@ export interface ModelCell {
   readonly place: number;
 }
 
-/** Cells of one model table, as read. */
 export interface ModelTable {
-  /** Path of the table in messages. */
   readonly path: string;
   /** Positions of row and column names, in the order of occurrence. */
   readonly rows: ReadonlyMap<string, number>;
@@ -75,7 +73,6 @@ export interface ModelTable {
   pathOf(place: number): string;
 }
 
-/** Tables of the model of one date. */
 export interface DatedTables {
   readonly date: string;
   /** Path of the date in messages. */
@@ -133,7 +130,6 @@ export function createModelTables(problems: ModelProblems): ModelTables {
   };
 }
 
-/** Initial capacity of a table in cells. */
 const INITIAL_CELLS = 1024;
 
 /** Number of integers per cell: row, column and position. */
@@ -179,7 +175,6 @@ function addName(names: Map<string, number>, name: string): number {
   return position;
 }
 
-/** Parsed model with the units of its numbers. */
 export interface ParsedModel {
   readonly terms: ImportTerms;
   readonly dates: readonly DatedTables[];

@@ -42,7 +42,6 @@ export interface EstimatorSetting {
 
 export type EstimatorSettingName = keyof typeof ESTIMATOR_SETTINGS;
 
-/** Describes a setting and the estimators that use it. */
 export function describeSetting(name: EstimatorSettingName): string {
   const { help, readers } = ESTIMATOR_SETTINGS[name];
   const last = readers.at(-1)!;
@@ -72,7 +71,6 @@ export interface FactorModel {
   readonly specific: Float64Array;
 }
 
-/** Fit of the return regressions of K factors. */
 export interface FactorFit {
   /** Mean R-squared of the cross-sectional regressions over the sessions. */
   readonly rSquared: number;

@@ -190,7 +190,6 @@ interface BarGaps {
   readonly returnless: readonly Int32Array[];
 }
 
-/** Creates the history from the gaps. */
 function createSortedHistory({ first, last, barless, returnless }: BarGaps): BarHistory {
   const countMissing = (list: Int32Array, from: number, to: number): number =>
     findLastAtMost(list, to) - findLastAtMost(list, from - 1);
@@ -485,7 +484,6 @@ export function computeDailyReturns(market: MarketData, names: DailySecurities, 
   };
 }
 
-/** Returns the rows on which any of the securities has a bar, and the gaps of each security. */
 function findBars(
   market: MarketData,
   { columns, from, to }: DailySecurities & Pick<ClosePositions, 'columns'>,
@@ -693,7 +691,6 @@ function combineColumnEffects(effects: EffectsByDay, column: number, first: numb
   return sessionEffect!; // the last effect belongs to the column
 }
 
-/** Returns the combined effect on a security over a change of its currency, with amounts in the new currency. */
 function combineAcrossCurrencies(
   effects: EffectsByDay,
   change: CurrencyChange,

@@ -130,7 +130,6 @@ export function findModelInForce(model: StoredModel, day: Day): StoredModel {
   return [model, ...earlier].find(({ observedEnd }) => observedEnd <= day) ?? earlier.at(-1) ?? model;
 }
 
-/** Function that returns a stored model by its id. */
 export type StoredModels = (modelId: string) => StoredModel;
 
 /** Maximum number of securities listed in the message of a refusal; its detail contains all of them. */

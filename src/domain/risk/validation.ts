@@ -92,7 +92,6 @@ interface TrialPortfolio {
   readonly weights: Float64Array;
 }
 
-/** Maximum number of securities of a random portfolio. */
 const RANDOM_SECURITIES_MAX = 20;
 
 export interface RandomTrials {
@@ -175,7 +174,6 @@ export interface ValidationInput {
   readonly report: (fraction: number) => void;
 }
 
-/** Portfolio with the accuracy statistics of its forecasts. */
 export interface PortfolioValidation extends ForecastStatistics {
   readonly family: PortfolioFamily;
   readonly number: number;
@@ -191,7 +189,6 @@ export interface ForecastOutcome {
   readonly outcome: number;
 }
 
-/** All forecasts of one day. */
 export interface ForecastDay {
   readonly day: Day;
   /** Last day of the outcomes of these forecasts. */
@@ -298,16 +295,11 @@ function createIndexTrial(
   return sum > 0 ? [{ family: 'index', number: 1, weights: weights.map((weight) => weight / sum) }] : [];
 }
 
-interface Horizon {
-  readonly session: number;
-  readonly horizon: number;
-}
-
 /** Returns the returns of securities over the horizon after the close of a session, [n]. */
 function computeReturnsAfter(
   { sm, growth }: ReturnWindow,
   columns: Int32Array,
-  { session, horizon }: Horizon,
+  { session, horizon }: { readonly session: number; readonly horizon: number },
 ): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {

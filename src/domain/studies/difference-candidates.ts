@@ -285,13 +285,11 @@ function listPairColumns({ sm, document }: Place): number[] {
   );
 }
 
-interface CarriedPrice {
-  readonly previous: number;
-  readonly count: number;
-  readonly subject: Subject;
-}
-
-function createCarried(place: Place, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
+function createCarried(
+  place: Place,
+  column: number,
+  { previous, count, subject }: { readonly previous: number; readonly count: number; readonly subject: Subject },
+): Candidate[] {
   const { sm, session } = place;
   const bars = Array.from({ length: count }, (_, k) => findBar(place, session + k, column));
   const last = session + count - 1;
@@ -382,7 +380,6 @@ interface NearReview {
   readonly next: Composition | undefined;
 }
 
-/** Returns the reviews whose effect may begin at a difference. */
 function listNearReviews({ list, session }: Place): NearReview[] {
   const last = list.findLastIndex((one) => one.session <= session + 1);
   return list
@@ -390,7 +387,6 @@ function listNearReviews({ list, session }: Place): NearReview[] {
     .filter(({ position }) => position <= last && position > last - REBALANCES - 1);
 }
 
-/** Returns the effective dates of the reviews of a document after its first one. */
 function listEffectiveDates({ document, sm, list }: Place): Day[] {
   const { frequency, dates } = document.rebalance;
   if (frequency === 'custom') return dates.map(parseValidDay);
@@ -492,7 +488,6 @@ interface PanelColumn {
   readonly width: number;
 }
 
-/** Returns the rows of a range, after its first, on which a value of a column changes. */
 function listChangedRows(
   panel: Float64Array,
   { column, width, from, to }: PanelColumn & { readonly from: number; readonly to: number },
@@ -856,7 +851,6 @@ function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
   return own.terms.reading.length > 0 ? inDocument : [...inDocument, ...chained];
 }
 
-/** Returns levels each of which grows from the rounded previous level. */
 function chainRounded(levels: Float64Array, decimals: number): Float64Array {
   const result = levels.slice();
   for (let t = 1; t < levels.length; t++)

@@ -21,7 +21,6 @@ import {
 import { alignMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
-/** Subjects of the causes of a difference. */
 export const SUBJECTS = [
   'dividend',
   'special_dividend',
@@ -151,7 +150,6 @@ function replaceActions(actions: CorporateAction[], removed: Map<string, number>
 
 const compareCodes = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Returns a series whose values are those of other days of the series, by a number of values. */
 function shiftSeries({ days, closes, ...series }: PriceSeries, by: number): PriceSeries {
   return { ...series, days, closes: closes.map((own, i) => closes[i + by] ?? own) };
 }

@@ -38,7 +38,6 @@ export interface DifferenceInput {
   /** Variant of the document. */
   readonly ownVariant: ReturnVariant;
   readonly causesMax: number;
-  /** Subjects that are known to agree. */
   readonly known: readonly Subject[];
   /** Reports progress from 0 to 1; throws to cancel the search. */
   readonly report: (fraction: number, message: string) => void;
@@ -146,7 +145,6 @@ export function findDecimals(values: Float64Array): number | null {
   return null;
 }
 
-/** Returns one unit of the last of some decimals. */
 const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
 
 /** Returns half a unit of the last digit of an outside level, with the error of the computation. */
@@ -344,7 +342,6 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
   };
 }
 
-/** Returns the outside levels on the days of a run. */
 function selectCommon({ days, values, decimals }: OutsideLevels, own: OwnLevels): OutsideLevels {
   const isCommon = (day: Day): boolean => levelOn(own, day) > 0;
   return {
@@ -835,11 +832,7 @@ function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
 const isSameObject = (a: Candidate, b: Candidate): boolean =>
   a.subject === b.subject && a.identifier === b.identifier && a.date === b.date;
 
-interface ResultInput {
-  readonly search: Search;
-}
-
-function createResult(node: Node, start: Node, { search }: ResultInput): Difference {
+function createResult(node: Node, start: Node, { search }: { readonly search: Search }): Difference {
   const { outside } = search;
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
@@ -975,14 +968,12 @@ function describe({ subject, manner, identifier, date, value, words }: Candidate
   };
 }
 
-interface ShapeInput {
-  readonly scale: number;
-  readonly own: OwnLevels;
-  readonly isCurrency: boolean;
-}
-
 /** Describes the course of the differences. */
-function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, isCurrency }: ShapeInput): Shape[] {
+function findShapes(
+  errors: Float64Array,
+  outside: OutsideLevels,
+  { scale, own, isCurrency }: { readonly scale: number; readonly own: OwnLevels; readonly isCurrency: boolean },
+): Shape[] {
   const shapes: Shape[] = scale === 1 ? [] : ['factor'];
   if (errors.every((_, t) => isEqualAt(errors, t, outside))) return [...shapes, 'none'];
   const tolerances = errors.map((_, t) => computeTolerance(outside, outside.values[t]!) / outside.values[t]!);

@@ -54,7 +54,6 @@ function createWalkForwardSplits({
   return { splits, paths: [listGroupsBelow(groups).map((group) => (group < first ? -1 : group - first))] };
 }
 
-/** Returns true if a group is in a mask. */
 function hasGroup(mask: number, group: number): boolean {
   return (mask & (1 << group)) !== 0;
 }
@@ -189,7 +188,6 @@ const TRIMS = [0, TRIMMED_HEAD, TRIMMED_TAIL, TRIMMED_HEAD | TRIMMED_TAIL] as co
 const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown'] as const satisfies (keyof Stretch)[];
 const STRIDE = FIGURES.length;
 
-/** Returns the number of bytes for the figures of a trial. */
 export const computeTrialFigureBytes = (groupCount: number): number => 8 * (1 + groupCount * TRIMS.length * STRIDE);
 
 function createTrialFigures(trialCount: number, { groups, length, left }: FigureTerms): TrialFigures {
@@ -282,7 +280,6 @@ export interface ChoiceByFolds {
   /** Distribution of the metric of the choices, over all choices. */
   readonly inSample: Distribution;
   readonly outOfSample: Distribution;
-  /** Distribution of each metric over the paths. */
   readonly overPaths: Readonly<Record<keyof PathMetrics, Distribution>>;
   /** Fraction of the paths with a loss. */
   readonly probabilityOfLoss: number;
@@ -434,7 +431,6 @@ function createChooser(
 }
 
 interface PathInput {
-  /** Returns the used returns of a trial. */
   rowOf(trial: number): Float64Array;
   readonly choices: readonly FoldChoice[];
   readonly length: number;

@@ -20,7 +20,6 @@ function computeTradeCost({ price, adv, spreadBps, impactBps }: TradeTerms, shar
   return (shares * price * (spreadBps / 2 + impact)) / 10_000;
 }
 
-/** Security in an order. */
 export interface PackSecurity extends TradeTerms {
   readonly identifier: string;
   /** Target weight; 0 for a security that leaves. */
@@ -31,7 +30,6 @@ export interface PackSecurity extends TradeTerms {
 
 export interface Order {
   readonly name: PackSecurity;
-  /** Shares before the order. */
   readonly before: number;
   /** Target number of shares, in whole lots. */
   readonly wanted: number;
@@ -67,7 +65,6 @@ function computeSharesWithout({ name, before, wanted }: Order, lots: number): nu
   return lots === 0 ? wanted : Math.max(before, wanted - lots * name.lot);
 }
 
-/** Priority queue of orders. */
 export interface OrderQueue {
   first(): Order | undefined;
   /** Moves the first order to its new, later position; removes it if it is finished. */

@@ -98,14 +98,11 @@ export interface Overfitting {
 }
 
 export interface OverfittingInput {
-  /** Returns on the common dates of all variants, [N x T]. */
-  readonly returns: Float64Array;
   readonly variants: number;
+  /** Number of returns of each variant, on the common dates of all. */
   readonly observations: number;
   /** Number of blocks, even and at least 2. */
   readonly partitions: number;
-  /** Engine that evaluates the choices. Default: plain loops. */
-  readonly engine?: Engine;
 }
 
 /**
@@ -113,29 +110,6 @@ export interface OverfittingInput {
  * odd number, whose middle variant is the median.
  */
 const computeChanceLevel = (variants: number): number => Math.ceil(variants / 2) / variants;
-
-/**
- * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
- * S blocks of equal length; the oldest returns that do not fill a block are excluded. Every selection of S/2 blocks
- * chooses the variant with the highest Sharpe ratio. Its rank among all variants is determined on the other blocks.
- * Equal ratios have the mean of their ranks; if several variants are best, the first is chosen. Undefined with fewer
- * than two variants or two returns per block.
- * @cost O(N T) for sums by block, then about 4 C(S, S/2) N
- * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
- * Computational Finance 20(4), section 3.
- */
-export function estimateOverfitting({
-  returns,
-  variants,
-  observations,
-  partitions,
-  engine,
-}: OverfittingInput): Overfitting | undefined {
-  const estimate = createOverfitting({ variants, observations, partitions });
-  if (estimate === undefined) return undefined;
-  for (let n = 0; n < variants; n++) estimate.add(n, returns.subarray(n * observations, (n + 1) * observations));
-  return estimate.end(engine);
-}
 
 /** Estimate for variants whose returns are added one variant at a time. It keeps only sums by block. */
 export interface OverfittingEstimate {
@@ -145,12 +119,21 @@ export interface OverfittingEstimate {
   end(engine?: Engine): Overfitting;
 }
 
-/** Creates an empty estimate. Returns undefined with fewer than two variants or two returns per block. */
+/**
+ * Creates an empty estimate of the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
+ * S blocks of equal length; the oldest returns that do not fill a block are excluded. Every selection of S/2 blocks
+ * chooses the variant with the highest Sharpe ratio. Its rank among all variants is determined on the other blocks.
+ * Equal ratios have the mean of their ranks; if several variants are best, the first is chosen. Returns undefined with
+ * fewer than two variants or two returns per block.
+ * @cost O(N T) for sums by block, then about 4 C(S, S/2) N
+ * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
+ * Computational Finance 20(4), section 3.
+ */
 export function createOverfitting({
   variants,
   observations,
   partitions,
-}: Omit<OverfittingInput, 'returns' | 'engine'>): OverfittingEstimate | undefined {
+}: OverfittingInput): OverfittingEstimate | undefined {
   const block = Math.floor(observations / partitions);
   if (variants < 2 || block < 2) return undefined;
   const half = (block * partitions) / 2;
@@ -203,11 +186,9 @@ interface BlockRow {
   /** Number of returns over all blocks. */
   readonly returns: Float64Array;
   readonly partitions: number;
-  /** Number of returns in a block. */
   readonly block: number;
 }
 
-/** Adds the sums by block of the returns of a variant, less their mean over all blocks. */
 function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
   const variantCount = means.length;
   let total = 0;

@@ -27,7 +27,6 @@ function computeDaysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, p
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
 
-/** Numbers of days for which liquidation is reported. */
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
 /**
@@ -45,7 +44,6 @@ function computeLiquidation(positions: readonly Position[], participation: numbe
   return LIQUIDATION_DAYS.map((days) => ({ days, share: computeSoldValue(days) / total }));
 }
 
-/** Numbers of days for which capacity is reported. */
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /**
@@ -184,7 +182,6 @@ export const RebalancePackRequest = defineObject(() => ({
   .meta({ id: 'RebalancePackRequest' });
 export type RebalancePackRequest = z.output<typeof RebalancePackRequest>;
 
-/** Data of a security on the date of a pack. */
 export interface KnownSecurity {
   readonly identifier: string;
   readonly weight: number;
@@ -309,13 +306,14 @@ function reportBorrowedWeights(names: readonly KnownSecurity[]): Finding[] {
 /** Distance of a sum of weights from 1 that counts as rounding. */
 const WEIGHT_TOLERANCE = 1e-9;
 
-interface TradeContext {
-  readonly value: number;
-  readonly valueAfter: number;
-  readonly participation: number;
-}
-
-function createTrade(order: Order, { value, valueAfter, participation }: TradeContext): PackTrade {
+function createTrade(
+  order: Order,
+  {
+    value,
+    valueAfter,
+    participation,
+  }: { readonly value: number; readonly valueAfter: number; readonly participation: number },
+): PackTrade {
   const { name, before, after } = order;
   const shares = Math.abs(after - before);
   return {
@@ -504,13 +502,14 @@ interface DecisionSpan {
   readonly decision: number;
 }
 
-interface Targets {
-  readonly announced: ReadonlyMap<number, number>;
-  readonly weights: ReadonlyMap<number, number>;
-}
-
 /** Reports securities of a composition that have ended since its decision. */
-export function findLeftSince({ sm, session, decision }: DecisionSpan, { announced, weights }: Targets): Finding[] {
+export function findLeftSince(
+  { sm, session, decision }: DecisionSpan,
+  {
+    announced,
+    weights,
+  }: { readonly announced: ReadonlyMap<number, number>; readonly weights: ReadonlyMap<number, number> },
+): Finding[] {
   const removedColumns = [...announced.keys()].filter((column) => !weights.has(column));
   if (removedColumns.length === 0) return [];
   const names = removedColumns.map((column) => sm.identifiers[column]!).toSorted(compareText);

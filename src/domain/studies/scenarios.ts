@@ -23,7 +23,6 @@ interface HeldSecurity {
   readonly group: string;
 }
 
-/** Composition and market data for scenarios. */
 export interface ScenarioMarket {
   readonly sm: SessionMarket;
   /** Total-return growth factors in the index currency, [S - first x N]. */
@@ -264,7 +263,6 @@ const WindowScenario = defineObject(() => ({
 /** Maximum change of a rate: the width of the range of rates. */
 const BPS_MAX = 20_000;
 
-/** Shock of an interest rate. */
 const RateShock = z
   .strictObject({
     bps: z.number().min(-BPS_MAX).max(BPS_MAX).meta({ description: 'Change of the rate in basis points.' }),
@@ -570,7 +568,6 @@ function computePortfolioReturns(
   return total;
 }
 
-/** Returns the equally weighted mean of each group, and of all securities. */
 function computeGroupMeans(
   heldSecurities: readonly HeldSecurity[],
   valueOf: (name: HeldSecurity, position: number) => number | undefined,
@@ -587,7 +584,6 @@ function computeGroupMeans(
   return new Map([...sums].map(([key, { sum, count }]) => [key, sum / count]));
 }
 
-/** Number of worst sessions that a result lists. */
 const WORST_SESSIONS = 5;
 
 export interface WindowTerms {
@@ -661,7 +657,6 @@ function createUncoveredResult({ sm }: ScenarioMarket, { name, window, path }: W
   return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...findingLocation }] };
 }
 
-/** Warns if the window ends after the last session of the data. */
 function warnOfCutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
   const { sessions, coverage } = sm.calendar;
   const last = sm.sessions.at(-1)!; // a covered window has at least one session
@@ -720,7 +715,6 @@ function createValuePaths({ sm, growth, groups }: ScenarioMarket, base: number, 
   };
 }
 
-/** Holdings of a run on a date. */
 export interface HoldingsOnDate {
   readonly day: Day;
   /** Securities of the run with their weights, 0 if not held. */
@@ -761,16 +755,15 @@ export function createScenarioMarket(
   };
 }
 
-interface ScenarioLocation {
-  readonly by: string;
-  readonly path: string;
-}
-
 /**
  * Computes a scenario of either kind.
  * @throws Refusal VALIDATION_FAILED at its path
  */
-export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioLocation): ScenarioOutcome {
+export function computeScenario(
+  market: ScenarioMarket,
+  scenario: Scenario,
+  place: { readonly by: string; readonly path: string },
+): ScenarioOutcome {
   if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
   return { result: computeShockScenario(market, terms), findings: listUnreadSettings(market, terms) };

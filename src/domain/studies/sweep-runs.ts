@@ -150,16 +150,3 @@ export interface OutcomeSource {
   /** Returns a key of a run. Two runs have equal keys if and only if their dates and levels are equal. */
   keyOf(run: VariantRun): string;
 }
-
-/** Creates a source from outcomes in memory, by variant. */
-export function createOutcomeSource(outcomes: readonly VariantOutcome[]): OutcomeSource {
-  return {
-    count: outcomes.length,
-    visit: (call, wanted) =>
-      outcomes.forEach((outcome, variant) => {
-        if (wanted?.has(variant) ?? true) call(variant, outcome);
-      }),
-    // A number is formatted so that it parses to an identical double.
-    keyOf: ({ days, level }) => `${days.join()} ${level.join()}`,
-  };
-}

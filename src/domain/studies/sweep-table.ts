@@ -118,7 +118,6 @@ export interface RunSummary {
   readonly observations: number;
 }
 
-/** Row of a variant in the table. */
 export interface SweepRow {
   /** Rank, 1 for the best; null for a refused variant. */
   readonly rank: number | null;
@@ -222,7 +221,6 @@ interface RankedRun {
   readonly sample: SharpeSample;
 }
 
-/** Summarises each outcome, in the order of the variants. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   const rankedRuns: RankedRun[] = [];
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
@@ -324,7 +322,6 @@ function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   return days.every((day) => otherDays.has(day)) ? days : days.filter((day) => otherDays.has(day));
 }
 
-/** Returns the returns between some days of a run. */
 function computeReturnsOn({ days, level }: VariantRun, commonDays: Int32Array): Float64Array {
   const returns = new Float64Array(Math.max(0, commonDays.length - 1));
   let position = 0;

@@ -410,15 +410,12 @@ function setCurrency(document: Record<string, unknown>, patch: Patch): Record<st
   return Object.fromEntries(Object.entries(document).filter(([member]) => member !== 'currency'));
 }
 
-interface Setting {
-  readonly text: string;
-  readonly value: unknown;
-  readonly path: string;
-}
-
 const PARTS = ['document', 'request', 'strategy'];
 
-function applySetting(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
+function applySetting(
+  parts: Record<string, unknown>,
+  { text, value, path }: { readonly text: string; readonly value: unknown; readonly path: string },
+): Finding[] {
   const issuePath = text.startsWith('/') ? `${path}${text}` : path;
   const pointer = parsePointer(text);
   if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
@@ -491,7 +488,6 @@ function reportIdentity(
   ];
 }
 
-/** Parameter of a sweep with the values of its variants. */
 export interface SweptParameter {
   readonly pointer: string;
   /** Values in the requested order. */

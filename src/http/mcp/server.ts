@@ -12,6 +12,7 @@ import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.
 import type { App } from '../app.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
 import { knowsPrefixes } from '../pipeline.js';
+import { createSourceRequest } from '../sources.js';
 import { listShortTools, refuseOperation, type TaskContext } from './tasks.js';
 import {
   type Arguments,
@@ -434,7 +435,11 @@ function createResourceMethods(catalogue: McpCatalogue, client: McpClient): Read
       const path = parseResourceUri(uri);
       if (path === undefined) throw createInvalidError('A resource URI must begin with divisor:/.', { uri });
       const { headers, signal, ask } = client;
-      const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
+      const { pathname, searchParams } = new URL(path, 'http://localhost');
+      const request = createSourceRequest(pathname, searchParams, { headers: { ...headers }, signal });
+      if (request === undefined)
+        throw createInvalidError('The address contains no read that can be repeated.', { uri });
+      const answer = await ask(request);
       const type = getType(answer);
       if (type === 'text/event-stream') {
         cancelBody(answer);

@@ -293,25 +293,31 @@ const STOP_WORDS = new Set(
 
 /**
  * Ranks operations by the words that they share with a query. A word of the name counts three times, a word of the
- * summary twice. Words match by their first letters, so that `weights` finds `weight`.
+ * summary twice, and a word of few operations more than one of many: most summaries begin with `Returns`. Words match by their first letters, so that `weights` finds `weight`.
  */
 function rankOperations(query: string, operations: TaskContext['operations']): FoundOperation[] {
   const words = listWords(query);
   const wanted = words.filter((word) => !STOP_WORDS.has(word));
-  const ranked = operations.map(([name, route], position) => {
-    const { summary, description = '', path, tag, scope } = route;
+  const counted = wanted.length > 0 ? wanted : words;
+  const matches = operations.map(([name, route]) => {
+    const { summary, description = '', path, tag } = route;
     const parts = [
       [listWords(name), 3],
       [listWords(summary), 2],
       [listWords(`${path} ${tag}`), 2],
       [listWords(description), 1],
     ] as const;
-    const score = (wanted.length > 0 ? wanted : words).reduce(
-      (sum, word) =>
-        sum +
-        Math.max(0, ...parts.map(([texts, weight]) => (texts.some((text) => sharesStem(text, word)) ? weight : 0))),
-      name.toLowerCase() === query.trim().toLowerCase() ? 100 : 0,
+    return counted.map((word) =>
+      Math.max(0, ...parts.map(([texts, weight]) => (texts.some((text) => sharesStem(text, word)) ? weight : 0))),
     );
+  });
+  const rarities = counted.map((_, i) => {
+    const count = matches.filter((weights) => weights[i]! > 0).length;
+    return Math.log(1 + operations.length / Math.max(1, count));
+  });
+  const ranked = operations.map(([name, { summary, scope }], position) => {
+    const isNamed = name.toLowerCase() === query.trim().toLowerCase();
+    const score = matches[position]!.reduce((sum, weight, i) => sum + weight * rarities[i]!, isNamed ? 1000 : 0);
     return { position, score, found: { name, sentence: summary, scope } };
   });
   return ranked

@@ -35,6 +35,7 @@ import {
   type Reply,
   type RunParameters,
 } from '../handler.js';
+import { HASH_MEMBER, hashResult, shortenHash } from '../sources.js';
 
 /** Routes that are not views of one run. */
 type OtherRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
@@ -62,7 +63,10 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
     async compareRuns({ query, media, signal }) {
       const isCsv = media === CSV_TYPE;
       const { bytes, runs } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
-      const pins = { ids: runs.map(({ subject, id }) => `${subject}@${id}`).join(',') };
+      const pins = {
+        ids: runs.map(({ subject, id }) => `${subject}@${id}`).join(','),
+        ...(query.benchmark !== undefined && { [HASH_MEMBER]: hashResult(bytes) }),
+      };
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE, pins } : { bytes, pins };
     },
     async getRecord({ params, query, header }) {
@@ -208,8 +212,8 @@ function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handl
     const format = media === '' ? 'json' : parseExportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
     const question = { terms: view, name: readRunParameters(runParameters), query, format, body };
-    const { bytes, etag, runId } = await views.show(question, signal);
-    const pins = { run_id: runId };
+    const { bytes, etag, runId, contentHash } = await views.show(question, signal);
+    const pins = { run_id: runId, ...(contentHash !== undefined && { [HASH_MEMBER]: shortenHash(contentHash) }) };
     if (format === 'json') return { bytes, etag, pins };
     const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
       '-',

@@ -45,7 +45,6 @@ import {
   type SubmissionPosition,
 } from './job-rows.js';
 
-/** Committed change of a job. */
 export interface JobChange {
   readonly identity: JobIdentity;
   readonly before: JobLife;
@@ -53,7 +52,6 @@ export interface JobChange {
   readonly status: JobStatus;
 }
 
-/** Attempt that has started. */
 export interface StartedAttempt extends JobChange {
   /** Stored job. The write of the attempt's end starts from it. */
   readonly seen: JobReading;

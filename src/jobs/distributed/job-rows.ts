@@ -26,7 +26,6 @@ const SEPARATOR = '/';
 const formatGeneration = (kind: JobKindName, generation: number): string =>
   generation === 1 ? kind : `${kind}${SEPARATOR}${generation}`;
 
-/** Returns the kind that this release writes into the row of a job. */
 export const formatKind = (kind: JobKindName): string => formatGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: the kinds of this release and of earlier releases. */
@@ -71,7 +70,6 @@ export interface Beat {
   readonly node: string | null;
 }
 
-/** Document with only its body. */
 export type DocumentBodyRow = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
 /** Document of a job and last report of its attempt, read together. */
@@ -180,7 +178,6 @@ export interface BeatOrder {
   readonly leaseMs: number;
 }
 
-/** Data of the start of a job. */
 export interface Start {
   readonly node: string;
   readonly leaseMs: number;
@@ -191,7 +188,6 @@ export interface Start {
 }
 
 export interface ReserveOrder {
-  /** Memory of the node for all its jobs. */
   readonly memoryBytes: number;
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
@@ -205,7 +201,6 @@ export type OfferedKey = AttemptKey & { readonly claim: string | null };
 
 export interface ReservedJob extends WaitingJob, OfferedKey {
   readonly seen: JobReading;
-  /** Input of the job. */
   readonly input: DocumentLookup;
 }
 
@@ -359,7 +354,6 @@ export async function advanceSequence({ database, schema }: { database: Database
 
 type WaitingRows = Pick<JobRows, 'places' | 'reserve' | 'start' | 'release' | 'undo' | 'drop'>;
 
-/** Options of the statements on waiting jobs. */
 interface WaitingOptions {
   readonly kinds: () => readonly string[];
   readonly schema: string;

@@ -39,7 +39,6 @@ export interface NodeState {
 
 type AddedMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms' | 'removes_orphans';
 
-/** State that a node of any version may have reported. */
 type ReportedState = Omit<NodeState, AddedMember> & Partial<Pick<NodeState, AddedMember>>;
 
 /** Node in a listing. */

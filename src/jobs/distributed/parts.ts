@@ -64,7 +64,6 @@ interface PartRows {
   beat(claim: ClaimedParts, leaseMs: number): Promise<boolean>;
   /** @returns true if the job waits for the outputs */
   write(claim: ClaimedParts, writtenParts: WrittenParts): Promise<boolean>;
-  /** Releases parts to any node. */
   release(claim: ClaimedParts): Promise<void>;
   /** Returns parts to the node of the job. */
   giveBack(claim: ClaimedParts): Promise<void>;

@@ -66,7 +66,6 @@ export function createPollSchedule(): PollSchedule {
 
 /** Data that one statement reads and reports. Members that are absent are not due. */
 export interface PulseOrder {
-  /** State that the node reports. */
   readonly state: NodeState | undefined;
   readonly events: EventReading | undefined;
   readonly asksSilent: boolean;
@@ -100,7 +99,6 @@ export interface PulseOptions {
   readonly schema: string;
   /** Name of this node, across restarts. */
   readonly node: string;
-  /** Node that computes parts of other nodes' jobs. */
   readonly helper: PartNode | undefined;
   /** Returns the kinds that start, as written in rows. Default: all kinds. */
   readonly kinds?: (() => readonly string[]) | undefined;

@@ -159,7 +159,6 @@ export interface QueueAttemptsDependencies extends QueueDependencies {
   readonly findProgress: (lease: Lease) => TaskProgress | undefined;
   /** Called if a response of the database contains changes of a job. */
   readonly onNews: (jobId: string) => void;
-  /** Called after every change of a job. */
   readonly onChange: (jobId: string) => void;
   readonly isDraining: () => boolean;
   readonly isClosed: () => boolean;
@@ -305,7 +304,6 @@ function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAtte
 
 const getTimestamp = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
-/** Returns the input of a job. */
 async function readInput(
   { jobId, sequence, seen, input }: ReservedJob,
   documents: Pick<PostgresDocuments, 'get'>,
@@ -406,7 +404,6 @@ export interface AcceptanceDependencies {
   readonly log: JobLog;
   readonly find: JobQueue['find'];
   readonly isDraining: () => boolean;
-  /** Called for each queued job. */
   readonly onChange: (jobId: string) => void;
 }
 

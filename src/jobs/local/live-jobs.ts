@@ -99,7 +99,6 @@ function createJobHistory(revision: number): JobHistory {
   };
 }
 
-/** Listeners for changes of jobs. */
 export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   notify(jobId: string): void;
 }
@@ -138,7 +137,6 @@ export interface LiveJob {
   readonly life: JobLife;
 }
 
-/** Live job with the writes that are in progress. */
 export interface TrackedJob extends LiveJob {
   life: JobLife;
   /** Result of the latest transition that was started. */
@@ -163,7 +161,6 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   advance(entry: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason;
   /** Makes a stored life visible. */
   publish(entry: TrackedJob, life: JobLife, event: LifeEvent): void;
-  /** Notifies the watchers of a job. */
   notify(jobId: string): void;
 }
 
@@ -258,7 +255,6 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
 export interface Leases {
   /** Grants a lease for an attempt that starts now. */
   grant(job: LiveJob, nowMs: number): Lease;
-  /** Returns the lease of a job's attempt. */
   of(job: LiveJob): Lease | undefined;
   /** Returns the lease that this process holds for a job. */
   ofJob(jobId: string): Lease | undefined;

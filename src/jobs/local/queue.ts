@@ -94,7 +94,6 @@ async function deleteJobIn(tx: DocumentTransaction, ended: RememberedJob): Promi
   await tx.delete('job-input', ended.id);
 }
 
-/** Deletes the results of the job stored under an id, if there is one. */
 async function deleteResults(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
   if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
@@ -389,7 +388,6 @@ function createJobTable(dependencies: JobTableDependencies): JobTable {
  */
 interface LaneQueue {
   readonly length: number;
-  /** Returns the number of waiting jobs of one owner. */
   countWaiting(owner: string): number;
   push(owner: string, jobId: string): void;
   /** Puts a job before all other jobs of its owner. */
@@ -691,7 +689,6 @@ export interface LocalQueueDependencies {
   /** Maximum number of running jobs of this node. */
   readonly places?: Readonly<Record<Lane, number>>;
   readonly log: JobLog;
-  /** Receives every ended job. */
   readonly onEnded?: (job: EndedJob) => void;
   /** Kinds that do not start. Default: none. */
   readonly paused?: Pick<PausedKinds, 'has' | 'onResumed'> | undefined;
@@ -849,7 +846,6 @@ function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () =>
   };
 }
 
-/** Adds the slots of this process to the loads of its lanes. */
 function addSlotLoads(
   loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
   ownCounts: Readonly<Record<JobClass, number>>,

@@ -30,7 +30,6 @@ export interface JobKind<P> {
   runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
 
-/** Handlers by kind. */
 export type JobHandlers = { readonly [K in JobKindName]: JobKind<JobPayload<K>> };
 
 /** Tasks that an attempt of a kind of job may run. */
@@ -38,7 +37,6 @@ type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemo
   ? PortableTaskName
   : TaskName;
 
-/** Combines a job kind of the catalogue with the functions that run its attempts. */
 export function createJobKind<K extends JobKindName>(
   kind: K,
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
@@ -178,11 +176,8 @@ export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'wa
   stop(): Promise<void>;
 }
 
-/** Limits of one node. */
 export interface NodeLimits {
-  /** Maximum number of running jobs in each lane. */
   readonly runningMax: Readonly<Record<Lane, number>>;
-  /** Maximum number of running heavy jobs of one owner. */
   readonly ownerRunningMax: number;
   /** Maximum expected memory of all running jobs, in bytes. */
   readonly memoryBytes: number;

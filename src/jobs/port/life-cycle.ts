@@ -28,7 +28,6 @@ export interface JobCallback {
 
 type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released';
 
-/** Attempt of a job. */
 interface JobAttempt {
   readonly attempt: number;
   /** Process that ran the attempt. It is null if only one process uses the data folder. */
@@ -67,7 +66,6 @@ export interface JobStatus {
   readonly input_hash: string;
   /** Id of the request; null for a job of the service itself, and in records of earlier versions. */
   readonly request_id: string | null;
-  /** Trace id from the client. */
   readonly trace_id: string | null;
   readonly callbacks: JobCallback[];
 }
@@ -248,7 +246,6 @@ export function isTerminal(status: JobState): boolean {
   return status !== 'pending' && status !== 'running';
 }
 
-/** Returns the state of a job after an event, or the reason why the event is impossible. */
 export function advance(life: JobLife, event: LifeEvent, limits: LifeLimits): JobLife | ImpossibleReason {
   if (isTerminal(life.status)) return 'already-terminal';
   switch (event.type) {

@@ -4,9 +4,7 @@ import type { JobStatus } from './life-cycle.js';
 import type { JobListing } from './queue.js';
 import { type JobRecord, readJobRecord } from './record.js';
 
-/** Listeners for changes of jobs. */
 export interface JobListeners {
-  /** Returns the ids of jobs that have listeners. */
   readonly jobIds: () => readonly string[];
   readonly hasListenersOfAll: () => boolean;
   readonly isEmpty: () => boolean;
@@ -14,7 +12,6 @@ export interface JobListeners {
   watch(jobId: string, listener: () => void): () => void;
   /** Adds a listener to every job; see `watch`. */
   watchAll(listener: (jobId: string) => void): () => void;
-  /** Calls the listeners of a job. */
   call(jobId: string): void;
 }
 
@@ -48,7 +45,6 @@ export function createJobListeners(onWatched: () => void): JobListeners {
   };
 }
 
-/** Accumulates the jobs of a listing. */
 export interface ListedJobs {
   add(job: JobStatus): void;
   skip(cause: UnreadableCause): void;

@@ -21,7 +21,6 @@ export interface Parts {
   readonly atOnce: number;
   /** Share of the job's progress that all parts fill. */
   readonly share: number;
-  /** Computes one part on this node and writes its output. */
   here(part: number, share: number): Promise<ArtifactRef | PartOutput>;
 }
 
@@ -175,7 +174,6 @@ function startAlone(run: Run) {
   };
 }
 
-/** Computes parts on this node while other nodes compute offered parts. */
 function startSharing(run: Run, { lease, clock }: PartsContext, offered: OfferedParts) {
   const computingParts = new Set<number>();
   /** Parts that are no longer offered and that no node computes. */

@@ -91,5 +91,4 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
   };
 }
 
-/** Returns the kind in the id of a job. */
 export const getJobKind = (jobId: string): JobKindName => JOB_KINDS.find((kind) => jobId.startsWith(`${kind}:`))!; // the id of each job begins with its kind

@@ -6,7 +6,6 @@ import type { Lane, TaskProgress } from './compute-pool.js';
 import { isTerminal, type JobResult, type JobState, type JobStatus, type StoredResult } from './life-cycle.js';
 import { type JobIdentity, readJobRecord } from './record.js';
 
-/** Key of one attempt of one submission. */
 export interface AttemptKey {
   readonly jobId: string;
   /**
@@ -42,7 +41,6 @@ export function countSlotsByClass({ heavy, light }: Readonly<Record<Lane, number
   return { heavy, huge: memoryBytes > HUGE_BYTES ? heavy : 0, light } satisfies Record<JobClass, number>;
 }
 
-/** Output of one or more parts. */
 export interface PartOutput {
   /** Outputs in the order of the parts. The job drops the artifact when it ends. */
   readonly artifact: ArtifactRef;
@@ -50,12 +48,10 @@ export interface PartOutput {
   readonly files?: readonly ArtifactRef[];
 }
 
-/** Output of parts, with their numbers. */
 export interface WrittenParts extends PartOutput {
   readonly parts: readonly number[];
 }
 
-/** Returns the names of all artifacts of an output. */
 export const listNames = ({ artifact, files = [] }: PartOutput): string[] =>
   [artifact, ...files].map(({ name }) => name);
 
@@ -204,7 +200,6 @@ export interface JobQueue extends JobReader {
   close(): Promise<void>;
 }
 
-/** Reader of job statuses. */
 export interface JobReader {
   /** Returns a job; undefined if it does not exist. @throws Refusal DOCUMENT_UNREADABLE */
   find(jobId: string): Promise<LocatedJob | undefined>;
@@ -263,7 +258,6 @@ export interface Node {
   getFreeCapacity(): FreeCapacity;
 }
 
-/** Free capacity of a node. */
 export interface FreeCapacity {
   /** Lanes with a free slot. */
   readonly lanes: readonly Lane[];
@@ -346,7 +340,6 @@ export interface JobCounts {
   readonly running: number;
 }
 
-/** End of a job. */
 export interface EndedJob {
   readonly jobId: string;
   /** Id of the key that submitted the job; empty if no key was used. */
@@ -360,7 +353,6 @@ export interface EndedJob {
 }
 
 export interface QueueLimits {
-  /** Retry policies by kind. */
   readonly getRetryPolicy: RetryPolicies;
   /** Maximum number of waiting jobs. */
   readonly queueMax: number;

@@ -215,7 +215,6 @@ export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: strin
 const isOneOf = (accepted: readonly string[], value: unknown): boolean =>
   typeof value === 'string' && accepted.includes(value);
 
-/** Returns the retry limits of a job, from the policy of its kind. */
 export function computeLifeLimits(
   { kind, job_id: jobId, created_at: submittedAt }: JobIdentity,
   { attempt, getRetryPolicy }: { readonly attempt: number; readonly getRetryPolicy: RetryPolicies },

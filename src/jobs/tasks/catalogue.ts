@@ -100,7 +100,8 @@ import type { RunViewInput } from './views.js';
 
 /**
  * Order of a task with input `I`. Six fields name a market or files, `outputs` contains names, and all other fields are
- * those of the input. An input with other files needs a separate order type and a function that resolves it.
+ * those of the input. An input with other files needs a separate order type. `REFERENCES` of `resolve-task.ts` declares
+ * the kind of each reference.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
 
@@ -235,7 +236,6 @@ export interface Tasks {
   rebalancePack: { input: RebalancePackQuestion; output: ResponseBytes };
   /** Renders a report as a PDF. */
   render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
-  /** Writes the prices of one security as response bytes. */
   prices: { input: PricesInput; output: ResponseBytes };
   /** Writes a table of a market as a Parquet file. */
   'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
@@ -295,7 +295,6 @@ export interface Tasks {
   'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
   /** Writes a stored model of one date as a member of an import. */
   'export-risk-model': { input: ExportRiskModelInput; output: ResponseBytes };
-  /** Writes a part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
   /** Computes hashes for a reconciliation, for files that no other thread hashes. */
   'hash-files': { input: SharedHashes; output: null };
@@ -307,14 +306,15 @@ export interface Tasks {
   'check-body': { input: BodyToCheck; output: BodyCheck };
   'warm-up': { input: WarmUpInput; output: null };
   /** Lists the numbers of a text with their sources. `ids` are the ids that a sentence may name, one a line. */
-  'read-text': { input: { readonly text: string; readonly ids: string }; output: readonly TextNumber[] };
+  'read-text': {
+    input: { readonly text: string; readonly ids: string; readonly stores: string };
+    output: readonly TextNumber[];
+  };
   /** Compares numbers of a text with the results that they cite. */
   'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
-  /** Describes all tools for agents, as JSON. */
   'describe-tools': { input: null; output: { readonly json: string } };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };
-  /** Writes a stored model as an Arrow stream. */
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
     output: ResponseBytes;
@@ -348,7 +348,6 @@ export interface WarmUpInput {
   readonly destination?: ArtifactDestination;
 }
 
-/** Input of a task in a thread. */
 export type ThreadInput<N extends TaskName> = Tasks[N]['input'];
 
 export type TaskOutput<N extends TaskName> = Tasks[N]['output'];

@@ -51,7 +51,6 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
   readonly expression: ExpressionNode;
   readonly expects: 'number' | 'condition';
   readonly identifiers: readonly string[];
-  /** Maximum number of returned values. */
   readonly most: number;
 }
 
@@ -140,7 +139,6 @@ export interface EstimateRiskModelInput extends RiskModelSource {
   readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 
-/** Input of a task that computes parts of a model. */
 export interface RiskModelPartsInput extends RiskModelSource {
   readonly parts: readonly number[];
   readonly outputs: TaskOutputs<ModelPartFile>;

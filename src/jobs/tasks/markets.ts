@@ -9,7 +9,6 @@ import type { ContentSummary } from '#market/serve/market-tasks.js';
 import type { SecurityBars, SeriesRequest } from '#market/serve/price-series.js';
 import type { HashedBytes, HashedFile } from './messages.js';
 
-/** Two contents of one data store. */
 export interface TwoContents {
   readonly before: MarketHandle;
   readonly after: MarketHandle;
@@ -32,7 +31,6 @@ export interface CopiedMarketInput extends Pick<MarketIdentity, 'datasetId' | 'a
   readonly content: HashedFile;
   /** Changes to apply, the earliest first. */
   readonly changes: readonly HashedFile[];
-  /** Required hash of the content. */
   readonly contentHash: string;
 }
 
@@ -40,7 +38,6 @@ export interface EarlierMarketInput {
   readonly last: MarketHandle;
   /** Changes to apply backwards, the latest first. */
   readonly changes: readonly HashedFile[];
-  /** Required hash of the content. */
   readonly contentHash: string;
 }
 

@@ -96,7 +96,6 @@ export function createHashCells(files: number): HashCells {
 export interface RowsInBlocks {
   readonly artifact: ArtifactRef;
   readonly count: number;
-  /** Blocks in the order of the rows. */
   readonly blocks: readonly RowBlock[];
 }
 

@@ -26,7 +26,6 @@ import type {
   TaskOutputs,
 } from './messages.js';
 
-/** Files of a run that its task writes. */
 export const RUN_FILES = ['plan', 'columns', 'prices', 'checkpoint'] as const;
 export type RunFileName = (typeof RUN_FILES)[number];
 
@@ -111,7 +110,6 @@ type RunTextSource = {
   readonly columns: string;
   /** Files of the columns with the hashes recorded when they were written. */
   readonly files: readonly HashedFile[];
-  /** Provenance of the run, and the version of its index or strategy. */
   readonly stamp: RunProvenance & { readonly runAt: string; readonly indexVersion: number | null };
 } & ({ readonly text: 'record' } | { readonly text: 'result'; readonly plan: HashedFile });
 
@@ -129,13 +127,11 @@ export interface RunProvenance {
 
 export interface ReplayInput {
   readonly market: MarketHandle;
-  /** Plan of the stored run. */
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
   readonly known?: EarlierContentFiles;
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
-  /** Provenance of the stored run. */
   readonly stored: RunProvenance & { readonly runAt: string | null };
   /** File with the columns of the stored run. */
   readonly columns: string;
@@ -229,7 +225,6 @@ export interface SumRowsInput {
 
 /** Inputs that determine the paths of a simulation. */
 export interface SimulationInput {
-  /** File of the run's columns. */
   readonly columns: string;
   readonly request: SimulationRequest;
   readonly calendar: string;
@@ -387,7 +382,6 @@ export interface BatchSum {
   readonly summary: BatchSummary;
 }
 
-/** Backtest of one account. */
 export interface AccountBacktestInput extends Omit<BatchInput, 'terms'> {
   readonly indexId: string;
   readonly backtestId: string;
@@ -403,7 +397,6 @@ export interface CompareLevelsInput {
 }
 
 export interface CompareLevelsOutput extends LevelsDifference {
-  /** Total returns of both runs. */
   readonly totalReturns: readonly [number, number];
 }
 

@@ -135,7 +135,6 @@ export type RunViewInput =
 
 export type RunViewName = RunViewInput['view'];
 
-/** Input of the view with a given name. */
 export type InputOfView<N extends RunViewName> = Extract<RunViewInput, { readonly view: N }>;
 
 export interface CompareViewInput {

@@ -224,7 +224,6 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
   };
 }
 
-/** Returns the terms that only few actions have. */
 function selectRareTerms(cash: number | null, isUnpriced: boolean): Pick<CorporateAction, 'cash' | 'isUnpriced'> {
   return { ...(cash === null ? {} : { cash }), ...(isUnpriced ? { isUnpriced: true as const } : {}) };
 }
@@ -234,7 +233,6 @@ interface ColumnLocation {
   readonly path: CellLocation;
 }
 
-/** Creates a reader of the election terms in the current row. */
 function createElectionReader(locateColumn: (name: string) => ColumnLocation, problems: Problems) {
   const [ratioAt, dateAt, defaultAt] = [
     locateColumn('scrip_ratio'),

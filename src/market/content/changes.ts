@@ -285,7 +285,6 @@ interface TableRow {
 /** Rows by key. Two versions of a row have the same key. */
 type Rows = ReadonlyMap<string, readonly TableRow[]>;
 
-/** Tables that are compared row by row. */
 type RowTable = Exclude<SideTable, 'series'>;
 
 const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
@@ -297,7 +296,6 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
 export interface StoredBars {
   /** Securities with bars. */
   readonly identifiers: readonly string[];
-  /** Last day with a bar. */
   readonly lastDay: Day;
   /** True to report later events as ordinary changes. The values of late rows are then reported too. */
   readonly isLiteral?: true;
@@ -521,7 +519,6 @@ export function changeCounts(before: MarketContent, after: MarketContent): Chang
   return { ...sumCounts(Object.values(changes)), bars: createCounts(changes.market) };
 }
 
-/** Sums the counts of several tables. */
 function sumCounts(tables: readonly RowCounts[]): RowCounts {
   const sumMember = (member: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[member], 0);
   return { added: sumMember('added'), changed: sumMember('changed'), removed: sumMember('removed') };
@@ -603,7 +600,6 @@ export function computeDifference(
   };
 }
 
-/** Returns the position of the first session after those of a content. */
 function findFirstAfter(before: MarketContent, { dates }: MarketContent): number {
   const last = before.dates.at(-1) ?? -Infinity;
   const firstRow = dates.findIndex((day) => day > last);

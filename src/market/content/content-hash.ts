@@ -141,7 +141,6 @@ function computeHistoryDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8A
   return hash.digest();
 }
 
-/** Adds the values of series within a span to a hash, with the attributes of each series. */
 function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to }: Span): void {
   for (const { identifier, currency, name, days, closes } of series?.values() ?? []) {
     const [first, last] = [after === undefined ? 0 : findLastAtMost(days, after) + 1, findLastAtMost(days, to) + 1];
@@ -328,7 +327,6 @@ export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): 
   return findLastCompleteDay(dates, day) ?? -Infinity;
 }
 
-/** Returns the last day of the last complete block up to a day. */
 function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
   return dates[countWholeBlocks(findLastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
 }
@@ -492,7 +490,6 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
   });
 }
 
-/** Returns the columns with a bar on one of the first days. */
 async function listFilledColumns({ identifiers, fields }: MarketData, days: number): Promise<number[]> {
   const assets = identifiers.length;
   const isHeld = new Uint8Array(assets);

@@ -182,7 +182,6 @@ function createUniverseGroup({ universes }: MarketContent): RowGroup {
   };
 }
 
-/** Yields one row group per series. */
 function* createSeriesGroups(series: SeriesTable): Generator<RowGroup> {
   for (const { identifier, currency, name, days, closes } of series.values()) {
     const repeat = (text: string | null): (string | null)[] => Array.from(days, () => text);

@@ -23,7 +23,6 @@ export interface MarketContent extends Panels {
 /** Tables of a content, without the panels. */
 export type ContentTables = Omit<MarketContent, keyof Panels>;
 
-/** Maximum number of rows of the market dataset. */
 export const ROWS_MAX = 200_000_000;
 
 /** Maximum number of identifiers of one store: twice the largest universe that a client may request. */

@@ -214,10 +214,17 @@ function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDays {
         return false;
       }
       const days = createZoneDays(instants, zones as readonly string[]); // every zone was found
-      const conflict = findSessionConflict(rows, exchangeCalendars, instants, days);
+      const conflict = findSessionConflict(rows, { exchangeCalendars, instants }, days);
       if (conflict !== undefined) {
-        problems.error(createSessionConflict(conflict, zones[conflict.code]!, rows.identifiers[conflict.code]!));
-        return false;
+        const [zone, identifier] = [zones[conflict.code]!, rows.identifiers[conflict.code]!];
+        if (!conflict.isClosedInUtc) {
+          problems.error(createSessionConflict(conflict, zone, identifier));
+          return false;
+        }
+        if (isSuspectZone(conflict, zone, { exchangeCalendars, calendars }))
+          problems.warning(
+            createSessionWarning(conflict, { zone, identifier }, findMidnightZones(instants, calendars)),
+          );
       }
       visitCodes(rows, (block, slot, code, position) => {
         rows.dayBlocks[block]![slot] = days(code, position);
@@ -236,7 +243,6 @@ const createUnknownZone = (zone: string): Problem => ({
   value: zone,
 });
 
-/** Returns the exchange of a security at the last instant. */
 function findExchange(
   identifier: string,
   instants: readonly number[],
@@ -283,37 +289,77 @@ interface SessionConflict {
   readonly code: number;
   readonly count: number;
   readonly day: Day;
+  /** True if bars of the market are on days without a session in UTC, too. */
+  readonly isClosedInUtc: boolean;
+}
+
+interface ExchangeTerms {
+  /** Calendar of the exchange of each security, if it is known. */
+  readonly exchangeCalendars: readonly (Calendar | undefined)[];
+  readonly instants: readonly number[];
 }
 
 /**
- * Returns the bars that the time zone moves from sessions to other days, if no bar of the market is on
- * a day without a session in UTC. Without the calendar of its exchange, a security has sessions from Monday to Friday.
+ * Returns the bars that the time zone puts on days without a session. Without the calendar of its exchange, a security
+ * has sessions from Monday to Friday.
  */
 function findSessionConflict(
   rows: DatedRows,
-  calendars: readonly (Calendar | undefined)[],
-  instants: readonly number[],
+  { exchangeCalendars, instants }: ExchangeTerms,
   days: (code: number, position: number) => Day,
 ): SessionConflict | undefined {
   const isClosed = (code: number, day: Day): boolean => {
-    const calendar = calendars[code];
+    const calendar = exchangeCalendars[code];
     if (calendar === undefined) return toWeekday(day) >= SATURDAY;
     return day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
   };
-  let closedInUtc = 0;
-  let conflict: SessionConflict | undefined;
+  let isClosedInUtc = false;
+  let conflict: Omit<SessionConflict, 'isClosedInUtc'> | undefined;
   visitCodes(rows, (_block, _slot, code, position) => {
-    if (isClosed(code, Math.floor(instants[position]! / MS_PER_DAY))) closedInUtc += 1;
+    if (isClosed(code, Math.floor(instants[position]! / MS_PER_DAY))) isClosedInUtc = true;
     const day = days(code, position);
     if (isClosed(code, day)) conflict = { code, day, ...conflict, count: (conflict?.count ?? 0) + 1 };
   });
-  return closedInUtc === 0 ? conflict : undefined;
+  return conflict && { ...conflict, isClosedInUtc };
 }
 
-const createSessionConflict = ({ count, day }: SessionConflict, zone: string, identifier: string): Problem => ({
+/**
+ * Returns true if bars on days without a session are evidence against a time zone. They are none if an exchange in the
+ * zone has a session on the day, such as a Sunday in Israel. Days of a known exchange have their own warnings.
+ */
+function isSuspectZone(
+  { code, day }: SessionConflict,
+  zone: string,
+  { exchangeCalendars, calendars }: Pick<ExchangeTerms, 'exchangeCalendars'> & Pick<ZoneTerms, 'calendars'>,
+): boolean {
+  if (isUtc(zone) || exchangeCalendars[code] !== undefined) return false;
+  const own = nameZone(zone);
+  const codes = (calendars?.list() ?? []).filter(({ tz }) => nameZone(tz) === own).map((option) => option.code);
+  return !codes.some((exchange) => calendars!.get(exchange)!.isSession(day));
+}
+
+/** Returns one name for all aliases of a time zone, such as Asia/Tel_Aviv and Asia/Jerusalem. An offset is its own name. */
+const nameZone = (zone: string): string =>
+  isTimeZone(zone) ? new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone : zone;
+
+const describeClosedDays = ({ count, day }: SessionConflict, zone: string, identifier: string): string =>
+  `In the time zone ${zone}, ${count === 1 ? '1 bar is' : `${count} bars are`} on days without a session (the first is ${identifier} on ${formatDay(day)})`;
+
+const createSessionWarning = (
+  conflict: SessionConflict,
+  { zone, identifier }: { readonly zone: string; readonly identifier: string },
+  midnightZones: readonly string[],
+): Problem => ({
   code: 'NOT_A_SESSION',
   path: TIME_ZONE_PATH,
-  message: `In the time zone ${zone}, ${count === 1 ? '1 bar is' : `${count} bars are`} on days without a session (the first is ${identifier} on ${formatDay(day)}); as days in UTC, every bar is on a session. State the time zone of the days as time_zone of the mapping (--time-zone), UTC for days in UTC.`,
+  message: `${describeClosedDays(conflict, zone, identifier)}, so the time zone is probably wrong.${describeMidnights(midnightZones)}`,
+  value: zone,
+});
+
+const createSessionConflict = (conflict: SessionConflict, zone: string, identifier: string): Problem => ({
+  code: 'NOT_A_SESSION',
+  path: TIME_ZONE_PATH,
+  message: `${describeClosedDays(conflict, zone, identifier)}; as days in UTC, every bar is on a session. State the time zone of the days as time_zone of the mapping (--time-zone), UTC for days in UTC.`,
   value: zone,
 });
 
@@ -325,9 +371,6 @@ function createZoneQuestion(
 ): Problem {
   const first = instants.find(isTimeOfDay)!; // otherwise the instants are days
   const zones = findMidnightZones(instants, calendars);
-  const listed = zones.slice(0, LISTED_ZONES_MAX).join(', ');
-  const remainder = zones.length > LISTED_ZONES_MAX ? ` and ${zones.length - LISTED_ZONES_MAX} more` : '';
-  const midnightText = zones.length === 0 ? '' : ` Every instant is midnight in ${listed}${remainder}.`;
   const weekendDays = new Set(
     instants.map((ms) => Math.floor(ms / MS_PER_DAY)).filter((day) => toWeekday(day) >= SATURDAY),
   ).size;
@@ -335,13 +378,19 @@ function createZoneQuestion(
   return {
     code: 'REQUIRED',
     path: TIME_ZONE_PATH,
-    message: `The dates are instants in UTC, such as ${new Date(first).toISOString()}, and their local day depends on the time zone of the exchange, which neither the data nor the reference column EXCHANGE states for ${identifier}.${midnightText}${weekendText} State time_zone of the mapping (--time-zone), for example Asia/Tokyo or XTKS.`,
+    message: `The dates are instants in UTC, such as ${new Date(first).toISOString()}, and their local day depends on the time zone of the exchange, which neither the data nor the reference column EXCHANGE states for ${identifier}.${describeMidnights(zones)}${weekendText} State time_zone of the mapping (--time-zone), for example Asia/Tokyo or XTKS.`,
     value: new Date(first).toISOString(),
     ...(zones.length === 0 ? {} : { accepted: zones }),
   };
 }
 
-/** Returns the time zones of exchanges in which every instant is midnight. */
+/** Names the first time zones of exchanges in which every instant is midnight. */
+function describeMidnights(zones: readonly string[]): string {
+  if (zones.length === 0) return '';
+  const remainder = zones.length > LISTED_ZONES_MAX ? ` and ${zones.length - LISTED_ZONES_MAX} more` : '';
+  return ` Every instant is midnight in ${zones.slice(0, LISTED_ZONES_MAX).join(', ')}${remainder}.`;
+}
+
 function findMidnightZones(instants: readonly number[], calendars: ZoneTerms['calendars']): readonly string[] {
   const step = Math.max(1, Math.ceil(instants.length / TESTED_INSTANTS_MAX));
   const tested = instants.filter((_, i) => i % step === 0);

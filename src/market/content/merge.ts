@@ -235,7 +235,6 @@ function mergeActions(
 
 const formatAction = (action: CorporateAction): string => toCanonicalJson(action);
 
-/** Key of an action, independent of its terms. */
 const formatKey = ({ identifier, type, exDay, related }: CorporateAction): string =>
   JSON.stringify([identifier, type, exDay, related]);
 

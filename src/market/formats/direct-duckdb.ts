@@ -8,7 +8,6 @@ const require = createRequire(import.meta.url);
  * µs, because it uses another thread for each call.
  */
 export interface DirectDuckDb {
-  /** Maximum number of rows per chunk. */
   readonly chunkRows: number;
   /**
    * Streams the rows of a query.

@@ -34,10 +34,8 @@ export interface FileDigest {
   readonly sha256: string;
 }
 
-/** Number of bytes per read. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Allocates a read buffer that is reused within one digest, which is faster than new memory. */
 export const allocateDigestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /**

@@ -237,7 +237,6 @@ export class WorkbookFault extends Error {
 /** Maximum number of columns and rows that are read from a sheet. A cell outside is an attack or a mistake. */
 const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
-/** Maximum number of shared texts. */
 const SHARED_TEXTS_MAX = 2_000_000;
 
 /** Built-in number formats that Excel displays as dates. */
@@ -257,7 +256,6 @@ const MS_PER_DAY = 86_400_000;
 /** Stands for a cell with a formula. Formulas are reported and never computed. */
 export const FORMULA = Symbol('formula');
 
-/** Cell of a sheet. */
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
 /**
@@ -360,14 +358,12 @@ async function listSharedTexts(member: ZipMember | undefined): Promise<readonly 
   return texts;
 }
 
-/** Display of the numbers of a cell style. */
 interface CellStyle {
   readonly isDate: boolean;
   /** Returns the text that a cell shows for a number. It is undefined for formats of amounts. */
   readonly show?: ((value: number) => string | undefined) | undefined;
 }
 
-/** Returns the displays of the cell styles. */
 async function readStyles(member: ZipMember | undefined): Promise<readonly CellStyle[]> {
   const styles: CellStyle[] = [];
   if (member === undefined) return styles;

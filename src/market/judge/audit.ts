@@ -57,7 +57,6 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   };
 }
 
-/** Returns actions with the repairs of actions applied in the given order. */
 function repairActions(stored: readonly CorporateAction[], repairs: readonly Repair[]): CorporateAction[] {
   let actions = [...stored];
   for (const repair of repairs) {

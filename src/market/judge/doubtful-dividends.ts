@@ -44,7 +44,7 @@ const NEIGHBOUR_COUNT = 4;
 const SIMILAR_FACTOR = 2;
 const SIMILAR_HUNDREDFOLD_FACTOR = 4;
 /** Factors by which an amount may be too large: a misplaced decimal point, or a unit of a hundredth or thousandth. */
-const MISTAKEN_FACTORS = [10, 100, 1000];
+export const MISTAKEN_FACTORS = [10, 100, 1000];
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
 /** Log odds of a hundredth against another power of ten before any evidence: prices in a minor unit are frequent. */
@@ -136,44 +136,40 @@ function findDeniedSize(
   const otherPayments = listNeighbours(payment, payments).filter((otherPayment) => !denied.has(otherPayment));
   const similarPayments = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
   if (similarPayments.length > 0 && 2 * similarPayments.length >= otherPayments.length) return undefined;
-  const { amount, isDecided } = findTrueAmount(payment, otherPayments);
+  const { amount, isDecided, others } = findTrueAmount(payment, otherPayments);
   return createSizeWarning(
     payment,
     amount,
     share > YIELD_LARGE && isDecided ? 0.95 : 0.7,
     `the price should have fallen by ${formatPercent(share)} and moved by ${formatPercent(move)}`,
+    others === undefined ? undefined : describeGuess(amount, others),
   );
 }
 
 /**
  * Returns the amount of a dividend that is too large by a power of ten: a misplaced decimal point, or another unit. Its
  * yield must be similar to that of its neighbours, and the price move must not contradict it in comparison with no
- * dividend; if it is less similar, the price move must support it. Without neighbours, its yield must be usual, and it is
- * the amount that fits the price move best, with a preference for a hundredth. The amount is null if there is none.
- * @returns `isDecided` is false if there are no neighbours and the price move does not decide among the powers of ten.
+ * dividend; if it is less similar, the price move must support it. The amount is null if there is none. Without
+ * neighbours, its yield must be usual, and it is the amount that fits the price move best, with a preference for a
+ * hundredth: a guess.
+ * @returns `isDecided` is true if the neighbours determine the amount, or if the price move clearly excludes a usual
+ *   dividend where the amount is null. `others` has the other possible amounts of a guess.
  */
 function findTrueAmount(
   payment: Payment,
   neighbours: readonly Payment[],
-): { readonly amount: number | null; readonly isDecided: boolean } {
+): { readonly amount: number | null; readonly isDecided: boolean; readonly others?: readonly number[] } {
   const { action, yield: share } = payment;
   const scale = (times: number) => scaleAmount(action.value, 1 / times);
   if (neighbours.length === 0) {
-    const fits = MISTAKEN_FACTORS.filter(
+    const preferByFit = (times: number) =>
+      computeLogOdds(payment, 1 / times) + (times === 100 ? HUNDREDTH_LOG_ODDS : 0);
+    const [amount, ...others] = MISTAKEN_FACTORS.filter(
       (times) => share / times >= PROPOSED_YIELD_MIN && share / times < PROPOSED_YIELD_MAX,
     )
-      .map((times) => {
-        const logOdds = computeLogOdds(payment, 1 / times);
-        return { times, logOdds, preference: logOdds + (times === 100 ? HUNDREDTH_LOG_ODDS : 0) };
-      })
-      .toSorted((a, b) => b.preference - a.preference);
-    const [best, ...others] = fits;
-    return best === undefined
-      ? { amount: null, isDecided: true }
-      : {
-          amount: scale(best.times),
-          isDecided: others.every(({ logOdds }) => best.logOdds - logOdds >= LOG_ODDS_CLEAR),
-        };
+      .toSorted((a, b) => preferByFit(b) - preferByFit(a))
+      .map(scale);
+    return { amount: amount ?? null, isDecided: false, others };
   }
   const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
   const isPlausible = (times: number): boolean =>
@@ -182,11 +178,24 @@ function findTrueAmount(
       (isWithin(share / times / usualShare, SIMILAR_FACTOR) ? -LOG_ODDS_CLEAR : 0);
   const measureDistance = (times: number): number => Math.abs(Math.log(share / times / usualShare));
   const [factor] = MISTAKEN_FACTORS.filter(isPlausible).toSorted((a, b) => measureDistance(a) - measureDistance(b));
-  return { amount: factor === undefined ? null : scale(factor), isDecided: true };
+  return factor === undefined
+    ? {
+        amount: null,
+        isDecided: computeLogOdds(payment, 0) - computeLogOdds(payment, usualShare / share) >= LOG_ODDS_CLEAR,
+      }
+    : { amount: scale(factor), isDecided: true };
+}
+
+/** Returns the sentences that name an amount as a guess, with the other powers of ten that are possible. */
+function describeGuess(amount: number | null, others: readonly number[]): string {
+  const guess = amount === null ? 'its removal is a guess' : `${amount} is a guess by the price move`;
+  const also =
+    others.length === 0 ? '' : `; ${others.join(' and ')} ${others.length === 1 ? 'is' : 'are'} also possible`;
+  return ` There is no other reliable dividend to compare, so ${guess}${also}.`;
 }
 
 /** Returns an amount times a power of ten, with the digits of the amount. */
-const scaleAmount = (amount: number, times: number): number => Number((amount * times).toPrecision(12));
+export const scaleAmount = (amount: number, times: number): number => Number((amount * times).toPrecision(12));
 
 /**
  * Finds a dividend that is stated per share before a split of the same days. Such a dividend is consistent with neither
@@ -364,8 +373,18 @@ function* findUnadjusted(
   }
 }
 
-/** @param proposed amount of the repair, null to remove the dividend. It must fit the price move; otherwise there is no repair. */
-function createSizeWarning(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
+/**
+ * @param proposed amount of the repair, null to remove the dividend. It must fit the price move; otherwise there is no
+ *   repair.
+ * @param about sentences about the repair
+ */
+function createSizeWarning(
+  payment: Payment,
+  proposed: number | null,
+  confidence: number,
+  why: string,
+  about = '',
+): DataWarning {
   const { action, yield: share, move, sigma } = payment;
   const isFit = Math.abs(move + (share * (proposed ?? 0)) / action.value) <= SIGMAS_MISSED * sigma;
   const repair: Repair | null = !isFit
@@ -376,7 +395,7 @@ function createSizeWarning(payment: Payment, proposed: number | null, confidence
   return {
     ...createWarningFields(payment, 'dividend_size'),
     confidence,
-    message: `The dividend of ${payment.action.value} is not of the right size: ${why}.`,
+    message: `The dividend of ${payment.action.value} is not of the right size: ${why}.${repair === null ? '' : about}`,
     evidence: { amount: payment.action.value, yield: payment.yield, move: payment.move, usual_move: payment.sigma },
     repair,
   };

@@ -3,7 +3,7 @@ import { formatDay } from '#domain/base/time.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { describeJump } from '#domain/market/unexplained-growth.js';
 import type { MarketContent } from '../content/market-content.js';
-import { createRow } from './doubtful-dividends.js';
+import { createRow, MISTAKEN_FACTORS, scaleAmount } from './doubtful-dividends.js';
 import type { ActionStep } from './market-warnings.js';
 import {
   type AuditPanels,
@@ -198,6 +198,10 @@ const REVERSAL_BARS = 20;
  */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
+/** Confidence of a split if another amount of a payment of the day explains the move as well. */
+const CONFIDENCE_AMBIGUOUS = 0.6;
+/** Log growth by which an action other than a split may widen the move of its day. Beyond it, its terms are suspect. */
+const WIDENED_MAX = 0.1;
 const PRICE_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */
 const BAR_FIELDS = [...PRICE_FIELDS, 'VOLUME'];
@@ -226,7 +230,7 @@ export function* findDoubtfulPrices(
       continue;
     }
     const split = findMissedSplit(history, b, growths, panels);
-    if (split !== undefined) yield createSplitWarning(history, b, split, { fieldNames, panels });
+    if (split !== undefined) yield createSplitWarning(history, b, split, { growth: growths[b]!, fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
 }
@@ -294,7 +298,7 @@ function findMissedSplit(
   panels: AuditPanels,
 ): SplitReading | undefined {
   const growth = growths[b]!;
-  if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN) return undefined;
+  if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN || isWidened(history, b, growth)) return undefined;
   const isRecorded = (ratio: number) =>
     panels.adjustment === 'none'
       ? findMisdatedAction(history, b, ratio) !== undefined
@@ -309,6 +313,22 @@ function findMissedSplit(
   return splitReading;
 }
 
+/** Returns true if an action of the day, other than a split, widens the move that it should explain. */
+const isWidened = ({ actions, returns }: SecurityHistory, b: number, growth: number): boolean =>
+  actions.some(({ bar, action }) => bar === b && ACTION_KINDS[action.type] !== 'ratio') &&
+  Math.abs(Math.log(growth)) - Math.abs(Math.log(1 + returns[b]!)) > WIDENED_MAX;
+
+/** Returns a payment of the day whose amount, times a power of ten, explains a growth at least as well as a split does. */
+function findLargerPayment({ actions, close, returns }: SecurityHistory, b: number, growth: number, distance: number) {
+  const readings = actions
+    .filter(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'cash')
+    .flatMap(({ action }) => MISTAKEN_FACTORS.map((times) => ({ action, amount: scaleAmount(action.value, times) })));
+  return readings.find(({ action, amount }) => {
+    const otherGrowth = growth + ((amount - action.value) * (1 + returns[b]!)) / close[b]!;
+    return Math.abs(Math.log(otherGrowth)) <= Math.max(RATIO_TOLERANCE, Math.abs(distance));
+  });
+}
+
 /** Returns the recorded action with the split of a jump, if its date differs from that of the jump. */
 const findMisdatedAction = ({ misdated }: SecurityHistory, b: number, ratio: number) =>
   [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
@@ -320,7 +340,11 @@ function createSplitWarning(
   history: SecurityHistory,
   b: number,
   split: SplitReading,
-  { fieldNames, panels }: { readonly fieldNames: readonly string[]; readonly panels: AuditPanels },
+  {
+    growth,
+    fieldNames,
+    panels,
+  }: { readonly growth: number; readonly fieldNames: readonly string[]; readonly panels: AuditPanels },
 ): DataWarning {
   const { identifier, close, returns } = history;
   const date = formatBarDay(history, b);
@@ -334,14 +358,20 @@ function createSplitWarning(
       : findRecordedAction(history, b) === undefined
         ? 'and no action explains it'
         : `in addition to the split of ${findRecordedAction(history, b)!.value} in the actions`;
-  const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
+  const larger = findLargerPayment(history, b, growth, distance);
+  const certainty =
+    larger !== undefined ? CONFIDENCE_AMBIGUOUS : Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
+  const alternative =
+    larger === undefined
+      ? ''
+      : ` A ${larger.action.type} of ${larger.amount} instead of ${larger.action.value} would explain the move as well.`;
   return {
     id: `missed_split ${identifier} ${date}`,
     kind: 'missed_split',
     identifier,
     date,
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
-    message: `The close ${describeMove([close[b - 1]!, close[b]!])}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${explanation}.`,
+    message: `The close ${describeMove([close[b - 1]!, close[b]!])}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${explanation}.${alternative}`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,

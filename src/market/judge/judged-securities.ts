@@ -24,7 +24,6 @@ interface ChangedBars {
   readonly first: Restatement[];
 }
 
-/** Late bars of one security. */
 export interface LateBars {
   count: number;
   /** Day of the first late bar. */
@@ -41,7 +40,6 @@ export interface ChangedHistories {
   readonly late: ReadonlyMap<string, LateBars>;
 }
 
-/** Maximum number of differences listed for one security. */
 const DIFFERENCES_MAX = 3;
 
 /** Number of stored dates, counted from the last one, on which a missing close may arrive late. */
@@ -192,7 +190,6 @@ interface SplitRestatement {
   readonly ratio: number;
   /** First day with prices that are not divided. It is null if neither the store nor the source has such a day yet. */
   readonly exDay: Day | null;
-  /** Last day with divided prices. */
   readonly lastDivided: Day;
 }
 
@@ -278,7 +275,6 @@ interface Split {
   readonly last: number;
 }
 
-/** Returns true if every field is consistent with the split. */
 function isConsistent(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
     const factors = PRICE_FIELDS.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
@@ -306,7 +302,6 @@ function isScaled(
   return true;
 }
 
-/** Returns the unit of volumes, which may be hundreds or thousands. */
 function findVolumeUnit(volumes: readonly number[]): number {
   let unit = computeUnit(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
@@ -391,7 +386,6 @@ export interface SecurityJudgement {
   readonly restated: ReadonlyMap<string, SplitRestatement>;
   /** Securities with a changed history on dates that were never published. For these dates, the source is accepted. */
   readonly corrected: ReadonlyMap<string, Correction>;
-  /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
   /** Accepted bars of stored days that had no close, by security. */
   readonly late: ReadonlyMap<string, LateBars>;
@@ -482,7 +476,6 @@ const NO_CHANGE: ChangedActions = { added: 0, changed: 0, removed: 0, from: Infi
 
 const selectCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Returns a function that returns the first unpublished day of a security. */
 function createUnpublishedLookup(unpublished: UnpublishedDates | undefined): (identifier: string) => number {
   const held = new Set(unpublished?.held?.identifiers);
   const from = unpublished?.from ?? Infinity;
@@ -497,7 +490,6 @@ interface ActionLists {
   };
   /** Returns the maximum difference at which two amounts count as equal, if the dividend was derived from prices. */
   errorOf(action: CorporateAction): number;
-  /** Securities with changed actions in their history. */
   readonly changed: ReadonlyMap<string, ChangedActions>;
   taken(rejected: ReadonlyMap<string, unknown>, restated: ReadonlyMap<string, unknown>): readonly CorporateAction[];
 }
@@ -631,7 +623,6 @@ function findRestatement(
   return isWhole ? split : undefined;
 }
 
-/** Returns the bars of a security in both versions, on the days of its history. */
 function selectHistories(
   { storedContent, fresh }: Pick<Versions, 'storedContent' | 'fresh'>,
   [n, m]: readonly [number, number],
@@ -664,7 +655,6 @@ function selectHistories(
   return { days: rows.map((t) => storedContent.dates[t]!), fields, next };
 }
 
-/** Counts the bars of a source after the history of a security. */
 function countLaterBars(
   identifier: string,
   { storedContent, fresh, lastOf, until }: Versions & { readonly until: Day },

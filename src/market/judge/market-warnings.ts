@@ -79,7 +79,6 @@ export function listActionSteps(content: MarketContent, adjustment: Adjustment):
   });
 }
 
-/** Bars of a step, with its actions. */
 interface StepBars {
   readonly n: number;
   readonly from: number;
@@ -420,7 +419,6 @@ function formatBarPath({ identifiers, dates }: MarketContent, n: number, t: numb
   return `market[${identifiers[n]} ${formatDay(dates[t]!)}].CLOSE`;
 }
 
-/** Days per week, and trading days per week. */
 const DAYS_PER_WEEK = 7;
 const WEEKDAYS_PER_WEEK = 5;
 
@@ -537,7 +535,6 @@ export function findPartialDates(
 export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
-/** Returns true if every security has a close in a row. */
 function isWhole(close: Float64Array, row: number, assets: number): boolean {
   for (let cell = row; cell < row + assets; cell++) if (close[cell] !== close[cell]) return false;
   return true;
@@ -682,7 +679,6 @@ export function warnOfSessions(
   }
 }
 
-/** Returns the calendar codes in the reference column EXCHANGE. */
 function collectExchanges({ reference: { columns, rows } }: MarketContent): Set<string> {
   const column = columns.indexOf('EXCHANGE');
   const values = column < 0 ? [] : [...rows.values()].flatMap((spells) => spells.map((row) => row.values[column]));

@@ -144,7 +144,6 @@ function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
 
 const roundNumber = (number: number): number => Number(number.toPrecision(6));
 
-/** Returns one finding for each rejected security. */
 function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limitItems(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
     const laterText =
@@ -234,7 +233,6 @@ export interface RefreshOptions {
   readonly unpublished?: UnpublishedDates | undefined;
 }
 
-/** Result of a refresh, as its job reports it. */
 export interface RefreshReport {
   /** Number of new rows of all datasets. */
   readonly rows_added: number;
@@ -287,13 +285,10 @@ export interface OmittedBars extends RowCounts {
 /** Maximum number of listed securities with bars that the store lacks. */
 const NAMES_MAX = 20;
 
-/** Maximum number of listed rejected securities. */
 const REJECTED_LISTED_MAX = 200;
 
 export interface Versions {
-  /** Stored content before the refresh. */
   readonly storedContent: MarketContent;
-  /** Stored content after the refresh. */
   readonly content: MarketContent;
 }
 

@@ -265,7 +265,6 @@ const SHARES_LOG_ODDS = 4;
 /** Data of the whole market that the audit uses in addition to the history of one security. */
 export interface AuditPanels {
   readonly adjustment: Adjustment;
-  /** Number of securities, the width of the panels. */
   readonly width: number;
   /** Cumulative log return of the median security, [T]. */
   readonly level: Float64Array;

@@ -211,7 +211,6 @@ function createMissingColumn({ label, written, takes, from, column }: MissingCol
   } as const;
 }
 
-/** Maximum number of columns listed in a message. */
 const LISTED_COLUMNS_MAX = 20;
 
 function formatColumns(written: readonly string[]): string {
@@ -335,7 +334,6 @@ export function createFieldColumns(mapping: Mapping, field: string, written: rea
   };
 }
 
-/** Returns true for each column with the name of a date column. */
 const markDateColumns = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 

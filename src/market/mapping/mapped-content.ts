@@ -115,7 +115,6 @@ const UNDEFINED_FIXED_POINT = 2 ** 63;
 /** Matches texts that vendors write for a missing number. */
 const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
-/** File of a mapped market. */
 interface MappedFile extends MarketFile {
   /** Target name of each column. */
   readonly names: readonly string[];
@@ -519,7 +518,6 @@ const mapFile = (mapping: Mapping, file: MarketFile, names: readonly string[]): 
   ...describeColumns(mapping, names),
 });
 
-/** Interpretation of the market data of a source. */
 export interface MarketInterpretation {
   readonly mapping: Mapping | null;
   readonly adjustment: MarketData['adjustment'];

@@ -103,7 +103,6 @@ const createPlainAction = (
   subscriptionPrice: null,
 });
 
-/** Returns the closes and adjusted closes of a security. */
 function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has this field
   const series = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };

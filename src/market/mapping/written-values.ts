@@ -200,7 +200,6 @@ const MONTHS: readonly (readonly string[])[] = [
   'december dezember decembre diciembre dicembre dezembro',
 ].map((names) => names.split(' '));
 
-/** Maximum length of the name of a month. */
 const MONTH_LENGTH_MAX = 12;
 
 /** Two-digit years from this one on belong to the 20th century, lower ones to the 21st, as in POSIX. */

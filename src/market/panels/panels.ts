@@ -1,3 +1,4 @@
+import { listPositions } from '#domain/base/numbers.js';
 import { allocateHandedMemory, openPagedFile, allocatePanels, type PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
@@ -110,12 +111,6 @@ export function removeEmptyLines(panels: Panels): Panels {
       [...fields].map(([name, panel]) => [name, pick({ panel, assets, fields: fields.size }, days, names)]),
     ),
   };
-}
-
-function listPositions(flags: Uint8Array): number[] {
-  const positions: number[] = [];
-  for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
-  return positions;
 }
 
 interface PanelOf {

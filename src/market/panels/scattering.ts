@@ -20,7 +20,6 @@ import { computeStripeDays, STAGED_BLOCKS_MAX, type StripeTarget, sumRowGroups }
 /** Buffer for writes to panels, which are filled in batches of days. */
 export interface PanelBuffer {
   batchOf(cell: number): number;
-  /** Returns the first cell of a batch. */
   firstOf(batch: number): number;
   /** Returns the cells of a batch in one panel. They must be filled before another batch is requested. */
   cellsOf(batch: number, field: number): Float64Array;
@@ -145,7 +144,6 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
 /** Axes and fields of the panels that receive the rows. */
 export interface RowTarget extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly fields: readonly string[];
-  /** Expected number of rows of each day. */
   readonly rowsOfDay: Int32Array;
 }
 
@@ -565,7 +563,6 @@ function createOrder(
   };
 }
 
-/** Returns the staging memory of one thread in bytes. */
 const computeStageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * computePanelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 

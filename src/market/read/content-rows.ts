@@ -47,7 +47,6 @@ export interface ContentRows {
     columns: readonly string[],
     table?: TableLocation,
   ): ((record: CsvRecord) => void) | undefined;
-  /** Begins a market table whose numbers are set individually. */
   beginMarket(
     label: string,
     columns: readonly string[],

@@ -10,7 +10,6 @@ import {
 } from '../formats/text.js';
 import { namePositions } from '../mapping/columns.js';
 
-/** Maximum number of columns of a record. */
 const COLUMNS_MAX = 4096;
 
 const QUOTE = 0x22;

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { findAddressRange, type HostPort, parseHostPort } from '#base/addresses.js';
+import { decodeAddressPart, findAddressRange, type HostPort, parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { Problem } from '../tables/problems.js';
 import type { Locations } from './folder.js';
@@ -70,7 +70,11 @@ export function createDatabaseLocations({
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode))
       return createMalformedProblem(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
-    const [user, password, database] = [decode(url.username), decode(url.password), decode(url.pathname.slice(1))];
+    const [user, password, database] = [
+      decodeAddressPart(url.username),
+      decodeAddressPart(url.password),
+      decodeAddressPart(url.pathname.slice(1)),
+    ];
     if (user === undefined || password === undefined || database === undefined)
       return createMalformedProblem(BAD_ESCAPE);
     if (database === '' || user === '')
@@ -115,7 +119,7 @@ export function createDatabaseLocations({
           const kind = url!.protocol === 'sqlite:' ? 'sqlite' : 'duckdb';
           if (url!.host !== '' || url!.search !== '')
             return createMalformedProblem(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
-          const path = decode(url!.pathname);
+          const path = decodeAddressPart(url!.pathname);
           if (path === undefined) return createMalformedProblem(BAD_ESCAPE);
           const resolvedPath = await locations.resolve(path, 'file');
           return 'problem' in resolvedPath ? resolvedPath : { place: { kind, path: resolvedPath.path } };
@@ -141,15 +145,6 @@ const formatKey = (place: HostPort | undefined): string => (place === undefined 
 
 const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';
-
-/** Decodes a part of a URL; undefined if it has an invalid escape. */
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined; // an invalid escape is the only possible error
-  }
-}
 
 const createNotAllowedProblem = (message: string) => ({
   problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message },

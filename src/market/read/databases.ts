@@ -532,7 +532,6 @@ async function readTables(
 
 const formatScan = (table: string) => `${CATALOGUE}.main.${quoteDuckdbName(table)}`;
 
-/** Reads a table row by row. */
 async function readCellsOfDatabases(
   { duck: { connection }, rows }: FileReading,
   tableKind: TableKind,
@@ -688,7 +687,6 @@ export function readDatabase(
   }
 }
 
-/** Maximum number of tables in a sample. */
 const TABLES_MAX = 40;
 
 /**

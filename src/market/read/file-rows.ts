@@ -1,3 +1,4 @@
+import { decodeAddressPart } from '#base/addresses.js';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -415,24 +416,20 @@ export interface FolderKey {
 /** Name of the folder of rows without a value. */
 const NO_VALUE = '__HIVE_DEFAULT_PARTITION__';
 
-/** Returns the keys in the folders of a file, below the folder of its dataset. */
 export function listKeys(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
     const offset = part.indexOf('=');
     if (offset < 1) return [];
+    const value = part.slice(offset + 1);
     return [
-      { name: part.slice(0, offset), value: decode(part.slice(offset + 1)), folder: parts.slice(0, i + 2).join('/') },
+      {
+        name: part.slice(0, offset),
+        value: decodeAddressPart(value) ?? value,
+        folder: parts.slice(0, i + 2).join('/'),
+      },
     ];
   });
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Returns true if a folder key is the identifier or the date of a bar. */
@@ -448,7 +445,6 @@ export const createKeyTest =
 
 export const normaliseName = (identifier = ''): string => replaceSlashes(identifier.trim());
 
-/** Describes a file with a column that contradicts the key of its folder. */
 export const describeIgnoredKey = (
   label: string,
   { name, value }: FolderKey,
@@ -467,7 +463,6 @@ interface TextReaders {
 }
 
 interface KeyTerms {
-  /** Label of the file. */
   readonly label: string;
   /** Returns true if a folder key becomes a column that the file lacks. */
   isWanted(key: FolderKey): boolean;
@@ -578,7 +573,6 @@ function createAppender(texts: readonly string[]): (record: CsvRecord) => CsvRec
 /** Maximum ratio of decompressed to compressed bytes. Ordinary text has a lower ratio. */
 const GZIP_RATIO_MAX = 200;
 
-/** Number of bytes per read. */
 const CHUNK_BYTES = 1 << 20;
 
 /** Number of bytes per read of a gzipped file. It is small, so that excessive decompression is detected early. */
@@ -592,7 +586,6 @@ const RATIO_FROM_BYTES = 1 << 24;
 
 interface RowReaders extends TextReaders {
   readonly sheet: (columns: readonly string[], heading: Heading) => SheetSink;
-  /** Settings for reading a CSV file or a workbook. */
   readonly terms?: Parameters<typeof readCsv>[2] & WorkbookTerms;
   readonly onBytes: (bytes: number) => void;
   /** Returns true if a key of a folder becomes a column that the file lacks. Default: none does. */

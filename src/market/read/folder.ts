@@ -482,9 +482,7 @@ export interface UnreadFiles {
   readonly files: TableFiles;
   /** True if known files of the market have changed or disappeared. Bars of any day may then differ. */
   readonly isMarketChanged: boolean;
-  /** Unchanged files of all datasets. */
   readonly unchanged: readonly VersionFile[];
-  /** Tables with only unchanged files. */
   readonly unchangedTables: readonly TableKind[];
   /**
    * Digests of the files of other tables without added and removed files. Their files may have been rewritten

@@ -64,7 +64,6 @@ export interface UploadedTable {
 export interface ImportResponse {
   /** Folder into which the store is written. */
   readonly folder: string;
-  /** Files of the store to which the import is appended. */
   readonly storedFiles: TableFiles | null;
   /** True if the store will be served after the import. */
   readonly load: boolean;
@@ -74,7 +73,6 @@ export interface ImportResponse {
 /** Function that decides how to handle an import, given its header. */
 export type OnImport = (header: ImportHeader) => Promise<ImportResponse>;
 
-/** Inputs of the import of one table. */
 export interface TableImport {
   readonly table: UploadedTable;
   readonly answer: ImportResponse;
@@ -86,7 +84,6 @@ export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
-/** Imported content, with the numbers of rows read. */
 export interface ImportedContent {
   readonly content: MarketContent;
   readonly rows: SourceResult['rows'];
@@ -132,7 +129,6 @@ const concernsEveryRow = ({ code, path, count = 1 }: Finding) =>
 const MAPPING_HINT =
   'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
-/** Inputs for the readers of the tables of one import. */
 interface TableReadInput {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
@@ -249,7 +245,6 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
   reportMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
-/** Reports an error in a file of an archive. */
 function reportFault(error: unknown, label: string, problems: Problems): void {
   const isText = error instanceof CsvFault;
   if (!isText && !isWorkbookFault(error)) throw error;

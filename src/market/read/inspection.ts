@@ -164,7 +164,6 @@ const listSpellings = (findings: readonly Finding[]): Spellings =>
     ),
   );
 
-/** Describes the conflicting values of each security. */
 function describeConflicts(conflicts: readonly RowConflict[], spellings: Spellings): string {
   if (conflicts.length === 0) return '';
   const conflictTexts = conflicts
@@ -269,7 +268,6 @@ function ignoreColumns(
   };
 }
 
-/** Formats the location of a finding and its text. */
 function formatLocation({ file, path, value }: Finding): string {
   const text = value === undefined ? '' : `, for example ${JSON.stringify(String(value).slice(0, 40))}`;
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
@@ -475,7 +473,6 @@ function createPreview(content: MarketContent | undefined): Inspection['preview'
   return { index: rows.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data: rows };
 }
 
-/** Data to inspect. */
 export type InspectedData =
   | {
       readonly kind: 'files';
@@ -611,7 +608,6 @@ const declareProposal = (mapping: Mapping, { adjustment }: Answers): Proposal =>
 
 interface Sampling {
   readonly answers: Answers;
-  /** Maximum number of sampled tables. */
   readonly tablesMax: number;
 }
 

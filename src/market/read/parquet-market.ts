@@ -278,7 +278,6 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
 /** Returns the SQL of a text. The result is null for a text above the maximum length of a key. */
 const formatShortText = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
 
-/** Returns the distinct texts of a query with one column. */
 async function readDistinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
   let isSound = true;

@@ -43,7 +43,6 @@ export interface ParquetLines {
 
 /** Matches list types; the entries of a list are joined to one text. */
 const LIST_SUFFIX = /\[\d*\]$/;
-/** Column with the lots of an account. */
 const LOTS_COLUMN = 'lots';
 const TIMESTAMP_TYPE = /^TIMESTAMP/;
 /** Matches dates with a time of midnight inside lists. */
@@ -118,7 +117,6 @@ export function formatScan(files: readonly ParquetFile[], options: { readonly wi
   return `(SELECT *${replacement}${keys.join('')} FROM ${scan})`;
 }
 
-/** Returns the SQL for the folder key of a file, as text. */
 function formatKeySql(key: string): string {
   const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
   const text = `url_decode(regexp_extract(filename, ${quoteText(folder)}, 1))`;
@@ -626,7 +624,6 @@ interface RowColumns extends Pick<CheckedColumns, 'fields'> {
   readonly date: TypedColumn;
 }
 
-/** Returns the location of a row that begins with its file and its row number. */
 function formatRowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
   const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
   return formatCellPath(label, Number(row) + 1, '');

@@ -401,7 +401,6 @@ function proposeDivisor(draft: ProposalDraft, closes: readonly (Cell | undefined
   ask(draft, { field: 'price_divisor', question, taken: String(divisor), others: ['1'], required: false });
 }
 
-/** Returns true if the mapping reads a bar field from a column. */
 const isBarColumn = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
@@ -546,7 +545,6 @@ function findIdentifierRow(rows: Sample['rows'], position: number): number {
  */
 const BAR_FIELDS_MIN = 3;
 
-/** Returns true if the columns are bar fields of one security. */
 function areBarFields(names: readonly string[]): boolean {
   const fields = new Set(names.map(findRole).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));

@@ -98,7 +98,6 @@ export async function readSource(
   }
 }
 
-/** Sorts digests in the order of their files, whatever the order of reading. */
 const listInOrder = (files: readonly SourceFile[], digests: readonly FileDigest[]): readonly FileDigest[] => {
   const positions = new Map(files.map(({ label }, i) => [label, i]));
   return digests.toSorted((a, b) => positions.get(a.label)! - positions.get(b.label)!);

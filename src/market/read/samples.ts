@@ -88,7 +88,6 @@ export interface Sample {
   /** Name of the file, sheet or table. */
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
-  /** Delimiter of a text file. */
   readonly delimiter?: string | undefined;
   /** True for a sheet of a workbook. */
   readonly isSheet?: boolean | undefined;
@@ -124,7 +123,6 @@ interface SampleTerms {
   readonly encoding: TextEncoding | null;
   /** Names of ignored sheets. */
   readonly ignore?: readonly string[] | undefined;
-  /** Maximum number of sampled tables. */
   readonly tablesMax: number;
 }
 

@@ -63,7 +63,6 @@ function describeNaming(tableKind: TableKind, existingTables: ReadonlySet<string
 const listMappedTables = (existingTables: ReadonlySet<string>, mapping: Mapping | null) =>
   Object.keys(mapping?.fields ?? {}).filter((name) => existingTables.has(name));
 
-/** Result of reading a source. */
 export interface SourceResult {
   readonly content: MarketContent;
   readonly rows: RowsByTable;

@@ -74,12 +74,10 @@ export function countCoverage(market: Prices): CoverageHistory {
   return { priced: pricedCounts, expected: expectedCounts, ...listGaps(market, incomplete, prices) };
 }
 
-/** Security with missing prices. */
 interface IncompleteSecurity extends Pick<PriceGaps, 'identifier' | 'start' | 'end'> {
   readonly column: number;
 }
 
-/** Returns the gaps of the securities with the most missing prices, and the number of all securities with gaps. */
 function listGaps(
   market: Prices,
   incomplete: readonly IncompleteSecurity[],
@@ -93,7 +91,6 @@ function listGaps(
   return { gaps, incomplete: incomplete.length };
 }
 
-/** Reads the gaps of a security with at least one missing price. */
 function readGaps({ identifiers, fields }: Prices, { identifier, column, start, end }: IncompleteSecurity): PriceGaps {
   const closes = fields.get('CLOSE')!; // every market has this field
   const missing: number[] = [];

@@ -75,7 +75,6 @@ class WriteFault extends Error {
 /** Asks how to handle an import and waits for the answer. */
 const ask = (header: ImportHeader) => requestAnswer<ImportResponse>({ kind: 'question', header });
 
-/** Reports a question and waits for its answer. */
 function requestAnswer<A>(question: MarketTaskReport): Promise<A> {
   const response = new Promise<A>((resolve) => {
     process.once('message', (answer: A) => resolve(answer));
@@ -94,7 +93,6 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   }
 }
 
-/** Opens the calendars of the service at their first use. */
 function openOnDemand({ closures = {} }: UsedCalendars): Calendars {
   let opened: Calendars | undefined;
   const open = () => (opened ??= correctCalendars(openCalendars(), closures));
@@ -216,7 +214,6 @@ interface WrittenContent {
   readonly calendars?: UsedCalendars;
 }
 
-/** Request for a task that returns the content of a market. */
 type ContentRequest = Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>;
 
 async function perform(
@@ -278,7 +275,6 @@ async function perform(
   }
 }
 
-/** Applies the mapping and the overrides to the content of a read. */
 function createWrittenContent(
   read: SourceResult,
   { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,

@@ -47,7 +47,6 @@ import {
 
 /** Market that is being received from another process. */
 export interface IncomingMarket {
-  /** Processes the next message of the transfer. */
   take(step: TransferMessage): void;
   /** Returns the market in shared memory, with spare days. Returns undefined before the last message has arrived. */
   market(): Promise<SharedMarket> | undefined;
@@ -203,7 +202,6 @@ const SHARED_MEMORY = '/dev/shm';
 export interface MarketTaskOptions {
   /** Identity of the market that is loaded into shared memory. It is null if the data is only checked. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
-  /** Body of a request that the process reads. */
   readonly body?: Uint8Array;
   /** Decides how to handle an import, given its header. An error of this function ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportResponse>;
@@ -336,7 +334,6 @@ export async function answerQuery<T>(
   }
 }
 
-/** Returns the refusal of a query whose process ended, with the limit and its setting. */
 function createLimitRefusal(end: ProcessEnd | 'time', secondsMax: number): Refusal {
   if (end === 'time')
     return new Refusal(
@@ -458,7 +455,6 @@ function createReadFailure(end: ProcessEnd | 'time', secondsMax: number): Refusa
   );
 }
 
-/** Timer that can be paused. */
 function createPausableTimer(milliseconds: number, onEnd: () => void) {
   let remainingMs = milliseconds;
   let sinceMs = performance.now();

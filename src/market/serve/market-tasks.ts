@@ -29,7 +29,6 @@ export interface SqlOrder {
   readonly format: RowFormat;
   /** Ids of indices with a run that the client may read. */
   readonly runs: readonly string[];
-  /** Columns of each view, by name. */
   readonly columns: Readonly<Record<SqlViewName, Readonly<Record<string, SqlColumnType>>>>;
   /** File to which the result is written. */
   readonly resultFile: string;
@@ -107,7 +106,6 @@ export interface MarketTasks {
     readonly knownDigests?: TableDigests;
     readonly terms?: MarketInterpretation;
   };
-  /** Reads the tables of a database. */
   readDatabase: {
     readonly place: DatabaseLocation;
     readonly tables: TableNames;
@@ -123,7 +121,6 @@ export interface MarketTasks {
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */
   parquetLines: { readonly from: string; readonly to: string };
-  /** Generates a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
 

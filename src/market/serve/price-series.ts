@@ -120,7 +120,6 @@ function copyColumn(panel: Float64Array, names: number, position: number): Float
   return values;
 }
 
-/** Returns the rows of a range in which the security has a value in any field. */
 function listRowsWithValue({ fields, names, position }: SecurityBars, from: number, to: number): Int32Array {
   const rows = new Int32Array(Math.max(to - from, 0));
   const panels = fields.map(({ values }) => values);
@@ -232,7 +231,6 @@ function listEffectsBySession(
 
 type Columns = DatedTable['columns'];
 
-/** Returns one row per week or month with data, dated by its last session with data. */
 function aggregatePeriods(
   dates: Int32Array,
   columns: Columns,
@@ -282,5 +280,4 @@ function aggregateColumn(name: string, all: readonly number[]): number {
   }
 }
 
-/** Returns the ISO week of a day, as the day of its Monday. */
 const computeWeek = (day: Day) => day - toWeekday(day);

@@ -30,12 +30,6 @@ const HEAP_MEGABYTES = 1536;
 /** Number of threads for file access. Three scans wait for rows while one digest and two writes run. */
 const THREADS = 6;
 
-/**
- * Setting that requests large pages from the operating system. The first access to a page is slow, and a process
- * accesses every page of the panels for the first time. Has no effect if large pages are unavailable.
- */
-const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
-
 /** Time between SIGTERM and SIGKILL for a process. */
 const KILL_AFTER_MS = 500;
 
@@ -263,7 +257,7 @@ function startProcess(purpose: ProcessKind): ChildProcess {
     serialization: 'advanced',
     ...(isProcessLimited && { execPath: SHELL }),
     execArgv: isProcessLimited ? [...listLimitArguments(bytes, group), process.execPath, ...nodeOptions] : nodeOptions,
-    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
+    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   if (group !== undefined) for (const event of ['exit', 'error']) child.once(event, () => group.close());
@@ -279,7 +273,6 @@ function openGroup(bytes: number): ReaderGroup | undefined {
   }
 }
 
-/** Returns the shell arguments that limit a process, in a control group if there is one. */
 function listLimitArguments(bytes: number, group: ReaderGroup | undefined): readonly string[] {
   const [flag, line, kibibytes] = createLimitArguments(bytes);
   return group === undefined ? [flag, line, kibibytes] : [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];

@@ -6,7 +6,6 @@ import { Refusal } from '#domain/base/refusals.js';
 
 const MIB = 2 ** 20;
 
-/** Orders to the process pool. */
 export type ProcessPoolOrder =
   /**
    * Starts a process that waits for the next request, for at most this time. Does nothing if another process already
@@ -38,14 +37,12 @@ export type ProcessPoolEvent =
  */
 export type ProcessKind = 'store' | 'rows' | 'query';
 
-/** Purpose of a process. */
 export interface ProcessPurpose {
   readonly purpose: ProcessKind;
   /** Key for which a query runs; null if clients are not distinguished. */
   readonly client?: string | null;
 }
 
-/** End of a process. */
 export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -70,7 +67,6 @@ export interface QueryMemory {
   readonly all: number;
 }
 
-/** Memory that a process of a query uses. */
 export interface QueryUse {
   readonly id: number;
   readonly client: string | null;
@@ -135,7 +131,6 @@ export interface Listener {
   onEnded(end: ProcessEnd): void;
 }
 
-/** Process for a market task. */
 export interface MarketProcess {
   send(message: object): void;
   /** Pauses the process, or continues it. */
@@ -302,7 +297,6 @@ function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
   }
 }
 
-/** Control group of one reading process. */
 export interface ReaderGroup {
   readonly folder: string;
   /** Removes the group; called after its process has ended. */
@@ -311,7 +305,6 @@ export interface ReaderGroup {
 
 /** Control groups below a group that the service may manage. */
 export interface ReaderGroups {
-  /** Opens a group with a limit. */
   open(bytes: number): ReaderGroup;
 }
 

@@ -267,7 +267,6 @@ const HEAD_BYTES_MAX = 64 << 20;
 /** Number of bytes that are copied in one turn of the event loop. Copying them takes a millisecond or two. */
 const TURN_BYTES = 8 << 20;
 
-/** Market read from a snapshot, ready to be opened. */
 export interface OpenedSnapshot {
   readonly handle: MarketHandle;
   readonly loadedAt: string;
@@ -408,7 +407,6 @@ export interface ServedMarkets extends Markets {
   find(identity: MarketIdentity): ServedMarket | undefined;
   /** Registers an earlier content under its identity. The content is kept as long as the identity is referenced. */
   hold(market: ServedMarket): void;
-  /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
    * Announces the store that was active before a restart. Until it is served or `settle` is called, no response states

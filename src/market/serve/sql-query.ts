@@ -24,7 +24,6 @@ import { createMemoryRefusal, PROCESS_MEGABYTES } from './process-pool.js';
 
 /** Properties of a parsed query. */
 interface CheckedQuery {
-  /** Text constants in the query. */
   readonly texts: ReadonlySet<string>;
   /** Names of tables in the query, in lower case. */
   readonly tables: ReadonlySet<string>;
@@ -37,7 +36,6 @@ interface CheckedQuery {
 /** Maximum depth of a syntax tree. DuckDB also rejects deeper expressions. */
 const DEPTH_MAX = 1000;
 
-/** Table functions that read only their arguments. */
 const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_each', 'json_tree']);
 
 /** Matches functions that read settings, files, the catalogue or other queries. */
@@ -395,7 +393,6 @@ const formatColumnTypes = (columns: Columns) =>
 const createDefinedColumns = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([name]) => name !== 'index_id'));
 
-/** Runs in a plan. */
 interface PlannedRuns {
   /** Ids of runs with a separate table. */
   readonly named: readonly string[];
@@ -563,7 +560,6 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
 
 const EXPLAIN_PREFIX = 'EXPLAIN (FORMAT json) ';
 
-/** Returns the names of the tables that the plan of a query reads. */
 async function findTables(connection: DuckDBConnection, order: SqlOrder): Promise<ReadonlySet<string>> {
   try {
     const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${order.query}`);
@@ -573,7 +569,6 @@ async function findTables(connection: DuckDBConnection, order: SqlOrder): Promis
   }
 }
 
-/** Returns the names of the tables that a plan scans. */
 function listScannedTables(plan: unknown): ReadonlySet<string> {
   const results = new Set<string>();
   const openNodes = [plan];

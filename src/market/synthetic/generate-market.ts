@@ -179,7 +179,6 @@ function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, rand
 
 const roundToThousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
-/** Returns the last month end on or before a day, for the given month. */
 function findYearEndBefore(day: Day, month: number): Day {
   const { year } = toCivilDate(day);
   const end = computeMonthEnd(year, month);
@@ -396,7 +395,6 @@ function findPrice({ birth, bars, count }: Company, session: number): number | u
   return i >= 0 && i < count ? bars.close[i] : undefined;
 }
 
-/** Returns the growth of a session between the announcement of an ending and the ending. */
 function computeEndingGrowth(
   ending: CompanyEnding,
   {
@@ -993,7 +991,6 @@ function listFigures({ sales, earnings, dividends, book, worth }: Report): reado
 /** Returns a ratio rounded to a millionth, which exceeds the accuracy of accounts. */
 const computeRatio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
 
-/** Returns a function that formats days and caches the texts. */
 function createDayFormatter(): (day: Day) => string {
   const textByDay = new Map<Day, string>();
   return (day) => {

@@ -39,7 +39,6 @@ const BUSINESS_WORDS = [
   'Capital',
 ];
 
-/** Returns a company name that matches its identifier. */
 export function drawCompanyName(identifier: string, random: CounterRandom): string {
   const stem = identifier[0]! + identifier.slice(1).toLowerCase();
   return `${stem}${NAME_ENDINGS[random.integer(NAME_ENDINGS.length)]!} ${BUSINESS_WORDS[random.integer(BUSINESS_WORDS.length)]!}`;

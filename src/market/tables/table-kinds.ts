@@ -22,7 +22,6 @@ export function countRowsByTable(rowsOf: (table: TableKind) => number): RowsByTa
   };
 }
 
-/** Required columns of each dataset. */
 export const REQUIRED_COLUMNS: Record<TableKind, readonly string[]> = {
   market: ['identifier', 'date', 'CLOSE'],
   reference: ['identifier'],
@@ -86,7 +85,6 @@ export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
   'ISSUER',
 ]);
 
-/** Reference columns that are dates. */
 export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
 
 const COLUMN_SPELLINGS: Record<TableKind, ReadonlyMap<string, string>> = {

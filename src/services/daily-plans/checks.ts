@@ -75,12 +75,6 @@ const CHECKS_WITHOUT_TABLE: ReadonlySet<string> = new Set([
 
 type TableRows = readonly Readonly<Record<string, string | number | null>>[];
 
-interface TableTerms {
-  readonly table: 'closing' | 'opening' | 'levels';
-  readonly start?: string;
-  readonly end: string;
-}
-
 /**
  * Reads the rows of one table of a run. Returns null if this kind of index has no such table, or if the table has no
  * rows on the date.
@@ -88,7 +82,7 @@ interface TableTerms {
 export async function readTable(
   exports: CheckInputDependencies['exports'],
   run: RunDocument,
-  terms: TableTerms,
+  terms: { readonly table: 'closing' | 'opening' | 'levels'; readonly start?: string; readonly end: string },
   signal: AbortSignal,
 ): Promise<TableRows | null> {
   try {
@@ -354,7 +348,6 @@ async function createRequestedOverrides(
   );
 }
 
-/** Detail of the item of a finding. */
 export interface FindingDetail {
   readonly check: Check['check'];
   /** Security or series; null for the index as a whole. */

@@ -66,7 +66,6 @@ function createWaiverRequest(day: DayDocument, waiverRequest: WaiverRequest): Pr
   };
 }
 
-/** Returns the findings of a day that a waiver refers to. */
 function selectFindings(
   { steps }: DayDocument,
   { check, index_id: index, identifier }: WaiverRequest,
@@ -121,9 +120,7 @@ function assertFindingExists(day: DayDocument, waiverRequest: WaiverRequest): vo
   refuseWaiver('NOT_IN_CHOICES', 'identifier', message, String(identifier));
 }
 
-/** Steps with findings of checks. */
 const CHECK_STEPS: ReadonlySet<StepType> = new Set(['checks', 'compare']);
-/** Maximum number of names that a sentence lists. */
 const NAMED_MAX = 5;
 
 /** Request to perform a day now. */

@@ -119,7 +119,6 @@ export interface PerformTerms {
   readonly signal: AbortSignal;
 }
 
-/** End of a round of a day. */
 interface RoundEnd {
   readonly state: 'done' | 'waiting' | 'blocked';
   readonly reason: string | null;
@@ -221,16 +220,14 @@ function createItem(key: string, indexId: string | null, result: ItemResult, tim
   return { key, index_id: indexId, state, code, message, at: timestamp, job_id, file, detail, artifact };
 }
 
-interface BlockedIndicesTerms {
-  readonly carriedIndices: readonly HeldIndex[];
-  readonly order: FamilyOrder;
-  readonly date: string;
-}
-
 /** Returns the blocked indices, each with the reason of its first step, and the indices that depend on them. */
 function listBlockedIndices(
   steps: readonly StoredStep[],
-  { carriedIndices, order, date }: BlockedIndicesTerms,
+  {
+    carriedIndices,
+    order,
+    date,
+  }: { readonly carriedIndices: readonly HeldIndex[]; readonly order: FamilyOrder; readonly date: string },
 ): readonly HeldIndex[] {
   const heldById = new Map(carriedIndices.map((index) => [index.index_id, index]));
   for (const { type, items } of steps) {
@@ -303,7 +300,6 @@ interface DayRoundsDependencies {
   readonly closing: AbortSignal;
 }
 
-/** Returns a function that performs a round of a day. */
 function createDayRounds({
   documents,
   days,
@@ -407,7 +403,6 @@ const createClosedDay = (day: DayDocument, reason: string, timestamp: string): D
   next_attempt_at: null,
 });
 
-/** Returns a day after a round. */
 function endRound(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: number): DayDocument {
   const isLate = day.is_late || (day.deadline_at !== null && Date.parse(day.deadline_at) < nowMs);
   if (state === 'done')
@@ -424,7 +419,6 @@ function endRound(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: nu
   return { ...day, state, reason, held: [...held], is_late: isLate, next_attempt_at: nextTimestamp };
 }
 
-/** Number of days that are checked in one transaction. */
 const DAYS_PER_TRANSACTION = 50;
 const DATE_LENGTH = 'YYYY-MM-DD'.length;
 

@@ -36,7 +36,6 @@ function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly [string
   });
 }
 
-/** Returns the indices that steps name, with their paths. */
 function listNamedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const list = (ids: readonly string[] | null, path: string): [string, string][] =>
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);

@@ -156,7 +156,6 @@ function createBlockedResult(failure: unknown, signal: AbortSignal): ItemResult 
   return { state, code: failure.code, message: failure.message, detail: failure.detail };
 }
 
-/** Runs work on every value, with limited concurrency. */
 async function runConcurrently<T>(
   values: readonly T[],
   concurrency: number,
@@ -189,7 +188,6 @@ export async function findIndexMarket(
   return storeId === null ? markets.require() : stores.of(storeId);
 }
 
-/** Returns the distinct markets of all indices of a plan. */
 async function listPlanMarkets(
   sources: PlanMarketSources,
   waves: readonly (readonly string[])[],

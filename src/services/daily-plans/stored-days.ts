@@ -243,7 +243,6 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
 export const refuseMissingDay = (scheduleId: string, date: string): Refusal =>
   new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });
 
-/** Changes of days by any process. */
 export interface DayChanges {
   /** Starts to watch a day. The caller sees every change after this call. */
   watch(scheduleId: string, date: string): DayWatch;

@@ -35,7 +35,6 @@ import { formatAwsOrigin } from '#store/s3/keys.js';
 import { StartRefusal } from '#store/start-refusal.js';
 import type { CallbackDestinations, SignedPostSender } from './callbacks.js';
 
-/** File for a target. */
 export interface OutgoingFile {
   /** Path at the target: folders and a name. */
   readonly path: string;
@@ -137,7 +136,6 @@ export interface DeliveryDestinationOptions {
   readonly callbacks: Pick<CallbackDestinations, 'findProblem'>;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
-  /** Domains that may receive mail. */
   readonly mailDomains: readonly string[];
   /** Returns the object store of the service. @throws StartRefusal if its settings are invalid */
   readonly bucketService: () => BucketService;
@@ -165,7 +163,6 @@ function requireAddress<T>(parsed: Parsed<T>): T {
   return parsed as T; // without a problem it is an address
 }
 
-/** Returns the path of a folder target on this machine. */
 const readFolderPath = ({ url }: TargetOf<'folder'>): string =>
   fileURLToPath(`file:///${requireAddress(parseFolderAddress(url)).folders.map(encodeURI).join('/')}`);
 
@@ -650,7 +647,6 @@ function connect(
 
 const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** Returns the folder of an address on the server. */
 async function resolveRoot(sftp: Sftp, { isHome, folders }: SftpAddress): Promise<string> {
   const start = isHome ? await ask<string>((done) => sftp.realpath('.', done)) : '';
   return [start, ...folders].join('/');

@@ -357,14 +357,14 @@ function sortChanges({ changes }: ClosuresDocument, calendar: ExchangeCalendar):
   return { changes: changes.toSorted((a, b) => compareText(a.date, b.date)) };
 }
 
-interface ChangeAt {
-  readonly calendar: ExchangeCalendar;
-  readonly i: number;
-  readonly changes: readonly SessionChange[];
-}
-
-/** Checks a change by the rules of its calendar and returns the errors. */
-function checkChange({ date, session, opens, closes }: SessionChange, { calendar, i, changes }: ChangeAt): Finding[] {
+function checkChange(
+  { date, session, opens, closes }: SessionChange,
+  {
+    calendar,
+    i,
+    changes,
+  }: { readonly calendar: ExchangeCalendar; readonly i: number; readonly changes: readonly SessionChange[] },
+): Finding[] {
   const { code, coverage } = calendar;
   const day = parseValidDay(date);
   const createError = (member: string, message: string): Finding[] => [

@@ -44,12 +44,6 @@ interface ActiveOverridesDependencies {
   readonly calendars: Calendars;
 }
 
-interface OverridesTerms {
-  readonly date: string;
-  readonly sessions: Int32Array;
-  readonly signal: AbortSignal;
-}
-
 /** Returns the overridden prices of the securities that an index holds at a close or buys at that close. */
 async function listActiveOverrides(
   { documents, exports, markets, calendars }: ActiveOverridesDependencies,
@@ -79,7 +73,7 @@ async function listActiveOverrides(
 async function readActiveOverrides(
   exports: CheckInputDependencies['exports'],
   run: RunDocument,
-  { date, sessions, signal }: OverridesTerms,
+  { date, sessions, signal }: { readonly date: string; readonly sessions: Int32Array; readonly signal: AbortSignal },
 ): Promise<ReadonlySet<string>> {
   const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
   const files = [
@@ -311,7 +305,6 @@ export interface StoredProcedure {
 /** Procedures of the administrator. */
 export interface Procedures {
   page(query: PageQuery): Promise<StoredPage<Procedure>>;
-  /** Lists the procedures that apply to an index, by id. */
   of(indexId: string): Promise<readonly Procedure[]>;
   /** Returns a procedure. @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredProcedure>;

@@ -103,7 +103,6 @@ async function applyRecordedClosures(documents: DocumentStore, calendars: LiveCa
   calendars.record(recordedClosures);
 }
 
-/** Store whose market is checked. */
 export interface CheckedStore {
   readonly datasetId: string;
   /** True if indices without a store use the store: it is active, or will be. */

@@ -199,7 +199,6 @@ export async function findReferencedStore(
   return findStore(await readDocuments(reader, definition as Body), storeId);
 }
 
-/** Returns the market on which a definition is checked, and findings about the definition's store. */
 export async function findCheckMarket(
   { documents, stores, markets }: StoreSources,
   definition: Body,
@@ -234,7 +233,6 @@ export async function findCurrentMarket(
   return storeId === null || storeId === market?.datasetId ? market : undefined;
 }
 
-/** Returns the store that the stored definition with the id of a definition names. */
 async function findOwnStore(reader: Pick<DocumentReader, 'get'>, { id }: Body): Promise<string | null> {
   return typeof id === 'string' ? ((await findIndex(reader, id))?.store_id ?? null) : null;
 }

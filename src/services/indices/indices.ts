@@ -28,7 +28,7 @@ import type { Admission, ApprovalGate, ProposedChange } from '../shared/approval
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { findLookAhead, findModelsOfOtherStores, findUnknownModels } from '../shared/model-documents.js';
-import { deleteRuns } from '../shared/run-documents.js';
+import { deleteRuns, readRunTime } from '../shared/run-documents.js';
 import type { StoreMarkets } from '../stores/serving.js';
 import {
   checkStoredParts,
@@ -152,7 +152,6 @@ interface CachedList {
 /** Kinds of documents that a list reads. */
 const LISTED_KINDS = ['index', 'run', 'store'] as const;
 
-/** Maximum number of rows of a cached list. */
 const CACHED_ROWS_MAX = 10_000;
 
 /**
@@ -240,12 +239,6 @@ function listProblems(document: IndexDocument, stored: SummaryContext['stored'])
   }));
   const storeProblems = storeId == null || stored.stores.has(storeId) ? [] : [createGoneStoreProblem(storeId, 'error')];
   return [...unknownIndices, ...storeProblems];
-}
-
-/** Returns the time at which a stored run was made; null if its record has no time. */
-function readRunTime(body: unknown): string | null {
-  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
-  return typeof run_at === 'string' ? run_at : null;
 }
 
 export interface IndexRemovalDependencies {

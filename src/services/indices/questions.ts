@@ -240,7 +240,6 @@ interface CheckedDocument {
   readonly findings: readonly Finding[];
 }
 
-/** Function that finds the data store of a run. */
 interface RunStore {
   findStore(run: RunDocument): Promise<string | undefined>;
 }
@@ -270,9 +269,7 @@ interface QuestionDefinitions {
    * the index is older than versions. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   now(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>>;
-  /** Runs work on the store of a definition. */
   onStore<T>(definition: RequestBody | IndexDocument, work: () => Promise<T>): Promise<T>;
-  /** Runs work on the definition and the store of a run. */
   onRun<T>(subject: string, id: string, work: (definition: QuestionDefinition) => Promise<T>): Promise<T>;
 }
 
@@ -359,15 +356,13 @@ type ExplainedDefinition = Pick<QuestionDefinition, 'document' | 'version'> & Pa
 
 type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };
 
-interface ExplanationDependencies {
-  readonly definitions: QuestionDefinitions;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: Markets;
-}
-
 /** Explains a definition on the served market. Returns an IndexExplanation. */
 async function explainDefinition(
-  { definitions, jobs, markets }: ExplanationDependencies,
+  {
+    definitions,
+    jobs,
+    markets,
+  }: { readonly definitions: QuestionDefinitions; readonly jobs: Pick<Jobs, 'query'>; readonly markets: Markets },
   definition: ExplainedDefinition,
   { indexId, identifier, asOf, isOfRun }: ExplainedQuestion,
   signal: AbortSignal,
@@ -425,7 +420,6 @@ function limitHistory(
   );
 }
 
-/** Converts a computed sketch to the response of the API. */
 function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketch {
   const createSeries = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
   return {
@@ -441,7 +435,6 @@ export interface IndexQuestions {
    * Returns a PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED
    */
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
-  /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: RequestBody, signal: AbortSignal): Json;
   /** Returns the level of the document in the body for the last three years. @throws the refusals of a preview */
   sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketch>;

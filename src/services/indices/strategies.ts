@@ -17,7 +17,7 @@ import type { Markets } from '#market/serve/served-markets.js';
 import { type DocumentStore, type DocumentTransaction, readStored, type StoredDocument } from '#store/port.js';
 import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
-import { deleteRuns } from '../shared/run-documents.js';
+import { deleteRuns, readRunTime } from '../shared/run-documents.js';
 import { findCurrentMarket, findIndex } from './documents.js';
 
 /** Returns a stored constraint set. Returns undefined if it is not stored or is unreadable. */
@@ -222,10 +222,4 @@ function computeEtag(document: string, { problems, has_run, run_at }: StoredStra
 /** Converts a precondition that contains the ETag of a response to a precondition on the document. */
 function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(ETAG_SEPARATOR)[0]!);
-}
-
-/** Returns the time at which a stored run was made; null if its record has no time. */
-function readRunTime(body: unknown): string | null {
-  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
-  return typeof run_at === 'string' ? run_at : null;
 }

@@ -68,7 +68,6 @@ interface FittedTemplate {
 
 type Replacements = Pick<TemplateTerms, 'currency' | 'calendar'>;
 
-/** Result of a trial of a template on a market. */
 interface Trial {
   /** First base date of those tried on which every document has a composition, otherwise the first one tried. */
   readonly baseDate: string;

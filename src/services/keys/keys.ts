@@ -5,7 +5,6 @@ import { Refusal } from '#domain/base/refusals.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import { type DocumentLookup, type DocumentStore, readStored } from '#store/port.js';
 
-/** Function that returns true if an address belongs to a given set of addresses. */
 export type IsAddressOf = (address: string) => boolean;
 
 const getFamily = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -170,7 +169,6 @@ export interface NewKey {
   readonly sources?: readonly string[];
 }
 
-/** Holder of a key. */
 export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
@@ -391,7 +389,6 @@ function createHolder(record: KeyRecord): Holder {
   };
 }
 
-/** Returns the limits that are set for a key. */
 function getLimits(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;

@@ -15,7 +15,6 @@ import type { ArtifactStore } from '#store/port.js';
 /** Disk space in bytes that must be free before accounts are written if their total length is unknown. */
 const CLAIMED_BYTES = 2 ** 28;
 const END = Buffer.from('\n');
-/** Number of bytes in one write. */
 const PIECE_BYTES = 2 ** 18;
 
 /** Accounts in the order of their arrival. */
@@ -119,7 +118,6 @@ const countRefusal = (count: string): Refusal =>
     },
   ]);
 
-/** Accounts of an Arrow stream. */
 export interface ArrowAccounts {
   /** Terms in the metadata of the schema, if present. */
   readonly terms: string | undefined;

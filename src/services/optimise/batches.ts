@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { BatchView } from '#contract/batches.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
@@ -32,7 +32,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { requireIndex, resolveReached, runOnStoreOf } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import { readBlock, submitWithFile } from '../shared/jobs.js';
+import { createTimedId, readBlock, submitWithFile } from '../shared/jobs.js';
 import { assertModelStore, listOptimisedModels, planModels, requireModel } from '../shared/model-documents.js';
 import type { DataVersions } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -208,7 +208,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     const { document: model } = await requireModel(documents, terms.risk_model);
     const reachedDocuments = await resolveReached(documents, document);
     if (requestedId !== null) assertOwnName(requestedId);
-    const batchId = requestedId ?? prefixName(createBatchId(now()));
+    const batchId = requestedId ?? prefixName(createTimedId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
       const { datasetId: storeId } = markets.require().identity;
       assertModelStore(model, { storeId, path: 'risk_model' });
@@ -286,12 +286,6 @@ function parseTerms(text: string, source: 'body' | 'query'): BatchTerms {
   return value;
 }
 
-/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-function createBatchId(now: number): string {
-  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${stamp}-${randomBytes(4).toString('hex')}`;
-}
-
 /** Creates the kind of job that simulates one account over the history of an index. */
 export function createAccountBacktestJob({
   documents,
@@ -341,7 +335,7 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       const { document: model } = await requireModel(documents, request.risk_model);
       const reachedDocuments = await resolveReached(documents, document);
       if (requestedId !== null) assertOwnName(requestedId);
-      const backtestId = requestedId ?? prefixName(createBatchId(now()));
+      const backtestId = requestedId ?? prefixName(createTimedId(now()));
       const { account, start, end } = request;
       return runOnStoreOf({ documents, stores }, document, async () => {
         const { datasetId: storeId } = markets.require().identity;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createTimedId } from '../shared/jobs.js';
 import { countRetainedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
 import type { ConstraintSetCollection, ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
@@ -188,12 +188,6 @@ function refuseMissingSet(setId: string): Refusal {
   return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, {
     constraint_set_id: setId,
   });
-}
-
-/** Creates an id from the time in UTC and a random part: `{yyyymmddThhmmss}-{8 hex}`. */
-export function createOptimisationId(now: number): string {
-  const timestamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${timestamp}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
@@ -438,7 +432,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);
     const models = await plans.readModels([request], { reached, storeId: market.datasetId });
-    const runId = createOptimisationId(now());
+    const runId = createTimedId(now());
     return jobs.submit({
       kind,
       payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },

@@ -15,11 +15,7 @@ import {
 } from '#domain/definition/optimisation-requests.js';
 import { reportMissingReturns } from '#domain/definition/optimisation.js';
 import { listReferences } from '#domain/definition/references.js';
-import {
-  createOptimisationId as createOptimisationJobId,
-  type RequestsFile,
-  type StudyPayload,
-} from '#domain/outputs/jobs.js';
+import { createOptimisationId, type RequestsFile, type StudyPayload } from '#domain/outputs/jobs.js';
 import { splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
@@ -32,6 +28,7 @@ import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
 import { isOfService } from '../runs/backtests.js';
 import {
   createRowsInParts,
+  createTimedId,
   readRows,
   type RowAttempt,
   type RowsInPartsDependencies,
@@ -40,7 +37,6 @@ import {
 } from '../shared/jobs.js';
 import type { StoreMarkets } from '../stores/serving.js';
 import {
-  createOptimisationId,
   createOptimisationPlans,
   estimateOptimisationBytes,
   type OptimisationJobDependencies,
@@ -149,7 +145,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       reached: reachedDocuments,
       storeId: identity.datasetId,
     });
-    const studyId = requestedId ?? prefixName(createOptimisationId(now()));
+    const studyId = requestedId ?? prefixName(createTimedId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     const createPayload = (storedRequests: StudyPayload['requests']): StudyPayload => ({
       study_id: studyId,
@@ -240,7 +236,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       const documents = collectReached(payload.documents, index_id);
       const usedModelIds = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
-        run_id: createOptimisationJobId(payload.study_id, position),
+        run_id: createOptimisationId(payload.study_id, position),
         documents,
         models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => usedModelIds.has(id))),
         constraints: payload.sets[constraint_set_id]!,
@@ -290,7 +286,6 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
 const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 
-/** Returns an index and every document that it refers to. */
 function collectReached(
   documents: Readonly<Record<string, IndexDocument>>,
   indexId: string,

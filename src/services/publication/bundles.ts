@@ -50,7 +50,6 @@ export interface BundlesDependencies {
   readonly publications: Pick<Publications, 'entries' | 'keys'>;
   readonly signingKeys: Pick<SigningKeys, 'current'>;
   readonly timestamp: () => string;
-  /** Writes the members of an archive as parts. */
   readonly archive: (members: readonly { readonly name: string; readonly bytes: Uint8Array }[]) => Bundle;
 }
 

@@ -43,7 +43,6 @@ export interface Disagreement {
 /** Levels of an entry. */
 const LEVELS = ['price', 'total', 'net'] as const;
 
-/** Sizes of disagreements. */
 export interface DisagreementSizes {
   /**
    * Number of dates on which a level differs by more than rounding. On the other dates only the divisor, the
@@ -125,7 +124,6 @@ const isSameNumber = (run: number | null, published: number | null): boolean =>
 const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);
 
-/** Returns true if a change is larger than the largest earlier change by more than rounding. */
 const isLarger = ({ change, change_bps: bps }: LevelChange, largest: LevelChange | null): boolean =>
   largest === null ? change !== 0 : Math.abs(bps) > Math.abs(largest.change_bps) + 1e4 * ROUNDING;
 
@@ -147,7 +145,6 @@ const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
   net: net[position]!,
 });
 
-/** Compares the levels that exist both in the entry and in the close. */
 function listLevelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
   return LEVELS.flatMap((variant) => {
     const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];
@@ -286,11 +283,6 @@ export function findLastDate(
   return last;
 }
 
-interface ClosesDependencies {
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly maker: Pick<ViewMaker, 'readColumns'>;
-}
-
 interface ClosesTerms {
   readonly through: string | undefined;
   readonly calendar: Calendar | undefined;
@@ -299,7 +291,7 @@ interface ClosesTerms {
 
 /** Returns the closes of a run up to a date. @throws Refusal NO_DATA_IN_RANGE */
 export async function readCloses(
-  { jobs, maker }: ClosesDependencies,
+  { jobs, maker }: { readonly jobs: Pick<Jobs, 'query'>; readonly maker: Pick<ViewMaker, 'readColumns'> },
   run: RunDocument,
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {

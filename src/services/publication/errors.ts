@@ -16,7 +16,6 @@ import { type Closes, type Disagreement, listChangesOn, measureDisagreements } f
 /** Closes of a run, the published entries, and the dates on which they differ. */
 export interface DifferingCloses {
   readonly closes: Closes;
-  /** Entries in force by date. */
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
 }

@@ -57,7 +57,6 @@ import {
   treatErrors,
 } from './errors.js';
 
-/** Maximum number of dates that a refusal names. */
 const NAMED_DATES_MAX = 100;
 
 /** Closes of a run, and the published entries. */
@@ -579,7 +578,6 @@ interface LogAppend {
   readonly error: NewError | null;
 }
 
-/** Returns true if a closure of the calendar is recorded for a date. */
 function hasClosure(calendar: Calendar | undefined, date: string): boolean {
   return calendar?.recorded?.changes.some((change) => change.date === date && change.session === 'closed') === true;
 }

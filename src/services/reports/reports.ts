@@ -58,7 +58,6 @@ export interface RenderJobDependencies {
 }
 
 interface RenderedReport extends RenderOutput {
-  /** Runs that the report shows. */
   readonly runs: readonly RunDocument[];
 }
 
@@ -275,7 +274,6 @@ export interface ReportsDependencies {
   readonly now: () => number;
 }
 
-/** Rendered PDF as a response. */
 export interface RenderedPdf {
   readonly fileName: string;
   readonly length: number;
@@ -291,7 +289,6 @@ export interface RenderQuery {
   readonly before?: string | undefined;
 }
 
-/** Report templates and rendered reports. */
 export interface Reports extends ReportTemplates {
   /**
    * Queues a rendering. First makes every check that needs no drawing.

@@ -36,7 +36,6 @@ export interface RiskModelImportsDependencies {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** Body of an import. */
 export type ImportedModelBody =
   | { readonly kind: 'json'; readonly bytes: Uint8Array }
   | {

@@ -89,7 +89,6 @@ function estimateMatrixMemory({ dates }: Pick<MarketData, 'dates'>, names: numbe
   return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }
 
-/** Counts the days of a market in the window of a request. */
 function countDays({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
   const from = start === null ? 0 : findFirstAtLeast(dates, parseValidDay(start));
   const to = end === null ? dates.length - 1 : findLastAtMost(dates, parseValidDay(end));
@@ -271,7 +270,6 @@ const createExportTerms = ({ imported }: RiskModelDocument) => ({
   repair: false,
 });
 
-/** Creates a stream that asks for the next chunk only when it is read. */
 function createStream(chunks: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -625,7 +623,6 @@ export function createRiskModels({
   }
 }
 
-/** Returns the use of a model by its validation, at the member of the request that selects the data store. */
 const createModelUse = (request: RiskValidationRequest, storeId: string): ModelUseOnStore => ({
   storeId,
   path: request.index_id === null ? 'model_id' : 'index_id',

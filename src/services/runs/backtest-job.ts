@@ -180,7 +180,6 @@ async function findIntact(
   return ref && (isVerified || (await isIntact(ref))) ? ref : undefined;
 }
 
-/** Returns the files of a stored run that a repetition of the run may share. */
 function createStoredFiles({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {

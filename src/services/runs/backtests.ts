@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestBatch } from '#contract/analytics/analytics.js';
 import type { BacktestRequest } from '#contract/run.js';
@@ -26,6 +25,7 @@ import { assertOwnName, currentReach, limitJobs, prefixName, withinReach } from 
 import type { Precondition } from '../shared/documents.js';
 import {
   createRowsInParts,
+  createTimedId,
   readRows,
   type RowAttempt,
   type RowsInPartsDependencies,
@@ -69,7 +69,6 @@ export interface RunnableRunsDependencies {
   readonly stores: Pick<StoreMarkets, 'within'>;
 }
 
-/** Returns the payload of the job that runs a plan. */
 function createBacktestPayload(
   requestedBacktest: RequestedBacktest,
   { plan, storeId, version, dataVersion }: RunnablePlan,
@@ -576,7 +575,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       return jobs.submit({
         kind,
         payload: {
-          rerun_id: request.rerun_id ?? prefixName(createRerunId(now())),
+          rerun_id: request.rerun_id ?? prefixName(createTimedId(now())),
           ids,
           reach: reach === undefined ? null : { prefixes: [...reach.prefixes], shared: [...reach.shared] },
           engine_version: engineVersion,
@@ -588,10 +587,4 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       });
     },
   };
-}
-
-/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-function createRerunId(now: number): string {
-  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -42,7 +42,6 @@ interface AnnouncedDividends {
 /** Parameters of dividends in a request for futures. */
 type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
 
-/** Returns the dividend terms of a curve from its query parameters. */
 function readCurveTerms(
   indexId: string,
   query: Pick<RollQuery, 'dividends' | 'dividend_yield' | 'dividend_source'>,

@@ -290,7 +290,6 @@ function createSideReader({ documents, artifacts, markets, dataVersions }: RunDi
   return { readSide, findModels };
 }
 
-/** Maximum number of data values that a result lists. */
 const CELLS_MAX = 100;
 
 /** Creates the kind of job that explains the differences between two stored runs. */

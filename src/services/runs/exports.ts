@@ -62,7 +62,6 @@ function createBufferPool(): BufferPool {
   };
 }
 
-/** Part with the buffer that contains it. */
 interface BufferedPart extends ExportPart {
   readonly buffer: SharedArrayBuffer;
 }
@@ -152,7 +151,6 @@ function createExportStream(
   });
 }
 
-/** Returns the bytes of a part in a separate buffer. */
 function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
   bytes.set(new Uint8Array(buffer, 0, length));
@@ -319,7 +317,11 @@ export function createExports({
   }
 
   /** Returns an export without the state of its run. The cache key contains every input on which the bytes depend. */
-  async function readBody(name: RunName, { query, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
+  async function readBody(
+    name: RunName,
+    { query, etag }: { readonly query: ExportQuery; readonly etag: string },
+    signal: AbortSignal,
+  ): Promise<ExportBody> {
     const question = { export: etag };
     const cachedView = views.find(question);
     if (cachedView !== undefined) return { bytes: cachedView };
@@ -422,11 +424,6 @@ async function openRun(
         );
     }
   }
-}
-
-interface NamedExport {
-  readonly query: ExportQuery;
-  readonly etag: string;
 }
 
 function prependHeadToBody(head: StateHead, body: ExportBody): ExportBody {

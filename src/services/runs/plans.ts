@@ -267,18 +267,14 @@ function createMembershipTest(
 const findLastDay = ({ dates }: MarketData, end: string | null): Day =>
   Math.min(dates.at(-1)!, end === null ? Infinity : parseValidDay(end));
 
-interface DecisionTimes {
-  readonly datasetId: string;
-  readonly decision: Day;
-  readonly first: Day;
-}
-
-function refuseUnknown(message: string, { datasetId, decision, first }: DecisionTimes): Refusal {
+function refuseUnknown(
+  message: string,
+  { datasetId, decision, first }: { readonly datasetId: string; readonly decision: Day; readonly first: Day },
+): Refusal {
   const detail = { store_id: datasetId, decision_date: formatDay(decision), first_known_on: formatDay(first) };
   return new Refusal('NO_DATA_KNOWN', message, detail);
 }
 
-/** Backtest as requested. */
 export interface RequestedBacktest {
   readonly request: BacktestRequest;
   readonly asKnownOn?: AsKnownOn | undefined;

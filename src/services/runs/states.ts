@@ -311,7 +311,6 @@ interface DatasetsByContent {
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
 
-/** Returns functions that find the stores of runs. */
 function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
   /**
    * Returns the store of a run. If the run was stored without its store, returns a store with the same content, if any.
@@ -500,7 +499,6 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   };
 }
 
-/** State of a stored run in responses. */
 interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }

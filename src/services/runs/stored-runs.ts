@@ -104,7 +104,6 @@ export interface RunTexts {
 const CACHED_TEXTS_MAX = 32;
 const CACHED_BYTES_MAX = 2 ** 30;
 
-/** Text to write. */
 interface TextOrder {
   readonly etag: string;
   /** Approximate number of bytes of the text. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Finding } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
@@ -41,7 +40,7 @@ import {
   resolveReached,
 } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import { assertNotDeleted, readRows } from '../shared/jobs.js';
+import { assertNotDeleted, createTimedId, readRows } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles, planModels } from '../shared/model-documents.js';
 import { type DataVersions, selectVersion } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -278,7 +277,7 @@ export function createSweeps({
     const reachedDocuments = await checkVariants(base, request, { market, variants });
     const count = countVariants(request);
     if (request.sweep_id != null) assertOwnName(request.sweep_id);
-    const sweepId = request.sweep_id ?? prefixName(createSweepId(now()));
+    const sweepId = request.sweep_id ?? prefixName(createTimedId(now()));
     return jobs.submit({
       kind,
       payload: {
@@ -360,10 +359,4 @@ function listFindings(refusal: unknown): Finding[] {
   if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
   const findings = refusal.detail['findings'] as readonly Finding[]; // `refuseWithFindings` adds the findings to the detail
   return findings.map((finding) => ({ ...finding, path: `/document.${finding.path}` }));
-}
-
-/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`. */
-function createSweepId(now: number): string {
-  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -81,7 +81,6 @@ import { createStoredState, type RunStates } from './states.js';
 /** Maximum memory of the cache in bytes. It is enough for several hundred views of usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
 
-/** Cached views, by all their inputs. */
 export interface ViewCache {
   /** Returns the cached bytes of a request. */
   find(question: unknown): Uint8Array<ArrayBuffer> | undefined;
@@ -190,7 +189,6 @@ function createQuestion(input: RunViewInput): unknown {
   return { ...input, market: createMarketKey(input.market) };
 }
 
-/** Sources of the inputs that views need. */
 interface NeedSources {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
@@ -214,7 +212,6 @@ interface RunRequest {
   afterwards(help: () => void): void;
 }
 
-/** Function that returns the input that one need adds to a view. */
 type NeedResolver = (sources: NeedSources, request: RunRequest) => object | Promise<object>;
 
 /** Returns the benchmark of a comparison: an index and its risk models, or an identifier of the run's store. */
@@ -439,7 +436,6 @@ function readField(text: string, market: MarketData, path: string): RecordField 
   };
 }
 
-/** Returns findings about functions in an expression that have values only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
   const call = listCalls(tree, new Map()).find(isKnownAtDecisions);
   if (call === undefined) return [];
@@ -447,17 +443,15 @@ function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
   return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];
 }
 
-interface UniverseDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
-}
-
 /**
  * Returns the definition to whose universe some datapoints are relative. It is the definition of the run, or the stored
  * definition if the run has none. Returns null if no datapoint is relative, or if the definition was deleted.
  */
 export async function findUniverse(
-  { documents, artifacts }: UniverseDependencies,
+  {
+    documents,
+    artifacts,
+  }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Pick<ArtifactStore, 'read' | 'file'> },
   run: RunDocument,
   fields: readonly string[],
 ): Promise<ComparedWith | null> {
@@ -664,7 +658,6 @@ export interface RunViewQuestion {
   body(): unknown;
 }
 
-/** Views of stored runs. */
 export interface RunViews {
   /** Returns one row per run. A run with damaged files is skipped and counted. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
@@ -724,8 +717,10 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
       for (const runAction of completionActions) runAction();
       const runId = computeRunId(run);
-      if (format === 'json') return { ...(await maker.stamped(run, view)), runId };
-      return { bytes: (await view).bytes, etag: (await view).sha256, runId };
+      const stamped = format === 'json' ? await maker.stamped(run, view) : undefined;
+      const { bytes, sha256 } = await view;
+      const isOfRun = terms.needs.every((need) => NEEDS_OF_RUN.has(need));
+      return { ...(stamped ?? { bytes, etag: sha256 }), runId, ...(!isOfRun && { contentHash: sha256 }) };
     },
   };
 
@@ -741,10 +736,12 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   }
 }
 
+/** Needs whose inputs the run determines. Others read documents, models or data that may change. */
+const NEEDS_OF_RUN: ReadonlySet<string> = new Set(['window', 'same-store', 'files', 'own-market']);
+
 /** Parameters that select the run, and parameters that a need replaces. */
 const RESOLVED_PARAMETERS = new Set(['index_id', 'run_id', 'benchmark']);
 
-/** Returns the parameters that the view receives. */
 const getParameters = (query: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(
     Object.entries(query).filter(([name, value]) => value !== undefined && !RESOLVED_PARAMETERS.has(name)),

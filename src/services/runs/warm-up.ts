@@ -131,16 +131,15 @@ function countWindowsAtOnce({ identifiers }: MarketData, field: string): number 
   return Math.round(countCells(field) / (DEFAULT_WINDOW * identifiers.length));
 }
 
-interface Positions {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
  * Returns the requests for a datapoint. A range starts at a block of windows, because each range sums the data before
  * its first date again.
  */
-function listQuestions(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
+function listQuestions(
+  market: MarketData,
+  field: string,
+  { from, to }: { readonly from: number; readonly to: number },
+): StyleQuestion[] {
   const { dates } = market;
   const length = DEFAULT_WINDOW * countWindowsAtOnce(market, field);
   const ranges: StyleQuestion[] = [];

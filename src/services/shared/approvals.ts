@@ -111,7 +111,6 @@ const createForbiddenRefusal = ({ approval_id }: Approval, message: string): Ref
 /** Stored approvals, and the list of open requests. Open requests are found by the digest of their content. */
 export interface StoredApprovals {
   find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined>;
-  /** Returns the open approval for the content with this digest. */
   findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined>;
   save(tx: DocumentTransaction, approval: Approval): Promise<void>;
   /** Removes expired requests from the list of open requests. @returns number of requests that remain open */

@@ -84,7 +84,6 @@ export interface Skipped {
   skipped_causes: Record<UnreadableCause, number>;
 }
 
-/** Adds documents with unreadable files to the documents that the listing skipped. */
 export function addUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
   unreadableCount: number,
@@ -95,7 +94,6 @@ export function addUnreadable(
   };
 }
 
-/** Counts omitted documents by cause. */
 export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
   const count = (cause: UnreadableCause): number =>
     causes.filter((unreadableCause) => unreadableCause === cause).length;

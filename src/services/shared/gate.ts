@@ -234,7 +234,6 @@ export function createGate(options: GateOptions): ReviewedGate {
 const countClient = (entries: readonly Entry[], client: string | null): number =>
   entries.filter((entry) => entry.client === client).length;
 
-/** Returns the entry with the smallest number, the first of several. */
 function findFirst(entries: readonly Entry[], getNumber: (entry: Entry) => number): Entry | undefined {
   return entries.toSorted((a, b) => (getNumber(a) < getNumber(b) ? -1 : Number(getNumber(a) > getNumber(b))))[0];
 }

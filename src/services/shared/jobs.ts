@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { JobCollection, JobKindState, JobRetries } from '#contract/jobs.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -39,7 +39,6 @@ export interface FollowOptions {
    * list.
    */
   readonly seconds: number;
-  /** Aborted when the service stops. */
   readonly stopping: AbortSignal;
   readonly onEnd: () => void;
 }
@@ -283,7 +282,6 @@ export interface ResultBytes {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** Source of the results of a job kind. */
 export interface ResultSource {
   /**
    * Returns the result from the value or reference that is stored with the job. Returns null if the data was deleted.
@@ -620,7 +618,6 @@ export interface FileDependencies {
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
 }
 
-/** Submission of a job whose input has a file. */
 export interface FileSubmission<P, I> extends Omit<Submission<P>, 'payload' | 'compared'> {
   /** Input with the new file. */
   readonly input: I;
@@ -680,7 +677,6 @@ async function findJobsAbout(
   return kindIds;
 }
 
-/** Cancels the waiting and running jobs about the subjects. */
 export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects): Promise<void> {
   for (const jobIds of (await findJobsAbout(jobs, subjects)).values()) {
     for (const jobId of jobIds) if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
@@ -739,4 +735,10 @@ async function findSubject(jobs: JobsAbout, jobId: string): Promise<string | und
     if (failure instanceof Refusal) return undefined;
     throw failure;
   }
+}
+
+/** Creates an id from the time in UTC and a random part: `{yyyymmddThhmmss}-{8 hex}`. */
+export function createTimedId(now: number): string {
+  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `${stamp}-${randomBytes(4).toString('hex')}`;
 }

@@ -25,11 +25,9 @@ import {
   type StoredDocument,
 } from '#store/port.js';
 
-/** Returns the paths of the files of a matrix, in their order. */
 export const resolveMatrixPaths = (artifacts: Pick<ArtifactStore, 'file'>, matrix: MatrixFiles): Promise<string[]> =>
   Promise.all(listMatrixFiles(matrix).map(artifacts.file));
 
-/** Use of a stored model on the data of a store. */
 export interface ModelUseOnStore {
   /** Store of the data; undefined if it is unknown. The model is then not checked. */
   readonly storeId: string | undefined;
@@ -55,7 +53,6 @@ function checkModelStore(
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
 
-/** Stored model with the ETag of its document. */
 export interface StoredRiskModel {
   readonly document: RiskModelDocument;
   readonly etag: string;
@@ -294,7 +291,6 @@ async function listPlannedDocuments(
   return documents;
 }
 
-/** Returns the models of a plan with references to their files, as input of a task. */
 export function createModelReferences(
   plannedModels: PlannedModels | undefined,
   files: Readonly<Record<string, MatrixFiles>>,

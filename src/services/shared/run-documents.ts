@@ -131,7 +131,6 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
 /** Creates a reference to an artifact by its name. Tasks use it. */
 export const toReference = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
-/** Returns a reference to an artifact by its name and expected hash. */
 export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
   ...toReference({ name }),
   sha256,
@@ -149,14 +148,12 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
   return columns!; // every run has at least one file
 }
 
-/** Returns the artifacts of a new run. */
 export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   const artifactRefs = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
   return [...artifactRefs, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
-/** File of a run with its role. */
 export interface NamedFile {
   readonly name: string;
   readonly path: string;
@@ -166,7 +163,6 @@ export interface NamedFile {
 const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
   listMatrixFiles(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
 
-/** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlierFiles = [], models = {}, ...others } = run.artifacts;
   const pricesName = findPricesFile(others.columns.name);
@@ -423,7 +419,6 @@ export async function findPublishedThrough(
   return through;
 }
 
-/** Yields the published runs of a subject that are readable. */
 async function* listPublishedRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -469,4 +464,10 @@ async function retainRuns(tx: DocumentTransaction, subject: string, { list, stay
   if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
   else await tx.put('run-list', subject, next);
   return list.earlier.length - earlierRuns.length;
+}
+
+/** Returns the time at which a stored run was made; null if its record has no time. */
+export function readRunTime(body: unknown): string | null {
+  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
+  return typeof run_at === 'string' ? run_at : null;
 }

@@ -230,7 +230,6 @@ const UNREAD_HEALTH: StoredHealth = {
 /** Maximum time that health waits for its sources. */
 const READ_MS = 2000;
 
-/** Maximum number of states that health lists. */
 const STATES_MAX = 20;
 
 export function createHealth(dependencies: HealthDependencies): HealthService {

@@ -65,7 +65,6 @@ export function frameStream(
   });
 }
 
-/** Stored bytes as a response. */
 export interface StoredBytes {
   readonly length: number;
   readonly etag: string;
@@ -79,7 +78,11 @@ export interface CheckedBytes {
 }
 
 /** Bytes of one run, which a request may have named only by its index. */
-export type RunBytes = CheckedBytes & { readonly runId: string };
+export type RunBytes = CheckedBytes & {
+  readonly runId: string;
+  /** SHA-256 of the view without the state of its run, if the view has other inputs than the run. */
+  readonly contentHash?: string;
+};
 
 /** Reader of the record of a run. The record is written when it is requested. */
 export interface RunRecordReader {

@@ -92,7 +92,6 @@ export async function recordDataVersion(
   } satisfies DataHistoryDocument);
 }
 
-/** Returns a copy with an additional change. */
 function extendCopy(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
@@ -206,7 +205,6 @@ export async function listContents(reader: Reader, datasetId: string): Promise<R
   return contentHashes;
 }
 
-/** Stored data store with the etag of its document. */
 export interface StoredStore {
   readonly document: DatasetDocument;
   readonly etag: string;
@@ -255,7 +253,6 @@ export async function listDatasets(
   return documents;
 }
 
-/** Returns true if a store has a source to refresh from. */
 export function isRefreshable({ kind, source, writing, synthetic }: DatasetDocument): boolean {
   if (writing) return false;
   return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;

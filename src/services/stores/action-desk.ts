@@ -28,7 +28,6 @@ export interface ExDates {
   readonly to: string;
 }
 
-/** Indices that the actions of a period affect. */
 interface AffectedIndices {
   /** Indices by security and ex-date (`formatActionKey`), those with the largest weights first. */
   readonly byAction: ReadonlyMap<string, readonly AffectedIndex[]>;
@@ -40,11 +39,9 @@ interface AffectedIndices {
 export interface ActionEffects {
   /** Returns the effects that the actions of a security on one ex-date have on every index with a stored run. */
   read(identifier: string, exDate: string, signal: AbortSignal): Promise<readonly DeskActionEffect[]>;
-  /** Returns the indices that the actions of a period affect. */
   list(dates: ExDates, signal: AbortSignal): Promise<AffectedIndices>;
 }
 
-/** Returns the key of the actions of a security on one ex-date. */
 export const formatActionKey = (identifier: string, exDate: string): string => `${exDate} ${identifier}`;
 
 export interface DeskQuery {
@@ -204,16 +201,14 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   };
 }
 
-interface AffectedTerms {
-  readonly market: MarketData;
-  readonly effects: ActionEffects;
-  readonly signal: AbortSignal;
-}
-
 /** Returns the indices that listed actions affect; null if their period contains too many actions. */
 async function readAffected(
   actions: readonly DeskAction[],
-  { market, effects, signal }: AffectedTerms,
+  {
+    market,
+    effects,
+    signal,
+  }: { readonly market: MarketData; readonly effects: ActionEffects; readonly signal: AbortSignal },
 ): Promise<AffectedIndices | null> {
   const [from, to] = [actions[0]?.ex_date, actions.at(-1)?.ex_date];
   if (from === undefined || to === undefined) return NO_INDICES;
@@ -249,7 +244,6 @@ export async function readDecisions(
   return parseStored(storedDocument, ActionDecisions)?.decisions ?? [];
 }
 
-/** Returns the state of an action of a store. */
 export async function readDeskState(
   reader: Pick<DocumentReader, 'get'>,
   storeId: string,

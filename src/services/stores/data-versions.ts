@@ -90,7 +90,6 @@ const COPY_TIMEOUT_MS = 15_000;
 /** Approximate size of a copy relative to its content. */
 const COPY_SIZE_RATIO = 0.5;
 
-/** Returns true if a new copy is due. */
 function isCopyDue(copy: DataCopy | null): boolean {
   if (copy === null || copy.changes.length >= CHANGES_DUE) return true;
   const bytes = copy.changes.reduce((sum, change) => sum + change.bytes, 0);
@@ -754,7 +753,6 @@ function computeVersionDay({ known_at: knownAt }: DataVersionDocument): Day {
 
 const DAY_MS = 86_400_000;
 
-/** Day before the beginning of all histories. */
 const BEFORE_HISTORY: Day = -(2 ** 31);
 
 /** Returns the version as a member of a job's payload. */
@@ -765,14 +763,12 @@ export function selectVersion(
   return requestedTime === undefined || version === null ? {} : { data_version: version };
 }
 
-interface VersionFilesDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
-  readonly dataVersions: Pick<DataVersions, 'before'>;
-}
-
 /** Returns the contents that were known before a version, as files on this machine. @throws Refusal NO_DATA_KNOWN */
 export async function listVersionFilesBefore(
-  { artifacts, dataVersions }: VersionFilesDependencies,
+  {
+    artifacts,
+    dataVersions,
+  }: { readonly artifacts: Pick<ArtifactStore, 'file'>; readonly dataVersions: Pick<DataVersions, 'before'> },
   version: number | null,
 ): Promise<EarlierContentFiles> {
   const { knownOn, earlier } = await dataVersions.before(version);

@@ -41,7 +41,6 @@ import {
 import { findValueAt, getLookup, type Markets, type ServedMarket } from '#market/serve/served-markets.js';
 import type { DataVersions } from './data-versions.js';
 
-/** Day after all days of data. */
 const LAST_DAY: Day = parseValidDay('9999-12-31');
 
 function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {

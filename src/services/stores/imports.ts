@@ -119,7 +119,6 @@ async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previousDocum
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
 }
 
-/** Body of an import. */
 export type ImportedBody =
   | { readonly kind: 'json'; readonly bytes: Uint8Array }
   | {

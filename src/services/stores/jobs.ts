@@ -398,7 +398,6 @@ async function findLoss(
   return readFindings.filter((finding) => isChange(finding.code) || newFindings.has(finding));
 }
 
-/** Returns the warnings about partial dates and gaps on or after a day. */
 const selectRecentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
   warnings.filter(
     (warning) => (warning.code === 'PARTIAL_DATE' || isGap(warning)) && warning.path >= `market[${formatDay(from)}]`,
@@ -604,7 +603,11 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   async function submitRefresh(
     kind: DatasetJobs['refresh'],
     datasetId: string,
-    { request, origin, day }: RefreshTerms,
+    {
+      request,
+      origin,
+      day,
+    }: { readonly request: RefreshRequest; readonly origin: Origin | null; readonly day: RefreshedDay | undefined },
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     assertRefreshable(document, request, calendars);
@@ -733,7 +736,6 @@ function createJobAdmission({
     );
 }
 
-/** Returns the live job with the same request. */
 async function findLiveGeneration(
   jobs: DatasetSubmissionsDependencies['jobs'],
   key: string,
@@ -778,12 +780,6 @@ function assertServed(
     `The data store ${datasetId} is a ${kind} that is not active. Its activation reads the source again; "load": true refreshes it without an activation.`,
     { store_id: datasetId },
   );
-}
-
-interface RefreshTerms {
-  readonly request: RefreshRequest;
-  readonly origin: Origin | null;
-  readonly day: RefreshedDay | undefined;
 }
 
 interface GenerationTerms {

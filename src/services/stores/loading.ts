@@ -252,7 +252,6 @@ function createIdReservation(documents: Pick<DocumentStore, 'ids'>): DatasetActi
   };
 }
 
-/** Returns the stores that jobs are loading. */
 async function listLiveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
   const liveIds: string[] = [];
   for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) liveIds.push(jobId.slice('load:'.length));
@@ -284,7 +283,6 @@ interface ReadRefusal {
   readonly findings: readonly Finding[];
 }
 
-/** Returns the settings for reading the market of a source. */
 const createTerms = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketInterpretation => ({
   mapping,
   adjustment,
@@ -352,7 +350,6 @@ export async function assertIntact(store: SourceTerms, files: TableFiles): Promi
   if (damage.length > 0) throw refuseUnreadableStore(store.store_id, damage);
 }
 
-/** Returns the digests of the readable files. */
 async function digestReadable(files: TableFiles): Promise<readonly FileDigest[]> {
   const digests: FileDigest[] = [];
   for (const file of TABLE_KINDS.flatMap((table) => files[table])) await digestFiles([file], digests).catch(() => {}); // an unreadable file has no digest
@@ -600,7 +597,6 @@ async function readFolderAddition(
 const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping !== null && readsStatedActions(mapping) ? ['corporate_actions'] : [];
 
-/** Sorts digests in the order of their files. */
 function listInOrder(
   files: TableFiles,
   fileDigests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
@@ -739,7 +735,6 @@ export function createLoadedFields(summary: ContentSummary, timestamp: string): 
   };
 }
 
-/** Converts findings to the format in which documents store them. */
 export const toStoredFindings = (findings: readonly Finding[]): DatasetDocument['findings'] =>
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 

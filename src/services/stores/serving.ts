@@ -261,7 +261,6 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
 /** Returns true for the code of a finding about a difference from the previously served content. */
 export const isChange = (code: string): boolean => CHANGE_CODES.has(code);
 
-/** Maximum number of stored findings of starts. */
 const STORED_FINDINGS_MAX = 20;
 
 /**
@@ -776,17 +775,18 @@ export function createSyntheticSpec(request: GenerateRequest, calendars: Calenda
   return { ...request, exchange: calendar.code, sessions };
 }
 
-interface RegenerationDependencies {
-  readonly folders: Pick<ManagedFolders, 'create' | 'receive' | 'remove'>;
-  readonly calendars: Calendars;
-}
-
 /**
  * Creates the function that generates the files of a synthetic store again and replaces its folder. It returns false, and
  * changes nothing, if the files are not exactly those that the service wrote: after a change of the generator or of the
  * calendar.
  */
-export function createRegeneration({ folders, calendars }: RegenerationDependencies) {
+export function createRegeneration({
+  folders,
+  calendars,
+}: {
+  readonly folders: Pick<ManagedFolders, 'create' | 'receive' | 'remove'>;
+  readonly calendars: Calendars;
+}) {
   return async (store: SourceTerms): Promise<boolean> => {
     const { store_id: datasetId, location, synthetic, files = [] } = store;
     if (!synthetic || location === null || files.length === 0 || synthetic['generator'] !== GENERATOR) return false;
@@ -877,7 +877,6 @@ export interface DatasetResumptionDependencies {
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
-  /** Aborted when the service stops. */
   readonly closing: AbortSignal;
   readonly versions: Pick<DataVersions, 'prepare' | 'copyUsed' | 'last'>;
   readonly timestamp: () => string;

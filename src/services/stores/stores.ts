@@ -135,7 +135,6 @@ export interface DatasetsDependencies {
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
-  /** Returns the calendars of the indices that use a store. */
   readonly calendarsInUse: CalendarsInUse;
   readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
@@ -156,7 +155,6 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   importData(body: ImportedBody, asker: Requester, by?: Authorship): Promise<ImportResult>;
   /** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest, asker: Requester): Promise<InspectResult>;
-  /** Returns the blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
     readonly type: string;
@@ -180,7 +178,6 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   announce(): Promise<void>;
   /** Stops reads outside jobs. Resolves when the resumption has ended and the served content is copied. */
   close(): Promise<void>;
-  /** Returns the metadata of a store in use. */
   datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
   /** Returns the served store for `/health`. */
   health(): Promise<Health['store']>;

@@ -30,7 +30,6 @@ export async function writeFlushed(file: string, bytes: Uint8Array, call = callD
   }
 }
 
-/** Number of bytes per write. */
 export const PART_BYTES = 1 << 20;
 
 /**

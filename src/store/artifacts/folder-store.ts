@@ -103,7 +103,6 @@ interface PassingHash {
  */
 export type BackgroundHash = (bytes: number) => PassingHash | undefined;
 
-/** Creates a hash on this thread. */
 function createThreadHash(): PassingHash {
   const hash = createHash('sha256');
   return { add: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
@@ -249,7 +248,6 @@ interface TrashOptions {
   readonly remove: (names: readonly string[]) => Promise<void>;
 }
 
-/** Opens the trash of a shared folder, which is a subfolder. */
 function openFolderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
   const trashFolder = join(folder, TRASH);
 

@@ -142,7 +142,6 @@ function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockP
   yield room[block]!.subarray(0, filledBytes);
 }
 
-/** Hashes blocks in place. */
 function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
@@ -155,7 +154,6 @@ function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   }
 }
 
-/** Number of doubles per cache line. */
 const LINE_DOUBLES = 8;
 /** Receives the sum, so that the compiler does not remove the loop. */
 const sums = new Float64Array(1);

@@ -29,7 +29,6 @@ const ID_DIGITS = 12;
 
 export const formatEntryId = (seq: number): string => String(seq).padStart(ID_DIGITS, '0');
 
-/** Number of entries per read. */
 const BATCH_ENTRIES = 256;
 
 export function isAudited(kind: DocumentKind): kind is AuditedKind {
@@ -259,7 +258,6 @@ function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefin
   return previous === (before?.hash ?? NO_HASH) ? undefined : 'the previous seal is missing';
 }
 
-/** Document as read from disk. */
 interface DiskDocument {
   readonly kind: string | undefined;
   readonly body: unknown;

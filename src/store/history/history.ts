@@ -108,7 +108,6 @@ function readVersion(body: unknown): StoredVersion | undefined {
   return { ...document, content };
 }
 
-/** State of a document before a write. */
 export interface DocumentState {
   readonly document: DocumentLookup;
   /** Number of the last version; 0 without versions. */
@@ -382,7 +381,6 @@ export function createHistoryCheck(): HistoryCheck {
   };
 }
 
-/** State of the history of a document. */
 interface HistoryState {
   /** Record of the history. Contains its latest version number and the last number that was purged. */
   record?: { readonly latest: number; readonly purged: number };

@@ -18,7 +18,6 @@ export interface LogFault {
   readonly reason: string;
 }
 
-/** Check of a log, entry by entry. */
 export interface LogCheck {
   /** Checks the next entry. Returns its error, or undefined if it is valid. */
   next(entry: unknown): LogFault | undefined;

@@ -146,7 +146,6 @@ export async function chooseTimeAfterLogs(reader: Pick<DocumentReader, 'get' | '
   return latestTime;
 }
 
-/** Appends entries to a log, after its last entry. */
 export async function appendEntries(
   tx: DocumentTransaction,
   indexId: string,

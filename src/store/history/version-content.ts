@@ -52,7 +52,6 @@ const DICTIONARY = [
  */
 const SHORT_BYTES_MAX = 8192;
 const MATCH_MIN = 4;
-/** Maximum number in a half of a token. */
 const HALF_MAX = 15;
 
 const dictionary = Buffer.from(DICTIONARY, 'latin1');

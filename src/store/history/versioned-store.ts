@@ -112,7 +112,6 @@ const createQuotaRefusal = (keyId: string, limit: number): Refusal =>
     { limit },
   );
 
-/** Limits of the versions of documents. */
 export interface VersionLimits {
   /** Maximum number of bytes in the versions of one key. Default: no limit. */
   readonly keyBytesMax?: number | undefined;

@@ -1,3 +1,4 @@
+import { hasProcess } from './process-identity.js';
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -334,16 +335,7 @@ const formatMebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
 async function removeOldPins({ path }: HomeFolders): Promise<void> {
   for (const name of await readdir(path)) {
     const pid = Number(/^\.backup-(\d+)-/.exec(name)?.[1]);
-    if (Number.isInteger(pid) && !isRunning(pid)) await rm(join(path, name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return thrown instanceof Error && 'code' in thrown && thrown.code === 'EPERM';
+    if (Number.isInteger(pid) && !hasProcess(pid)) await rm(join(path, name), { recursive: true, force: true });
   }
 }
 

@@ -43,7 +43,7 @@ function findContainerId(): string | null {
   return bootId === null || namespace === null ? null : `${bootId} ${namespace}`;
 }
 
-function hasProcess(pid: number): boolean {
+export function hasProcess(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -17,7 +17,6 @@ const FAULT_CHECK_MS = 1000;
 const ANSWER_MS = 5000;
 
 export interface StoreWatchOptions {
-  /** Required id of the store. */
   readonly storeId: string;
   /** Called with the fault when one appears. Called with undefined when it is resolved. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;

@@ -15,7 +15,6 @@ export interface DatabaseClockDependencies {
   readonly ask: () => Promise<number>;
   /** Returns the time of this machine. It jumps if the clock is set. */
   readonly systemMs?: () => number;
-  /** A monotonic clock. */
   readonly monotonicMs?: () => number;
 }
 

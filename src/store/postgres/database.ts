@@ -124,7 +124,6 @@ export interface Database {
   close(): Promise<void>;
   /** Returns true while statements are rejected because the server does not answer. */
   isSilent(): boolean;
-  /** Returns the numbers of open connections, of idle connections, and of statements that wait for a connection. */
   connections(): { readonly open: number; readonly idle: number; readonly waiting: number };
   /** Sets the listener for the duration of each statement, including the wait for a connection. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
@@ -138,7 +137,6 @@ export interface DatabaseOptions {
    * settings.
    */
   readonly isPooled?: boolean;
-  /** Maximum number of connections. */
   readonly connectionsMax?: number;
   /** Prepares a new connection before its first statement. */
   readonly prepare?: (client: pg.ClientBase) => Promise<void>;

@@ -4,7 +4,6 @@ import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.j
 import type { Database } from './database.js';
 import { sealOfDocument } from './seals.js';
 
-/** Row of a document. */
 export interface DocumentRow {
   readonly kind: string;
   readonly id: string;

@@ -239,7 +239,6 @@ interface Key {
   readonly id: string;
 }
 
-/** Number of rows that one statement seals. */
 const BATCH_ROWS = 1000;
 
 /**

@@ -29,7 +29,6 @@ export interface TransactionDraft {
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
   /** Returns the stored ids of a kind after the writes of this transaction, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
-  /** Returns the number of the last document of an owner after the writes of this transaction. */
   lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
   /** Number of reads, which must be consistent with each other. */
@@ -156,7 +155,6 @@ const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buf
 export interface CommitOrder {
   readonly draft: TransactionDraft;
   readonly events: readonly CommitEvent[];
-  /** Changes of job rows. */
   readonly jobs: readonly JobRow[];
   /** Time of the writes, ms since 1970. */
   readonly time: number;

@@ -18,7 +18,6 @@ import {
 } from './failures.js';
 import { createCurrentKeys } from './keys.js';
 
-/** Object in a listing. */
 export interface ListedObject {
   readonly name: string;
   /** Time of the last write to the object, ms since 1970. */
@@ -67,7 +66,6 @@ export interface S3Client {
 
 /** Size of the parts in which larger objects are uploaded. */
 const PART_BYTES = 16 << 20;
-/** Maximum number of concurrent parts. */
 const PARTS_MAX = 4;
 /** Time for which temporary failures are retried. It is enough for a restart of the service or a network failover. */
 const PATIENCE_MS = 45_000;
@@ -303,7 +301,6 @@ async function putParts(
   }
 }
 
-/** Lists the objects with the prefix in pages. */
 async function* listObjects(ask: Requests['ask'], root: string, prefix: string): ReturnType<S3Client['list']> {
   for (let token: string | undefined, isMore = true; isMore; isMore = token !== undefined) {
     const tokenParameter = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;

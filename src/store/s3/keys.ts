@@ -220,7 +220,6 @@ function createKeys(who: string, { AccessKeyId, SecretAccessKey, Token, Expirati
   };
 }
 
-/** Parses a JSON response and returns its text members. */
 function parseMembers(text: string): Record<string, string | undefined> {
   try {
     const parsedValue: unknown = JSON.parse(text);
@@ -397,7 +396,6 @@ function createMachineSource({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }:
 
 const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
-/** Current keys of a source. */
 export interface CurrentKeys {
   /**
    * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; an ArtifactStoreFault for a failure that

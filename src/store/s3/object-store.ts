@@ -124,7 +124,6 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
 
 /** Number of concurrent removals. A job in parts or a study has thousands of objects. */
 const REMOVAL_CONCURRENCY = 64;
-/** Number of concurrent checks of objects. */
 const CHECK_CONCURRENCY = 16;
 
 interface OpenedObjects extends ObjectArtifactsOptions {

@@ -108,7 +108,6 @@ export interface MarketFiles {
   readonly 'tables.json': Uint8Array;
 }
 
-/** Tables of a market as JSON. */
 interface SliceTables extends Pick<MarketData, 'identifiers' | 'adjustment' | 'actions' | 'universes' | 'contentHash'> {
   readonly currency: string | null;
   /** Days since 1970-01-01. */

@@ -221,7 +221,7 @@ ${groups.map((group) => renderNavigation(group, current))}
 <main class="${kind}">
 ${content}
 </main>
-<script>${toMarkup(SCRIPT)}</script>
+${toMarkup(`<script>${SCRIPT}</script>`)}
 </body>
 </html>
 `.html;

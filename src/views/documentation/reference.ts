@@ -200,7 +200,6 @@ function findInnerObject(field: JsonSchema): { readonly schema: JsonSchema; read
   return items?.['properties'] === undefined ? undefined : { schema: items, mark: '[]' };
 }
 
-/** Renders a row of a table of fields or parameters. */
 function renderFieldRow(
   name: string,
   schema: JsonSchema,
@@ -239,7 +238,6 @@ function renderType(schema: JsonSchema): Markup {
   return createMarkup`${typeof type === 'string' ? type : 'any'}`;
 }
 
-/** Renders a link to a component of the document. */
 function renderComponentLink(ref: string): Markup {
   const name = ref.split('/').at(-1)!;
   return createMarkup`<a href="#schema-${name}">${name}</a>`;
@@ -360,7 +358,6 @@ const renderResponseRow = (status: string, meaning: Markup) =>
   createMarkup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
 const renderErrorLink = (code: string) => createMarkup`<a href="#error-${code}"><code>${code}</code></a>`;
 
-/** Returns the error codes in the description of a response. */
 const listCodes = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
 const renderMedia = (type: string, { schema }: Media) =>
   type === 'application/json' ? renderType(schema) : createMarkup`<code>${type}</code>`;

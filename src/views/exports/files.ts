@@ -60,7 +60,6 @@ export interface SheetInput {
   readonly sheetRows?: number | undefined;
 }
 
-/** Writes the rows of a table as a workbook. */
 function createWorkbook({
   name,
   columns,
@@ -108,7 +107,6 @@ function createCellReader({ type, values }: NamedColumn): (row: number) => Cell 
   }
 }
 
-/** Maximum number of characters of an Excel cell. */
 const CELL_CHARACTERS_MAX = 32_767;
 
 /**
@@ -119,7 +117,6 @@ function formatCell(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');
 }
 
-/** A table that is written as a whole. */
 export interface WholeTable {
   /** Id of the index or run of the table. */
   readonly runId: string;

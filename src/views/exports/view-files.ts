@@ -150,7 +150,6 @@ function createDatedRows<T>(days: Int32Array, items: readonly T[]) {
   };
 }
 
-/** Returns a table of limits as a complete file, with the rows of the response. */
 export function createLimitsFile(
   view: Pick<LimitsView, 'index_id' | 'state'> & {
     readonly rows: readonly LimitsView['rows'][number][];

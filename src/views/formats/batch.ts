@@ -36,7 +36,6 @@ export interface Batch<T extends ExportTableName> {
   readonly end: number;
 }
 
-/** A column of a table with the values of a batch. */
 export interface NamedColumn {
   readonly name: string;
   readonly type: ColumnType;
@@ -101,7 +100,6 @@ export function toTextValues(texts: readonly (string | null)[]): TextValues {
   return { codes, texts: [...codeByText.keys()] };
 }
 
-/** Input of the writer of a part of an export. */
 export interface PartInput {
   readonly runId: string;
   readonly table: string;
@@ -115,7 +113,6 @@ export interface ByteSink {
   append(bytes: Uint8Array): void;
 }
 
-/** Writer of one part of an export in a format. */
 export interface PartWriter {
   rows(columns: readonly NamedColumn[], count: number): void;
   /** Returns the approximate number of bytes written so far. */

@@ -358,7 +358,6 @@ function copyValues(values: ColumnValues): ColumnValues {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 
-/** Concatenates the columns of all batches. */
 function joinBatches(batches: readonly BufferedBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
@@ -414,7 +413,6 @@ function encodeDays(name: string, values: Int32Array): ParquetColumn {
   return { name, kind: 'coded-day', codes, days: Int32Array.from(positions.keys()), isOptional: true };
 }
 
-/** Encodes texts as positions in a list of the texts that occur in the rows. */
 function encodeParquetTexts(name: string, rows: number, parts: readonly CountedRows<TextValues>[]): ParquetColumn {
   const texts: string[] = [];
   const codes = new Int32Array(rows);

@@ -21,7 +21,6 @@ import {
 /** Media type of an Arrow IPC stream. */
 export const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
 
-/** Syntax of a text format. */
 export interface RowSyntax {
   readonly rowStart: string;
   /** Start of the first row. Default: the start of all rows. */
@@ -43,7 +42,6 @@ export const JSON_ROWS: RowSyntax = {
   text: JSON.stringify,
 };
 
-/** Writes rows of text. */
 export interface RowWriter {
   raw(text: string): void;
   rows(columns: readonly NamedColumn[], count: number): void;

@@ -42,7 +42,6 @@ export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: 
   }
 }
 
-/** Formats a day as a JSON string. */
 export function formatDayText(day: number): string {
   return `"${formatDay(day)}"`;
 }
@@ -165,7 +164,6 @@ export function createValueMember<V, S>(readValue: (source: S) => V): Member<V, 
   return { write: (json, source) => json.value(readValue(source)) };
 }
 
-/** Creates a member from a function that writes it. */
 export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
   return { write };
 }

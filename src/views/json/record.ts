@@ -32,7 +32,6 @@ import { createJsonWriter, encodeToken, type JsonWriter } from './writer.js';
 /** Function that writes a weights frame of one record. If the same frame was already written, its text is copied. */
 type FrameWriter = (frame: WeightsFrame) => void;
 
-/** Names of the weights of a record. */
 type WeightNames = Pick<RunRecord, 'identifiers' | 'cashCurrency'>;
 
 function createFrameWriter(json: JsonWriter, names: WeightNames): FrameWriter {
@@ -201,7 +200,6 @@ const PORTFOLIO = createJsonObject<PortfolioBookPayload, PortfolioSource>({
   weights_dates_total: createNumberMember(({ record }) => record.portfolio.days.length),
 });
 
-/** Returns the number of rows of a stored table. */
 function countRows(table: unknown): number {
   return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data)
     ? table.data.length

@@ -111,7 +111,6 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-/** Returns the members for the findings and for the provenance of a run. */
 export function createProvenance<S extends RunWithProvenance>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),
@@ -324,7 +323,6 @@ const RELATIVE = createJsonObject<RelativeMetricsPayload, RelativeSource>({
   return_variant: createTextMember(({ variant }) => variant),
 });
 
-/** Source of the result of a stored run. */
 export interface ResultSource {
   readonly run: RunSummary;
   readonly stamp: RunStamp;
@@ -384,13 +382,6 @@ export function writeResult(json: JsonWriter, source: ResultSource): void {
   RESULT.write(json, { ...source, dates, later: laterDates });
 }
 
-/** Returns the result of a run as JSON bytes. */
-export function encodeResult(source: ResultSource): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(estimateResultBytes(source));
-  writeResult(json, source);
-  return json.bytes();
-}
-
 const FORECAST = createJsonObject<TrackingForecastPayload, TrackingForecast>({
   tracking_error: createNumberMember(({ forecast }) => forecast),
   realised_tracking_error: createNumberMember(({ realised }) => realised),
@@ -436,13 +427,11 @@ const OVERVIEW = createJsonObject<OverviewView, { readonly run: RunSummary }>({
   end: createTextMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
-/** Returns the date of the last rebalance, or the last date of the run if that is earlier. */
 function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return findDateInForce({ date, session: last }, last);
 }
 
-/** Returns the exposure of the last rebalance. */
 function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
   return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }
@@ -459,8 +448,6 @@ export function encodeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   return json.bytes();
 }
 
-/** Approximate size of a weight with its key in bytes. */
-const WEIGHT_BYTES = 32;
 /** Approximate size of a date with its value in a series, in bytes. */
 const SERIES_BYTES = 36;
 
@@ -470,9 +457,4 @@ const SERIES_BYTES = 36;
  */
 export function estimateOverviewBytes({ days }: RunSummary): number {
   return 10_000 + SERIES_BYTES * days.length;
-}
-
-function estimateResultBytes({ run, rebalances: { rebalances } }: ResultSource): number {
-  const cells = rebalances.reduce((sum, { columns }) => sum + columns.length, 0);
-  return 100_000 + 6 * SERIES_BYTES * run.days.length + 5 * WEIGHT_BYTES * cells;
 }

@@ -38,7 +38,6 @@ export interface DrawingContext {
   readonly typesetter: Typesetter;
   /** Figures of the run that the block shows; null if the block shows no run. */
   readonly figures: RunFigures | null;
-  /** Name of the report. */
   readonly reportName: string;
 }
 

@@ -23,7 +23,6 @@ import type { Typesetter } from './text.js';
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** Value as text. */
   readonly text: string;
 }
 
@@ -69,7 +68,6 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
 export interface BarsInput {
   readonly width: number;
   readonly typesetter: Typesetter;
-  /** Text alternative of the chart. */
   readonly alt: string;
 }
 

@@ -56,7 +56,6 @@ export function computeRunDividends(columns: RunColumns, sm: SessionMarket): Div
   return createDividendPointsView(columns, { window: { start: null, end: null }, ...computeRunFractions(columns, sm) });
 }
 
-/** Returns the dividends of a run, from its market and with the terms of the run. */
 export function computeRunFractions(
   columns: RunColumns,
   sm: SessionMarket,
@@ -68,7 +67,6 @@ export function computeRunFractions(
   return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
 }
 
-/** Orders of a rebalance for one portfolio. */
 interface RebalanceOrders extends Pick<Pack, 'capacity'> {
   /** Fraction of the portfolio before the orders that can be sold within each number of days. */
   readonly liquidation: Pack['liquidation'];
@@ -159,7 +157,6 @@ function computeRunScenarios(
   });
 }
 
-/** Returns the messages of the findings of a refusal, or the message of the refusal if it has no findings. */
 function formatReason({ message, detail }: Refusal): string {
   const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // refusals have findings under this member
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
@@ -290,7 +287,6 @@ export interface RunFigures {
   readonly hasIssuers: boolean;
   /** Returns the breaches of the rule that triggers rebalances; null if there is none. */
   breaches(): WatchedBreaches | null;
-  /** Returns the dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
   /**
    * Returns the orders of the latest rebalance, for a portfolio that held the index. Returns null for an overlay, or if

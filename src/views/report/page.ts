@@ -60,7 +60,6 @@ export interface Canvas {
   clipped(box: Box, draw: () => void): void;
   /** Creates a structure element below another one. */
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
-  /** Draws content that belongs to a structure element. */
   content(element: StructureElement, type: string, draw: () => void): void;
   /**
    * Draws content that screen readers skip. By default this is layout, such as rules and tints; the other type is
@@ -200,7 +199,6 @@ export interface LaidBlock {
   /** Title, drawn once and kept on one page with the next part. */
   readonly title: Part | null;
   readonly sections: readonly Section[];
-  /** True if the block starts a new page. */
   readonly startsPage?: boolean;
 }
 
@@ -293,7 +291,6 @@ interface Cursor {
   readonly y: number;
 }
 
-/** Minimum number of rows on the page of their title. */
 const ROWS_WITH_TITLE = 2;
 
 /**
@@ -382,7 +379,6 @@ function computeSectionStart({ head, rows }: Section): number {
   return (head?.height ?? 0) + rows.slice(0, ROWS_WITH_TITLE).reduce((sum, { height }) => sum + height, 0);
 }
 
-/** A page with the area between its margins. */
 export interface PrintArea {
   readonly width: number;
   readonly height: number;
@@ -420,7 +416,6 @@ export interface Foot {
   readonly pages: number;
 }
 
-/** Draws the footer of a page with name, dates, page number and number of pages. */
 export function drawFoot(
   canvas: Canvas,
   { left, innerWidth, height, top }: PrintArea,

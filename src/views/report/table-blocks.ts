@@ -39,7 +39,6 @@ interface TableColumn {
 }
 
 interface TableRow {
-  /** Text of each cell. */
   readonly cells: readonly string[];
   /** True for a total row. It is printed bold with a rule above it. */
   readonly isTotal?: boolean;
@@ -78,7 +77,6 @@ function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: strin
   };
 }
 
-/** A column with its position in a table. */
 interface FittedColumn {
   /** Position among all columns of the table. */
   readonly column: number;

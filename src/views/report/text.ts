@@ -106,7 +106,6 @@ export interface TextStyle {
   readonly weight?: Weight;
 }
 
-/** A run of text with characters of one font. */
 export interface FontRun {
   readonly font: FontName;
   readonly text: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { createZip } from '#console/pages/data/zip.js';
+import { createZip } from '../create-zip.js';
 import { formatCount, writeMinusSigns } from '#console/words/numbers.js';
 import type { DataAudit, DataStore } from '#contract/stores.js';
 import { writeWorkbook } from '#market/read/import-template.js';

@@ -17,7 +17,7 @@ import {
   removeFile,
   suggestName,
 } from '#console/pages/data/import-files.js';
-import { createZip } from '#console/pages/data/zip.js';
+import { createZip } from '../create-zip.js';
 import {
   formatPointer,
   formatWithUnit,

@@ -36,6 +36,20 @@ describe('a run reports the close of a held security', () => {
     ]);
   });
 
+  test('that does not move although its split of 2 halves it, so that the level doubles', () => {
+    const run = simulate({
+      close: { A: [100, 100, 50, 50, 50, 50] },
+      actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: '2024-03-07' }],
+    });
+    expect(listJumps(run)).toEqual([
+      {
+        path: 'market[A 2024-03-07].CLOSE',
+        message:
+          'A is held, and its CLOSE went from 50.00 on 2024-03-06 to 50.00 on 2024-03-07 with SPLIT of 2 on 2024-03-07, which implies 25.00.',
+      },
+    ]);
+  });
+
   test('that falls by 70 % while it is held without a bar for a session', () => {
     const run = simulate({ close: { A: [100, 100, null, 30, 30, 30], B: repeatPrice(50) } });
     expect(listJumps(run).map(({ path }) => path)).toEqual(['market[A 2024-03-07].CLOSE']);

@@ -3,7 +3,8 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { assertMeasured, summariseRun } from '#domain/backtest/summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
-import { encodeOverview, encodeResult, type RunStamp } from '#views/json/run.js';
+import { encodeOverview, type RunStamp, writeResult } from '#views/json/run.js';
+import { createJsonWriter } from '#views/json/writer.js';
 import { encodeRecord } from '#views/json/record.js';
 
 /** Returns the columns of a run computed as a whole. */
@@ -30,7 +31,9 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
 
 /** Returns the result for stored columns. */
 export function formatResult(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return encodeResult({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
+  const json = createJsonWriter();
+  writeResult(json, { run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
+  return json.bytes();
 }
 
 /** Returns the overview for stored columns. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/calendar.js';
+import { requireCoveredRange } from '#domain/calendars/calendar.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { Refusal } from '#domain/base/refusals.js';
 
@@ -19,24 +19,20 @@ const createRange = (start: string, end: string) =>
 
 describe('a range on a calendar', () => {
   test('is complete inside the coverage and causes no finding', () => {
-    expect(createCoveragePayload(createRange('2019-01-01', '2026-12-31'))).toBeNull();
+    expect(createRange('2019-01-01', '2026-12-31')).toMatchObject({ trimmedStart: false, trimmedEnd: false });
   });
 
   test('is trimmed at the ends that the calendar cannot speak for', () => {
-    expect(createCoveragePayload(createRange('2015-06-01', '2020-12-31'))).toEqual({
-      calendar: 'XTAE',
-      requested_start: '2015-06-01',
-      requested_end: '2020-12-31',
-      covered_start: '2019-01-01',
-      covered_end: '2020-12-31',
-      trimmed_start: true,
-      trimmed_end: false,
-    });
-    expect(createCoveragePayload(createRange('2020-01-01', '2030-01-01'))).toMatchObject({
-      covered_end: '2026-12-31',
-      trimmed_start: false,
-      trimmed_end: true,
-    });
+    const late = createRange('2015-06-01', '2020-12-31');
+    expect([formatDay(late.requestedStart), formatDay(late.start), formatDay(late.end)]).toEqual([
+      '2015-06-01',
+      '2019-01-01',
+      '2020-12-31',
+    ]);
+    expect(late).toMatchObject({ calendar: 'XTAE', trimmedStart: true, trimmedEnd: false });
+    const early = createRange('2020-01-01', '2030-01-01');
+    expect([formatDay(early.end), formatDay(early.requestedEnd)]).toEqual(['2026-12-31', '2030-01-01']);
+    expect(early).toMatchObject({ trimmedStart: false, trimmedEnd: true });
     expect(formatDay(createRange('1990-01-01', '2050-01-01').end)).toBe('2026-12-31');
   });
 

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { CONSTRAINT_CLASSES, findConstraintClass, listConstraintSpecs } from '#domain/definition/constraints.js';
 import { validateConstraints } from '#domain/definition/constraint-sets.js';
@@ -63,6 +64,16 @@ describe('the constraint catalogue', () => {
 
   test('holds the listed classes in the listed order', () => {
     expect(CONSTRAINT_CLASSES.map(({ type }) => type)).toEqual(EXPECTED_CATALOGUE.map((line) => line.split(' ')[0]));
+  });
+
+  test('the optimiser names no class: it asks for properties of the class', () => {
+    const folder = 'src/domain/optimisation';
+    const text = readdirSync(folder)
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(`${folder}/${file}`, 'utf8'))
+      .join('\n');
+    expect(text).not.toBe('');
+    expect(CONSTRAINT_CLASSES.map(({ type }) => type).filter((type) => text.includes(`'${type}'`))).toEqual([]);
   });
 
   test.each(listConstraintSpecs())('$type: the example is a valid row', ({ example }) => {

@@ -6,6 +6,7 @@ import {
   computeScripChoices,
   listOffers,
 } from '#domain/books/pro-forma.js';
+import { applyToLots } from '#domain/personal/account-backtest.js';
 import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
@@ -281,4 +282,26 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   expect(
     computeOfferChoices(offers.get(cash)!, createPositionBefore(), () => null).map(({ choice }) => choice),
   ).toEqual(['accept_cash']);
+});
+
+test('pro forma figures and tax lots receive the same shares of a spin-off, and none that prices contain already', () => {
+  const spinOff = { ...createAction('SPIN_OFF', 0.25), related: 'B' };
+  const before = createPositionBefore();
+  expect(computeProForma(spinOff, before, returnUnknown).received).toEqual({ identifier: 'B', ratio: 0.25, weight: 0 });
+  // 8 shares of A at 30 and 2 of B at 40 are worth 240 and 80: a quarter of the cost of 100 belongs to the shares of B.
+  const lot = { identifier: 'A', shares: 8, cost: 100, acquired: parseValidDay('2023-01-02') };
+  const prices: Readonly<Record<string, number>> = { A: 30, B: 40 };
+  const terms = { adjustment: 'none', priceOf: (identifier: string) => prices[identifier]! } as const;
+  expect(applyToLots([lot], spinOff, terms).lots).toEqual([
+    { ...lot, cost: 75 },
+    { ...lot, identifier: 'B', shares: 2, cost: 100 },
+  ]);
+  for (const received of [
+    { ...spinOff, related: null },
+    { ...spinOff, value: 0 },
+  ]) {
+    expect(computeProForma(received, before, returnUnknown).received).toBeNull();
+    expect(applyToLots([lot], received, terms).lots).toEqual([lot]);
+  }
+  expect(computeProForma(spinOff, { ...before, isTotal: true }, returnUnknown).received).toBeNull();
 });

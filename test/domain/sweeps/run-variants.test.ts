@@ -10,7 +10,7 @@ import { createSparseMemory } from '#domain/books/book.js';
 import { assertReturns } from '#domain/backtest/summary.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
-import { createOutcomeSource, runVariants, type VariantOutcome } from '#domain/studies/sweep-runs.js';
+import { runVariants, type VariantOutcome } from '#domain/studies/sweep-runs.js';
 import { createSweepTable } from '#domain/studies/sweep-table.js';
 import type { Variant } from '#domain/studies/sweep.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -19,6 +19,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
 import { createPlainDecider } from '../backtest/test-deciders.js';
+import { createOutcomeSource } from './outcome-source.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const HALF_EXPOSURE: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };

@@ -4,8 +4,10 @@ import { describe, expect, test } from 'vitest';
 import {
   computeExpectedMaximumSharpe,
   computeProbabilisticSharpe,
+  createOverfitting,
   createSharpeSample,
-  estimateOverfitting,
+  type Overfitting,
+  type OverfittingInput,
   rateOverfitting,
 } from '#domain/studies/overfitting.js';
 import { seeded } from '../../seeded.js';
@@ -26,6 +28,17 @@ const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf
 /** Transposes rows by time into rows by variant. */
 const transposeRows = (rows: readonly (readonly number[])[]): Float64Array =>
   Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
+
+/** @param returns by variant, [N x T] */
+function estimateOverfitting({
+  returns,
+  ...shape
+}: OverfittingInput & { readonly returns: Float64Array }): Overfitting | undefined {
+  const estimate = createOverfitting(shape);
+  const { variants, observations } = shape;
+  for (let n = 0; n < variants; n++) estimate?.add(n, returns.subarray(n * observations, (n + 1) * observations));
+  return estimate?.end();
+}
 
 function expectClose(actual: number | undefined, expected: number, tolerance = 1e-12): void {
   expect(Math.abs(actual! - expected)).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(expected)));

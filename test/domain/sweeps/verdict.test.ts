@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createSharpeSample } from '#domain/studies/overfitting.js';
-import { createOutcomeSource, type VariantOutcome } from '#domain/studies/sweep-runs.js';
+import type { VariantOutcome } from '#domain/studies/sweep-runs.js';
 import { createSweepTable, createVerdict, type SweepTable } from '#domain/studies/sweep-table.js';
 import { SweepFolds } from '#domain/studies/sweep.js';
 import { seeded } from '../../seeded.js';
+import { createOutcomeSource } from './outcome-source.js';
 
 /** Returns the outcome of a run over 81 sessions. Its returns are random around a mean. */
 function runOf(seed: number, mean: number): VariantOutcome {

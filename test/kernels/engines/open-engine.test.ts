@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
-import { testEngine } from '#kernels/engines/reference.js';
+import { testProduct } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 test('opens the engine of the setting', async () => {
@@ -24,7 +24,7 @@ test('always returns an engine, with the reason if it is not the requested one',
 
 test('a library that multiplies wrongly fails its self-test', () => {
   const engine = openWasmEngine();
-  expect(() => testEngine(engine)).not.toThrow();
+  expect(() => testProduct(engine)).not.toThrow();
   const wrongEngine = {
     ...engine,
     symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => {
@@ -32,5 +32,5 @@ test('a library that multiplies wrongly fails its self-test', () => {
       out[5]! *= 1 + 1e-9;
     },
   };
-  expect(() => testEngine(wrongEngine)).toThrow(/X'X is off by/);
+  expect(() => testProduct(wrongEngine)).toThrow(/X'X is off by/);
 });

@@ -205,33 +205,52 @@ test('a split that is missing in addition to a wrong dividend of another day is 
   ]);
 });
 
-/** Returns the amount that replaces a single dividend on the ex-date of `CLOSES`, and the confidence. */
-function repairSingle(close: readonly number[], stated: number) {
+/** Returns the warnings about dividends by their row in `close`. */
+function auditDividends(close: readonly number[], stated: Readonly<Record<number, number>>) {
   const { doubts } = auditMarket(
     {
       identifiers: ['A'],
       dates: Int32Array.from(close, (_, t) => FIRST + t),
       fields: new Map([['CLOSE', allocateEmptyPanel(close.length).map((_, t) => close[t]!)]]),
       reference: { columns: [], rows: new Map() },
-      actions: [createAction('DIVIDEND', 7, stated)],
+      actions: Object.entries(stated).map(([row, value]) => createAction('DIVIDEND', Number(row), value)),
       universes: [],
     },
     'none',
     () => {},
   );
-  return doubts.map(({ confidence, repair }) => [
-    repair?.kind === 'replace_action' ? repair.value : repair?.kind,
+  return doubts.map(({ confidence, message, repair }) => ({
+    amount: repair?.kind === 'replace_action' ? repair.value : repair?.kind,
     confidence,
-  ]);
+    message,
+  }));
 }
 
-// 40.3 to 39.6: 0.55 leaves -0.4 % (0.5 usual moves), 0.055 leaves -1.6 % (2.2 usual moves).
-test('without other dividends, the amount that fits the price move is proposed, with a low confidence if it is not clear', () => {
-  expect(repairSingle(CLOSES, 5.5)).toEqual([[0.55, 0.7]]);
-  // A fall of 1.4 % among moves of 0.05 %: only a tenth of 5.5 explains it.
+test('without other dividends, the power of ten is a guess: the warning states this and names the other amounts', () => {
+  // 40.3 to 39.6: 0.55 leaves -0.4 % (0.5 usual moves), 0.055 leaves -1.6 % (2.2 usual moves).
+  expect(auditDividends(CLOSES, { 7: 5.5 })).toMatchObject([
+    { amount: 0.55, confidence: 0.7, message: expect.stringContaining('0.55 is a guess') },
+  ]);
+  // A fall of 1.4 % among moves of 0.05 %: only a tenth of 5.5 explains it, but no other dividend confirms it.
   const quiet = CLOSES.map((_, t) => (t < 7 ? 40.3 : 39.75) + 0.01 * (t % 2));
-  expect(repairSingle(quiet, 5.5)).toEqual([[0.55, 0.95]]);
+  expect(auditDividends(quiet, { 7: 5.5 })).toMatchObject([{ amount: 0.55, confidence: 0.7 }]);
   // No visible fall: a hundredth and a thousandth explain it equally well.
   const flat = CLOSES.map((_, t) => 40.3 + 0.2 * (t % 2));
-  expect(repairSingle(flat, 5.5)).toEqual([[0.055, 0.7]]);
+  expect(auditDividends(flat, { 7: 5.5 })).toMatchObject([
+    { amount: 0.055, confidence: 0.7, message: expect.stringMatching(/0\.055 is a guess.*0\.0055 and 0\.55/) },
+  ]);
+  // 1,000 times 0.41: the yields of a tenth and of a hundredth are unusual, but 0.41 is still a guess.
+  expect(auditDividends(CLOSES, { 7: 410 })).toMatchObject([{ amount: 0.41, confidence: 0.7 }]);
+});
+
+test('a removal is proposed with confidence only if the price excludes a usual dividend', () => {
+  // 12 is no power of ten of 0.5. Without a dividend, the price moved by 0; with 0.5 it would have moved by 1.2 %.
+  const noisy = CLOSES.map((price, t) => (t < 7 ? price : price + 0.7));
+  expect(auditDividends(noisy, { 7: 12, 16: 0.5, 27: 0.5 })).toMatchObject([
+    { amount: 'remove_action', confidence: 0.7 },
+  ]);
+  const quiet = CLOSES.map((_, t) => 40.3 + 0.01 * (t % 2) - (t < 16 ? 0 : 0.5) - (t < 27 ? 0 : 0.5));
+  expect(auditDividends(quiet, { 7: 12, 16: 0.5, 27: 0.5 })).toMatchObject([
+    { amount: 'remove_action', confidence: 0.95 },
+  ]);
 });

@@ -103,6 +103,34 @@ describe('a price that halves', () => {
   });
 });
 
+describe('a price that halves next to an action', () => {
+  const halved = createMarket({ names: 2, growth: split });
+  const readClose = (bar: number, n: number) => halved.fields.get('CLOSE')![bar * 2 + n]!;
+  const listOfA = (actions: readonly CorporateAction[]) =>
+    listMissedSplits({ ...halved, actions }, 'none').filter(({ identifier }) => identifier === 'A');
+
+  test('is no certain split if a hundred times the dividend of the day explains the fall as well', () => {
+    const paid = readClose(BAR - 1, 0) - readClose(BAR, 0);
+    const dividend = (amount: number) => createAction('DIVIDEND', Number(amount.toFixed(4)));
+    expect(listOfA([dividend(paid / 100)])).toMatchObject([
+      {
+        kind: 'missed_split',
+        confidence: 0.6,
+        message: expect.stringContaining(`A DIVIDEND of ${dividend(paid).value.toFixed(2)}`),
+      },
+    ]);
+    expect(listOfA([dividend(paid / 70)])).toMatchObject([{ kind: 'missed_split', confidence: 0.99 }]);
+  });
+
+  test('has no split that would correct a spin-off of the day with a wrong ratio', () => {
+    // The value of the shares of B is 4.5 times the price before, so that the whole grows fivefold.
+    const ratio = (4.5 * readClose(BAR - 1, 0)) / readClose(BAR, 1);
+    expect(listOfA([{ ...createAction('SPIN_OFF', ratio), related: 'B' }])).toMatchObject([
+      { kind: 'unexplained_jump', repair: null },
+    ]);
+  });
+});
+
 describe('a split that split-adjusted prices lack', () => {
   test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
     const tradedMarket = createMarket({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });

@@ -126,7 +126,26 @@ test('a time zone that moves bars from sessions to other days is refused', async
   ]);
 });
 
+test('a stated time zone that puts bars on a Sunday is reported with the zones in which the instants are midnight', async () => {
+  // Friday and Monday in Tokyo; Monday at midnight is Sunday at 10:00 in New York, and Sunday in UTC.
+  const instants = ['2024-01-04T15:00:00Z', '2024-01-07T15:00:00Z'];
+  const { days, findings } = await read({ instants, mapping: { time_zone: 'America/New_York' } });
+  expect(days).toEqual(['2024-01-04', '2024-01-07']);
+  expect(findings).toMatchObject([
+    { severity: 'warning', code: 'NOT_A_SESSION', path: 'mapping.time_zone', value: 'America/New_York' },
+  ]);
+  expect(findings[0]!.message).toMatch(/A on 2024-01-07.*midnight in.* Asia\/Tokyo/);
+  expect((await read({ instants, mapping: { time_zone: 'Asia/Tokyo' } })).findings).toEqual([]);
+});
+
 test('Sunday is a session in Tel Aviv', async () => {
+  // Without a calendar, the time zone of XTAE shows that bars on a Sunday are right.
+  const sundays = {
+    instants: ['2024-01-06T22:00:00Z', '2024-01-07T22:00:00Z'],
+    mapping: { time_zone: 'Asia/Jerusalem' },
+  };
+  expect(await read(sundays)).toEqual({ days: ['2024-01-07', '2024-01-08'], findings: [] });
+
   // Sunday 7 January 2024 was a session of XTAE: midnight is 22:00 UTC of Saturday.
   expect((await read({ instants: ['2024-01-06T22:00:00Z', '2024-01-07T22:00:00Z'], exchange: 'XTAE' })).days).toEqual([
     '2024-01-07',

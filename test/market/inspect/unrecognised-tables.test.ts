@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createZip } from '#console/pages/data/zip.js';
+import { createZip } from '../../console/create-zip.js';
 import { inspect } from '#market/read/inspection.js';
 
 /** Inspects text files, or files that only have the name of one. */

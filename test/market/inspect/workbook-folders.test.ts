@@ -10,7 +10,7 @@ import { inspect } from '#market/read/inspection.js';
 import type { Answers } from '#market/read/questions.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { readImport } from '#market/read/import.js';
-import { createZip } from '#console/pages/data/zip.js';
+import { createZip } from '../../console/create-zip.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;

@@ -152,10 +152,6 @@ const DOS_DATE = 0x21;
 /** Maximum compression ratio. The service refuses an archive from a ratio of 100 on. */
 const RATIO_MAX = 50;
 
-/** Packs files into one archive. */
-export const createZip = async (members: readonly Member[]): Promise<Blob> =>
-  createArchive(await Promise.all(members.map(pack)));
-
 /** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
 export function createArchive(packed: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];

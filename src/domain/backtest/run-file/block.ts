@@ -166,7 +166,6 @@ export interface AppendedSessions {
   /** Trades of the new sessions. */
   readonly trades: Trades;
   readonly record: Pick<ExtendedRecord, 'description' | 'rebalances' | 'added'>;
-  /** Returns every corporate action of the given market columns. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
 }
 

@@ -253,7 +253,6 @@ export interface RunLabels {
   readonly sectors: readonly (string | null)[];
 }
 
-/** Returns the labels of market columns on a day, as JSON bytes. */
 function readLabels({ identifiers, market: { reference } }: SessionMarket, columns: Int32Array, day: Day): Uint8Array {
   const readTexts = (field: string): (string | null)[] =>
     Array.from(columns, (column) => {

@@ -75,7 +75,6 @@ export interface RunDifference {
   readonly replayed: number | string | null;
 }
 
-/** Two runs to compare. */
 interface RunPair {
   readonly stored: RunColumns;
   readonly replayed: RunColumns;
@@ -156,7 +155,6 @@ interface DatedDifference {
   readonly difference: RunDifference;
 }
 
-/** Finds the first difference in a block that is compared by date, with its day. */
 function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): DatedDifference | null {
   const { axes } = findBlock(name);
   const days = listSharedDays(axes[0]!, { stored, replayed });
@@ -183,7 +181,6 @@ function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): Da
   return null;
 }
 
-/** Returns the days of an axis that both runs share. */
 function listSharedDays(axis: Axis, { stored, replayed }: RunPair): Int32Array {
   const { header } = stored;
   const replayedHeader = replayed.header;
@@ -262,7 +259,6 @@ function findElementsDifference(name: BlockName, { stored, replayed }: RunPair):
   return null;
 }
 
-/** Returns the values of a block in the form in which blocks of all versions are compared. */
 function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = findBlock(name);
   return typeof upgrade === 'function' ? upgrade(columns) : readValues(columns, name);

@@ -70,7 +70,6 @@ interface RunCurrencies {
   readonly securities_in: string | undefined;
 }
 
-/** Returns treatment and rounding of a run in force on a day. */
 export function findRunSettings(
   { treatment, rounding = {}, amended = [] }: RunSettings,
   day: Day,
@@ -78,7 +77,6 @@ export function findRunSettings(
   return amended.findLast(({ after }) => parseValidDay(after) < day) ?? { treatment, rounding };
 }
 
-/** Returns the treatment of a run by date. */
 export function toDatedRunTreatment({
   treatment,
   amended,
@@ -94,7 +92,6 @@ export function toDatedRunTreatment({
   };
 }
 
-/** Returns the growth terms of a run by date. */
 export function readRunGrowthTerms(header: RunSettings & RunCurrencies, variant: ReturnVariant): GrowthTerms {
   const createTerms = (treatment: StoredTreatment): GrowthTerms => ({
     ...createGrowthTerms(restoreTreatment(treatment), readSecurityCurrency(header), variant),
@@ -129,7 +126,6 @@ type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
 };
 
-/** Returns the stored form of a treatment. */
 function toStoredTreatment(treatment: TreatmentSpec, { rule, rights, splitShares }: TreatmentTerms): StoredTreatment {
   const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } = treatment;
   const { reinvestment, reinvestment_at, spin_offs, suspension, entry_stale_sessions } = treatment;
@@ -160,7 +156,6 @@ function readPublishedRule(document: Parameters<typeof findBreachRule>[0]): Trea
 }
 
 interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm'> {
-  /** Last day of the run. */
   readonly last: Day;
 }
 
@@ -188,7 +183,6 @@ function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | u
   return amendments.length === 0 ? undefined : amendments;
 }
 
-/** Returns the valuation currency of the securities of a run. */
 export function readSecurityCurrency({ currency, securities_in: securityCurrency }: RunCurrencies): string {
   return securityCurrency ?? currency;
 }
@@ -301,7 +295,6 @@ export interface BlockPosition {
 /** Header members that describe a run; the other members contain the positions of its blocks. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
 
-/** Operations on one header member. */
 interface Member<T> {
   readonly whole: (source: WholeRun) => T;
   /** Returns the value for the run with the new sessions. */

@@ -89,18 +89,12 @@ export function createEventRows(
   };
 }
 
-interface TradedRun {
-  readonly plan: BacktestPlan;
-  readonly portfolio: Book;
-  readonly trades: Trades;
-}
-
 /**
  * Returns the cost of each security on sessions with events, as a fraction of the value at the previous close, [E x H].
  * Returns null without costs. The first session has no cost.
  */
 export function computeEventCosts(
-  { portfolio, trades, plan }: TradedRun,
+  { portfolio, trades, plan }: { readonly plan: BacktestPlan; readonly portfolio: Book; readonly trades: Trades },
   names: Int32Array,
 ): BlockFiller<Float64Array> | null {
   const { request } = plan;
@@ -123,12 +117,6 @@ export function computeEventCosts(
       }
     },
   };
-}
-
-interface RebalanceRows {
-  readonly plan: BacktestPlan;
-  readonly rebalances: readonly Composition[];
-  readonly names: Int32Array;
 }
 
 interface Cells {
@@ -155,7 +143,11 @@ const CELLS = {
  * gets 0.
  */
 export function createRebalanceRows(
-  { plan, rebalances, names }: RebalanceRows,
+  {
+    plan,
+    rebalances,
+    names,
+  }: { readonly plan: BacktestPlan; readonly rebalances: readonly Composition[]; readonly names: Int32Array },
   kind: keyof typeof CELLS,
 ): BlockFiller<Float64Array | Uint8Array> {
   const exposure = plan.strategy?.exposure ?? 1;
@@ -280,7 +272,6 @@ export interface WrittenRows extends SessionRange {
   readonly securityCount: number;
 }
 
-/** Returns the effects of a table as rows, by security, then date. */
 export function createEffectRows(
   table: EffectTable,
   { width, has, write }: RowLayout,
@@ -352,7 +343,6 @@ export function listAppendedEffects(
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
 
-/** Returns the effect table of given actions over all sessions. */
 function createTableOfActions(
   { continuation: { index } }: AppendedSessions,
   actions: readonly CorporateAction[],

@@ -55,7 +55,6 @@ interface Segment {
   readonly length: number;
 }
 
-/** Returns the segments of a block, in order. */
 function listSegments(header: SegmentHeader, name: BlockName): Segment[] {
   const { names, begun: earlierNames = [], blocks } = header;
   const { offset, length, begins = [] } = blocks[name]!; // the caller has checked that the block exists
@@ -72,7 +71,6 @@ function listSegments(header: SegmentHeader, name: BlockName): Segment[] {
   return [...segments, { file: earlierNames.length, offset, first, length: length - first, stored: length - first }];
 }
 
-/** Returns the number of columns in the panels of a file. */
 function countPanelColumns({ names, joined = [] }: SegmentHeader, file: number): number {
   return names.length - joined.filter((name) => name.file > file).length;
 }
@@ -137,7 +135,6 @@ function renumberSecurities(rows: Numbers, every: number, { places }: LaterSecur
   return renumberedRows;
 }
 
-/** Returns a function that opens the reader of a file on first use. */
 function listFiles(
   { begun: earlierNames = [] }: SegmentHeader,
   ownRangeReader: RangeReader,
@@ -225,7 +222,6 @@ export interface RunColumns {
    * @cost reads the whole panel in parts
    */
   column(name: BlockName, column: number): Float64Array;
-  /** Returns the number of a block's elements in earlier files. */
   inEarlierFiles(name: BlockName): number;
 }
 
@@ -258,7 +254,6 @@ function refuseMissingFile(): never {
   throw createUnreadableError('one of its earlier files is missing');
 }
 
-/** Range of elements of a block. */
 interface ElementRange {
   readonly name: BlockName;
   readonly type: NumberType;

@@ -27,7 +27,6 @@ import {
 
 /** File whose blocks are filled in place. All blocks are in one buffer from the start. */
 export interface ColumnsWriter {
-  /** Returns the memory of a block for writing. */
   f64(name: BlockName): Float64Array;
   i32(name: BlockName): Int32Array;
   u8(name: BlockName): Uint8Array;
@@ -158,7 +157,6 @@ export interface FilesOptions extends ColumnsOptions {
   readonly apartBytesMin?: number;
 }
 
-/** Contents of the files of a run. */
 export interface RunFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Prices for a separate file; null if they are small enough to be part of the columns. */
@@ -303,7 +301,6 @@ function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: b
   return Int32Array.from([...isHeld.keys()].filter((column) => isHeld[column] === 1));
 }
 
-/** Marks the slots that a book holds on or after a position. */
 function markHoldingsFrom({ columns: { length }, weights, events }: Book, position: number): Uint8Array {
   const laterEvents = events.filter(({ at }) => at > position);
   return markHoldings({ weights: weights.subarray(position * length), events: laterEvents }, length);

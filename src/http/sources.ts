@@ -264,10 +264,8 @@ export function createReceiptHandlers({
       const ask: Ask = async (path, query) => {
         if (query.has(BODY_MEMBER) && ++repeated > REPEATED_MAX) return `More than ${REPEATED_MAX} requests to repeat.`;
         const headers = { accept: JSON_TYPE, ...(requestId !== undefined && { 'x-request-id': requestId }) };
-        const request = createSourceRequest(path, query, {
-          headers,
-          signal: AbortSignal.any([signal]), // a request adds a listener to its signal, and there may be thousands
-        });
+        // A request adds a listener to its signal, and a text may have thousands.
+        const request = createSourceRequest(path, query, { headers, signal: AbortSignal.any([signal]) });
         if (request === undefined) return 'The address contains no read that can be repeated.';
         return answerFor(request, { principal, isStillAllowed });
       };

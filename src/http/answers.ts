@@ -1,48 +1,11 @@
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import { type ErrorDetail, ERRORS, Refusal } from '#domain/base/refusals.js';
-import type { Reply } from './handler.js';
-
-/** Headers by name. They are one object, so that a response is written once and not changed afterwards. */
-export type Headers = Record<string, string>;
+import type { StatusCode } from 'hono/utils/http-status';
+import type { Success } from '#contract/route.js';
+import { type ErrorDetail, ERRORS, type Refusal } from '#domain/base/refusals.js';
+import type { Reply, RequestContext } from './handler.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-
-/**
- * Headers of one response: its request id, the common headers, its specific headers, and headers that describe its
- * body.
- */
-export class ResponseHeaders {
-  readonly #byName: Headers;
-  #length: number | undefined;
-
-  /** @param requestId visible ASCII @param commonHeaders headers of every response */
-  constructor(requestId: string, commonHeaders: Headers) {
-    this.#byName = { 'X-Request-Id': requestId, ...commonHeaders };
-    this.#length = undefined;
-  }
-
-  /** Length of the body in bytes; undefined if there is no body or the length is unknown. */
-  get length(): number | undefined {
-    return this.#length;
-  }
-
-  /** Sets a header; replaces a common header of the same name. */
-  set(name: string, value: string): void {
-    this.#byName[name] = value;
-  }
-
-  /** @param type media type of the body. Default: JSON */
-  describe(type: string | undefined, length: number | undefined): void {
-    this.#byName['Content-Type'] = type ?? JSON_TYPE;
-    if (length !== undefined) this.#byName['Content-Length'] = String(length);
-    this.#length = length;
-  }
-
-  byName(): Headers {
-    return this.#byName;
-  }
-}
 
 /** Content codings of stored bytes, best first. */
 export const CODINGS = ['br', 'gzip'] as const;
@@ -81,39 +44,37 @@ const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
 };
 const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
-export interface ReplyContext {
-  readonly method: string;
-  /** Success status that the route declares. */
-  readonly status: number;
-  /** Headers of this response. The function adds more headers; no other response uses the same object. */
-  readonly headers: ResponseHeaders;
-  /** `If-None-Match` of the request. */
-  readonly ifNoneMatch: string | undefined;
-}
-
-/** Parts of a response. */
+/** Response to a request that a route sends for its client. */
 export interface ResponseParts {
   readonly status: number;
-  readonly headers: ResponseHeaders;
-  readonly body: ResponseBody;
+  readonly headers: Headers;
+  /** Text or bytes of a short response; the body of a long response is a stream. */
+  readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null;
 }
 
-type ResponseBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+/** Size in bytes up to which the body of a response is read at once. */
+const SHORT_BYTES = 65_536;
 
-export const toResponse = ({ status, headers, body }: ResponseParts): Response =>
-  new Response(body, { status, headers: headers.byName() });
+/** Returns the parts of a response of this process. Its reader decides whether to read a long body. */
+export async function readParts(response: Response, isStreamed: boolean): Promise<ResponseParts> {
+  const { status, headers } = response;
+  const isLong = isStreamed || Number(headers.get('Content-Length')) > SHORT_BYTES;
+  if (isLong || response.body === null) return { status, headers, body: response.body };
+  const isText = /^(?:application\/json|text\/)/.test(headers.get('Content-Type') ?? '');
+  return { status, headers, body: isText ? await response.text() : new Uint8Array(await response.arrayBuffer()) };
+}
 
 /** Returns the media type of a response without its parameters. */
 export const getType = ({ headers }: ResponseParts): string =>
-  (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
+  (headers.get('Content-Type') ?? 'text/plain').split(';')[0]!.trim();
 
 /** Reads the body of a response. If it is longer than the limit, closes the response and returns undefined. */
 export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);
-  if ((headers.length ?? 0) > bytesMax) return void cancelBody(answer);
+  if (Number(headers.get('Content-Length')) > bytesMax) return void cancelBody(answer);
   if (typeof body === 'string') return Buffer.from(body);
-  if (body instanceof Uint8Array) return body.byteLength > bytesMax ? undefined : body;
+  if (body instanceof Uint8Array) return body;
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
@@ -126,33 +87,47 @@ export async function readWithin(answer: ResponseParts, bytesMax: number): Promi
 
 /** Closes a response that is not read. */
 export function cancelBody({ body }: ResponseParts): void {
-  if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
+  if (body instanceof ReadableStream) cancelStream(body);
+}
+
+/** Returns the reply of a started job. */
+export const toJobReply = (status: { readonly job_id: string }): Reply => ({
+  json: status,
+  headers: { Location: `/jobs/${status.job_id}` },
+});
+
+/** Returns the reply of a stored document. The service returns its etag and the document, under any name. */
+export function toDocumentReply(stored: { readonly etag?: string | null | undefined }): Reply {
+  const { etag, ...members } = stored;
+  const [json] = Object.values(members);
+  return { json, ...(typeof etag === 'string' && { documentEtag: etag }) };
 }
 
 /** Builds the response of a reply. It has status 304 if the client already has the etag, and no body for HEAD. */
-export function createSuccessAnswer(reply: Reply, context: ReplyContext): ResponseParts {
-  const { headers } = context;
-  const isRead = context.method === 'GET' || context.method === 'HEAD';
-  const status = reply.status ?? context.status;
-  if (reply.headers !== undefined) for (const [name, value] of Object.entries(reply.headers)) headers.set(name, value);
+export function respond(c: RequestContext, reply: Reply, success: Success): Response {
+  const status = (reply.status ?? success.status) as StatusCode; // statuses of the service are standard
+  const headers: Record<string, string> = (success.media ?? []).length === 0 ? {} : { Vary: 'Accept' };
+  Object.assign(headers, reply.headers);
   const etag = reply.etag ?? reply.documentEtag;
   if (etag !== undefined) {
-    headers.set('ETag', `"${etag}"`);
-    headers.set('Cache-Control', 'no-cache');
-    if (isRead && status === 200 && reply.etag !== undefined && namesEtag(context.ifNoneMatch, reply.etag)) {
+    headers['ETag'] = `"${etag}"`;
+    headers['Cache-Control'] = 'no-cache';
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+    if (isRead && status === 200 && reply.etag !== undefined && namesEtag(c.req.header('if-none-match'), reply.etag)) {
       cancelStream(reply.stream);
-      return { status: 304, headers, body: null };
+      return c.newResponse(null, 304, headers);
     }
   }
   const { body, length } = createBody(reply);
-  if (body === null) return { status, headers, body };
-  headers.describe(reply.type, length);
-  if (context.method !== 'HEAD') return { status, headers, body };
-  cancelStream(reply.stream);
-  return { status, headers, body: null };
+  if (body === null) return c.newResponse(null, status, headers);
+  headers['Content-Type'] = reply.type ?? JSON_TYPE;
+  if (length !== undefined) headers['Content-Length'] = String(length);
+  if (c.req.method === 'HEAD') cancelStream(reply.stream);
+  else c.env.isStreamed = reply.stream !== undefined;
+  return c.newResponse(c.req.method === 'HEAD' ? null : body, status, headers);
 }
 
-function createBody(reply: Reply): { readonly body: ResponseBody; readonly length: number | undefined } {
+function createBody(reply: Reply) {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
   const text = reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json));
@@ -161,7 +136,7 @@ function createBody(reply: Reply): { readonly body: ResponseBody; readonly lengt
 }
 
 /** Cancels a stream that is not read, so that its file is closed. */
-function cancelStream(stream: ReadableStream<Uint8Array> | undefined): void {
+export function cancelStream(stream: ReadableStream<Uint8Array> | undefined): void {
   stream?.cancel().catch(() => undefined);
 }
 
@@ -173,36 +148,26 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /** Builds the response of a refusal: an ErrorEnvelope with the status that belongs to the code. */
-export function createErrorAnswer(refusal: Refusal, method: string, headers: ResponseHeaders): ResponseParts {
-  const status = getStatus(refusal);
+export function respondWithError(c: RequestContext, refusal: Refusal): Response {
+  const status: StatusCode = ERRORS[refusal.code].status ?? 500; // codes without a status have already become INTERNAL
+  const headers: Record<string, string> = { 'Content-Type': JSON_TYPE };
   const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
-  if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
-  if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
+  if (retrySeconds !== undefined) headers['Retry-After'] = String(retrySeconds);
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   const allowedMethods = refusal.detail?.['allowed'];
-  if (status === 405 && Array.isArray(allowedMethods)) headers.set('Allow', allowedMethods.join(', '));
-  const text = formatError(refusal.toDetail());
-  headers.describe(JSON_TYPE, Buffer.byteLength(text));
-  return { status, headers, body: method === 'HEAD' ? null : text };
+  if (status === 405 && Array.isArray(allowedMethods)) headers['Allow'] = allowedMethods.join(', ');
+  const text = JSON.stringify({ error: refusal.toDetail() });
+  headers['Content-Length'] = String(Buffer.byteLength(text));
+  return c.newResponse(c.req.method === 'HEAD' ? null : text, status, headers);
 }
 
-/** Returns the status of a refusal. The application has already converted codes without a status to INTERNAL. */
-function getStatus(refusal: Refusal): number {
-  return ERRORS[refusal.code].status ?? 500;
-}
-
-export function formatError(error: ErrorDetail): string {
-  return JSON.stringify({ error });
-}
-
-/** Formats a whole HTTP/1.1 response as text. It is written directly to a socket if the parser refused the request. */
-export function formatRawErrorResponse(refusal: Refusal, headers: ResponseHeaders): string {
-  const text = formatError(refusal.toDetail());
-  const status = getStatus(refusal);
+/** Formats a response as text. It is written directly to a socket if the parser refused the request. */
+export async function formatRawResponse(response: Response): Promise<string> {
+  const { status, headers } = response;
   headers.set('Connection', 'close');
-  headers.describe(JSON_TYPE, Buffer.byteLength(text));
-  const lines = Object.entries(headers.byName()).map(([name, value]) => `${name}: ${value}`);
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${text}`;
+  const lines = [...headers].map(([name, value]) => `${name}: ${value}`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${await response.text()}`;
 }
 
 /** Size in bytes of the buffer of one response. 20 MB then take 80 reads, and 1,000 slow readers fit into memory. */
@@ -211,7 +176,7 @@ const BUFFER_BYTES = 256 * 1024;
 /** Response with a streamed body. */
 export interface StreamedResponse {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: Readonly<Record<string, string>>;
   readonly stream: ReadableStream<Uint8Array>;
 }
 
@@ -282,29 +247,4 @@ function openByobReader(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBR
   } catch {
     return undefined; // the only way to detect a byte stream
   }
-}
-
-/**
- * Time in ms after which an idle connection is closed. A client that polls keeps its connection; the connection of a
- * client that has gone is released.
- */
-export const KEEP_ALIVE_MS = 20_000;
-
-/**
- * Sends a response. If it cannot be sent, the connection is aborted. For a stream, resolves when the stream has ended.
- * A complete body is in the socket when the function returns.
- */
-export function sendResponse(answer: ResponseParts, outgoing: ServerResponse): Promise<void> | undefined {
-  const { status, headers, body } = answer;
-  if (body instanceof ReadableStream) return sendStream({ status, headers: headers.byName(), stream: body }, outgoing);
-  try {
-    outgoing.writeHead(status, headers.byName());
-    // If the text has one byte per character, it is ASCII. Its Latin-1 bytes are the same, and they need no counting or
-    // encoding.
-    if (typeof body === 'string') outgoing.end(body, headers.length === body.length ? 'latin1' : 'utf8');
-    else outgoing.end(body ?? undefined);
-  } catch (failure) {
-    outgoing.destroy(failure as Error); // `node:http` throws this error
-  }
-  return undefined;
 }

@@ -1,3 +1,4 @@
+import type { Context } from 'hono';
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -33,6 +34,54 @@ export interface Principal {
   /** Prefixes of the ids that the client may use. Default: all ids. */
   readonly prefixes?: readonly string[];
 }
+
+export const ANONYMOUS: Principal = { keyId: null, name: null, scopes: new Set() };
+
+/** Client that a route has admitted. */
+export interface AdmittedClient {
+  readonly principal: Principal;
+  /** Resolves to true while the client may call the route. */
+  isStillAllowed(): Promise<boolean>;
+}
+
+/** Values that the application receives with a request. */
+export interface Bindings {
+  /** Returns the address of the socket; absent for a request of a route. */
+  readonly address?: () => string | undefined;
+  /** Client of the route that sends the request. */
+  readonly client?: AdmittedClient;
+  /** Refusal of a request that cannot be read. */
+  readonly refusal?: Refusal;
+  /** Set with the response: true if its body is a stream. */
+  isStreamed?: boolean;
+}
+
+/** Trace context of a request. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** Span of the client as 16 hexadecimal digits; null if the trace starts in this service. */
+  readonly parentId: string | null;
+  /** Span of this service. */
+  readonly spanId: string;
+  /** Trace flags: two hexadecimal digits from the client. */
+  readonly flags: string;
+}
+
+/** Hono context of a request. */
+export interface Env {
+  readonly Bindings: Bindings;
+  readonly Variables: {
+    readonly requestId: string;
+    readonly trace: TraceContext | null;
+    readonly startedMs: number;
+    readonly principal: Principal;
+    /** Route of the request; undefined if the path does not exist or does not support the method. */
+    readonly operation: { readonly id: string; readonly route: Route } | undefined;
+  };
+}
+
+export type RequestContext = Context<Env>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type ParsedBody<B> = B extends Body
@@ -129,6 +178,7 @@ export type Handlers<T extends Record<string, Route>> = { readonly [K in keyof T
 interface RemovalRequest {
   readonly query: { readonly purge: boolean };
   readonly principal: Principal;
+  precondition(): Precondition | undefined;
   authorship(): Authorship;
 }
 
@@ -139,10 +189,16 @@ export interface Removals {
    * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
    */
   of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;
+  /** Deletes a document unless its versions were purged. The reply has no body. */
+  run(
+    request: RemovalRequest,
+    subject: Subject,
+    remove: (id: string, ifMatch: Precondition | undefined, by: Authorship) => Promise<unknown>,
+  ): Promise<Reply>;
 }
 
 export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
-  return {
+  const removals: Removals = {
     async of({ query, principal, authorship }, subject) {
       if (!query.purge) return authorship();
       const scopes = [...principal.scopes];
@@ -153,7 +209,13 @@ export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Remova
         });
       return (await versions.purgeDeleted(subject, authorship())) ?? { ...authorship(), purges: true };
     },
+    async run(request, subject, remove) {
+      const removal = await removals.of(request, subject);
+      if (!('purgedRuns' in removal)) await remove(subject.id, request.precondition(), removal);
+      return {};
+    },
   };
+  return removals;
 }
 
 /** Parameters that identify a run. */

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lane, ThreadLoss } from '#jobs/port/compute-pool.js';
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/port/queue.js';
-import type { CompletedRequest } from './app.js';
+import type { CompletedRequest } from './middleware/log.js';
 
 /** Counters of requests and jobs by key. */
 export interface KeyMetrics {

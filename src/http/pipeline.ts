@@ -1,8 +1,5 @@
-import { TrieRouter } from 'hono/router/trie-router';
-import { tryDecodeURIComponent } from 'hono/utils/url';
 import { callOnce } from '#base/once.js';
 import {
-  type Body,
   type CheckedBody,
   defineQuery,
   getFormats,
@@ -12,7 +9,7 @@ import {
   type Scope,
   startsJobs,
 } from '#contract/route.js';
-import { compareText, type Finding, reportFindings } from '#domain/base/findings.js';
+import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
@@ -22,8 +19,10 @@ import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import { currentReach, outside, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
 import type { Precondition } from '#services/shared/documents.js';
-import type { Authenticate, KeyTurns } from './authentication.js';
-import type { Handler, Handlers, Principal, Reply, RouteRequest, Upload } from './handler.js';
+import { cancelStream, respond } from './answers.js';
+import type { Handler, Principal, Reply, RequestContext, RouteRequest, Upload } from './handler.js';
+import type { KeyTurns } from './middleware/rates.js';
+import { formatJobParent } from './middleware/tracing.js';
 import { createSourceWriter, type FindVersion } from './sources.js';
 import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
@@ -134,32 +133,6 @@ function assertReach(
   }
 }
 
-/** HTTP request to an operation, before any check. */
-export interface Exchange {
-  readonly request: Request;
-  /** Query string without the question mark. */
-  readonly search: string;
-  readonly requestId: string;
-  /** Trace id from the client. */
-  readonly traceId: string | null;
-  /** Parent span for the jobs of the request, as a `traceparent`. */
-  readonly traceParent: string | null;
-  /** Returns a path parameter by name, percent-decoded. */
-  param(name: string): string | undefined;
-  /** Returns the client's address from its socket. */
-  address(): string | undefined;
-  /** Resolves to true while the client may call the route. Set if a route sends the request for its client. */
-  readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
-}
-
-/** Route with its handler. The application calls it after the client has been authenticated. */
-export interface Operation {
-  readonly id: string;
-  readonly route: Route;
-  /** Answers a request. @throws Refusal, and any defect */
-  answer(exchange: Exchange, principal: Principal): Reply | Promise<Reply>;
-}
-
 export interface OperationOptions {
   /** Runs a request on the market of a data store. @throws Refusal if the store cannot be read */
   readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
@@ -171,7 +144,7 @@ export interface OperationOptions {
   /** Returns the documents that a client may access; undefined if it may access all. */
   readonly findReach: (principal: Principal) => Promise<Reach | undefined>;
   /** Authenticates the client again during a long response. @throws Refusal */
-  readonly authenticate: Authenticate;
+  readonly authenticate: (c: RequestContext) => Principal | Promise<Principal>;
   /** True if requests that write or start jobs are refused. */
   readonly isReadOnly: boolean;
   /** Checks a large body of a route in a thread. Undefined if the event loop checks all bodies. */
@@ -179,32 +152,27 @@ export interface OperationOptions {
   /** Waits for the turn of a key; undefined if it has come. */
   readonly awaitTurn: KeyTurns;
   readonly findVersion: FindVersion;
+  /** All paths of the service. */
+  readonly paths: ReadonlySet<string>;
+  /** Receives reads for the audit log. */
+  readonly noteRead: (c: RequestContext, operation: string) => void;
 }
 
 /**
- * Creates the operation of a route. It runs the checks of the route before its handler, in this order: scope, syntax of
- * the body, ids and query. The handler then finds the resource and parses the body. Errors in the body are reported
- * only after that.
+ * Creates the last handler of a route. It runs the checks of the route before the handler of its service, in this
+ * order: scope, syntax of the body, ids and query. The service then finds the resource and parses the body. Errors in
+ * the body are reported only after that.
  */
-function createOperation(
+export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  paths: ReadonlySet<string>,
-  {
-    withinStore,
-    dataSettled,
-    follow,
-    assertCallback,
-    authenticate,
-    findReach,
-    isReadOnly,
-    checkLargeBody,
-    awaitTurn,
-    findVersion,
-  }: OperationOptions,
-): Operation {
-  if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
+  options: OperationOptions,
+): (c: RequestContext) => Promise<Response> {
+  const { withinStore, dataSettled, follow, assertCallback, authenticate, findReach, isReadOnly } = options;
+  const { checkLargeBody, awaitTurn, findVersion, paths, noteRead } = options;
+  const { body } = route;
+  if (route.method === 'GET' && body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
   const acceptsCallback = startsJobs(route);
   const offeredTypes = listMediaTypes(route);
@@ -212,101 +180,92 @@ function createOperation(
   const checkApart = checkLargeBody && ((bytes: Uint8Array) => checkLargeBody(id, bytes));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const addSource = createSourceWriter(route, paths, findVersion);
+  const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
+
+  return async (c) => {
+    const { principal } = c.var;
+    assertScope(route, principal);
+    if (isReadOnly) assertReads(route);
+    const reply = await runForClient(principal.keyId, () =>
+      principal.prefixes === undefined ? answer(c) : answerWithin(c),
+    );
+    if (c.finalized) cancelStream(reply.stream); // the request was refused at its time limit
+    else noteRead(c, id);
+    return respond(c, reply, route.success);
+  };
+
+  /** Answers a client that may access only some ids. All its reads are limited to these ids. */
+  async function answerWithin(c: RequestContext): Promise<Reply> {
+    const reach = await findReach(c.var.principal);
+    if (reach === undefined) return answer(c);
+    assertReach(
+      { id, route },
+      (name) => c.req.param(name),
+      () => readQuery(getSearch(c)),
+      reach,
+    );
+    return withinReach(reach, () => answer(c));
+  }
+
+  /** Reads the body and answers. A request that arrived before its data was loaded is tried again; it changed nothing. */
+  async function answer(c: RequestContext): Promise<Reply> {
+    const upload = body && openUpload(c.req.raw, body);
+    const sentBody = upload ? { upload } : body && (await readBody(c.req.raw, body, checkApart));
+    if (body !== undefined && upload === undefined) await awaitTurn(c.var.principal.keyId);
+    try {
+      return await run(c, sentBody);
+    } catch (failure) {
+      if (!isDatasetLoading(failure) || isUpload(sentBody)) throw failure; // An upload cannot be read twice.
+      await dataSettled();
+      return run(c, sentBody);
+    }
+  }
+
+  async function run(c: RequestContext, sentBody: SentBody): Promise<Reply> {
+    if (follow !== undefined && mayFollow) await follow();
+    const search = getSearch(c);
+    const params = readParams(route, idNames, c);
+    const query = readQuery(search);
+    if (acceptsCallback && typeof query['callback'] === 'string') assertCallback(query['callback']);
+    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', c.var.principal);
+    // A format in the query overrides the header.
+    const { format } = query;
+    const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
+    const accept = format === undefined ? c.req.header('accept') : undefined;
+    const media = namedFormat ?? selectMedia(accept, offeredTypes, route.success.schema !== undefined);
+    const reach = currentReach();
+    const request = new ParsedRequest(
+      c,
+      { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
+      { sent: sentBody, isStillAllowed: () => isAllowed(c, reach) },
+    );
+    if (body?.report === true && typeof sentBody === 'function') {
+      const report = findReport(sentBody);
+      if (report !== undefined) return report;
+    }
+    const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
+    const reply = await (typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request));
+    if (addSource === undefined) return reply;
+    return addSource(c.req.raw, search, reply, isUpload(sentBody) ? undefined : sentBody?.bytes);
+  }
 
   /** Returns true if the client may still call the route and access the same documents. */
-  const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
-    if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
+  async function isAllowed(c: RequestContext, reach: Reach | undefined): Promise<boolean> {
+    if (c.env.client !== undefined) return c.env.client.isStillAllowed();
     try {
-      const principal = await authenticate(exchange);
+      const principal = await authenticate(c);
       assertScope(route, principal);
       return isSameReach(reach, principal.prefixes === undefined ? undefined : await findReach(principal));
     } catch {
       return false; // the client's next request reports the reason
     }
-  };
-
-  const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
-  const run = (exchange: Exchange, principal: Principal, sentBody: SentBody) =>
-    follow === undefined || !mayFollow
-      ? handleRequest(exchange, principal, sentBody)
-      : follow().then(() => handleRequest(exchange, principal, sentBody));
-
-  const handleRequest = (exchange: Exchange, principal: Principal, sentBody: SentBody) => {
-    const params = readParams(route, idNames, exchange);
-    const query = readQuery(exchange.search);
-    if (acceptsCallback && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', principal);
-    // A format in the query overrides the header.
-    const { format } = query;
-    const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
-    const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = namedFormat ?? selectMedia(accept, offeredTypes, route.success.schema !== undefined);
-    const reach = currentReach();
-    const request = new ParsedRequest(
-      exchange,
-      principal,
-      { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
-      { sent: sentBody, isStillAllowed: () => isAllowed(exchange, reach) },
-    );
-    if (route.body?.report === true && typeof sentBody === 'function') {
-      const report = findReport(sentBody);
-      if (report !== undefined) return report;
-    }
-    const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
-    const reply = typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
-    if (addSource === undefined) return reply;
-    const sentBytes = isUpload(sentBody) ? undefined : sentBody?.bytes;
-    return Promise.resolve(reply).then((result) => addSource(exchange.request, exchange.search, result, sentBytes));
-  };
-
-  /** Runs a request again if it arrived before its data was loaded. The first attempt has changed nothing. */
-  const runWithRetry = (exchange: Exchange, principal: Principal, sentBody: SentBody) => {
-    const retryWithData = async (failure: unknown) => {
-      if (!isDatasetLoading(failure) || isUpload(sentBody)) throw failure; // An upload cannot be read twice.
-      await dataSettled();
-      return run(exchange, principal, sentBody);
-    };
-    try {
-      const reply = run(exchange, principal, sentBody);
-      return reply instanceof Promise ? reply.catch(retryWithData) : reply;
-    } catch (failure) {
-      if (isDatasetLoading(failure)) return retryWithData(failure);
-      throw failure;
-    }
-  };
-
-  return {
-    id,
-    route,
-    answer(exchange, principal) {
-      assertScope(route, principal);
-      if (isReadOnly) assertReads(route);
-      return runForClient(principal.keyId, () =>
-        principal.prefixes === undefined ? answerAll(exchange, principal) : answerWithin(exchange, principal),
-      );
-    },
-  };
-
-  function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
-    const { body } = route;
-    if (body === undefined) return runWithRetry(exchange, principal, undefined);
-    const upload = openUpload(exchange.request, body);
-    return upload === undefined ? answerSent(exchange, principal, body) : runWithRetry(exchange, principal, { upload });
   }
+}
 
-  async function answerSent(exchange: Exchange, principal: Principal, body: Body): Promise<Reply> {
-    const sent = await readBody(exchange.request, body, checkApart);
-    await awaitTurn(principal.keyId);
-    return runWithRetry(exchange, principal, sent);
-  }
-
-  /** Answers a client that may access only some ids. All its reads are limited to these ids. */
-  async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
-    const reach = await findReach(principal);
-    if (reach === undefined) return answerAll(exchange, principal);
-    assertReach({ id, route }, exchange.param, () => readQuery(exchange.search), reach);
-    return withinReach(reach, () => answerAll(exchange, principal));
-  }
+/** Returns the query string without the question mark. */
+function getSearch({ req: { url } }: RequestContext): string {
+  const queryStart = url.indexOf('?');
+  return queryStart === -1 ? '' : url.slice(queryStart + 1);
 }
 
 /** Request body: JSON, or a stream of bytes that are still arriving. */
@@ -343,9 +302,9 @@ function assertReads(route: Route): void {
   throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
 }
 
-function readParams(route: Route, names: readonly string[], exchange: Exchange): Record<string, unknown> {
+function readParams(route: Route, names: readonly string[], c: RequestContext): Record<string, unknown> {
   if (route.params === undefined) return {};
-  const texts = Object.fromEntries(names.map((name) => [name, exchange.param(name) ?? '']));
+  const texts = Object.fromEntries(names.map((name) => [name, c.req.param(name) ?? '']));
   const parsedParams = checkShape(route.params, texts);
   if (parsedParams.value !== undefined) return parsedParams.value;
   throw new Refusal('INVALID_IDENTIFIER', parsedParams.findings.map(({ message }) => message).join(' '), {
@@ -376,7 +335,7 @@ interface ReceivedBody {
  * together. The values are computed when they are read.
  */
 class ParsedRequest implements RouteRequest<Route> {
-  readonly #exchange: Exchange;
+  readonly #context: RequestContext;
   readonly #sent: SentBody;
   readonly isStillAllowed: () => Promise<boolean>;
   readonly principal: Principal;
@@ -385,15 +344,14 @@ class ParsedRequest implements RouteRequest<Route> {
   readonly media: string;
 
   constructor(
-    exchange: Exchange,
-    principal: Principal,
+    context: RequestContext,
     { params, query, media }: RequestParameters,
     { sent, isStillAllowed }: ReceivedBody,
   ) {
     this.isStillAllowed = isStillAllowed;
-    this.#exchange = exchange;
+    this.#context = context;
     this.#sent = sent;
-    this.principal = principal;
+    this.principal = context.var.principal;
     // The schemas of the route have parsed params and query. The generic type only says that they are objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
@@ -401,8 +359,8 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 
   get header() {
-    const { headers } = this.#exchange.request;
-    return (name: string) => headers.get(name) ?? undefined;
+    const { req } = this.#context;
+    return (name: string) => req.header(name);
   }
 
   get body() {
@@ -427,7 +385,7 @@ class ParsedRequest implements RouteRequest<Route> {
 
   get authorship() {
     const { header, principal } = this;
-    const { requestId } = this.#exchange;
+    const { requestId } = this.#context.var;
     return () => ({
       author: principal.name ?? LOCAL_AUTHOR,
       keyId: principal.keyId,
@@ -437,27 +395,26 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 
   get search() {
-    const { search } = this.#exchange;
-    return () => search;
+    return () => getSearch(this.#context);
   }
 
   get origin() {
-    const { requestId, traceId, traceParent } = this.#exchange;
+    const { requestId, trace } = this.#context.var;
     const { callback, priority } = this.query as StartQuery; // the schema of each route with callbacks or priorities has these members
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
       note: findNote(this.header('x-change-note')),
       requestId,
-      traceId,
-      ...(traceParent !== null && { traceParent }),
+      traceId: trace === null ? null : trace.traceId,
+      ...(trace !== null && { traceParent: formatJobParent(trace) }),
       callback: callback ?? null,
       ...(priority !== undefined && { priority }),
     };
   }
 
   get signal() {
-    return this.#exchange.request.signal;
+    return this.#context.req.raw.signal;
   }
 }
 
@@ -491,96 +448,4 @@ function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';
   return header.split(',').flatMap((name) => /^"([^"]*)"$/.exec(name.trim())?.[1] ?? []);
-}
-
-export interface PathOperations {
-  readonly byMethod: ReadonlyMap<string, Operation>;
-  readonly allowed: readonly string[];
-  /** True if all methods of the path can be called without a key. */
-  readonly isOpen: boolean;
-}
-
-/** Path that matches a request. */
-export interface FoundPath {
-  readonly operations: PathOperations;
-  /** Returns a path parameter by name, percent-decoded. */
-  readonly param: (name: string) => string | undefined;
-}
-
-/**
- * Finds the operations of a path in a request. Each path is registered once and selects its method itself. A wrong
- * method therefore gives another error than an unknown path. Fixed words have priority over parameters.
- */
-export function createPaths<T extends Record<string, Route>>(
-  api: T,
-  handlers: Handlers<T>,
-  options: OperationOptions,
-): (path: string) => FoundPath | undefined {
-  // The router is built at once. If the first request built it, that request would be delayed.
-  const router = new TrieRouter<PathOperations>();
-  const fixedPaths = new Map<string, FoundPath>();
-  for (const [path, operations] of groupByPath(api, handlers, options)) {
-    router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
-    if (!/[{*]/.test(path)) fixedPaths.set(path, { operations, param: ignoreParams });
-  }
-  return (path) => {
-    const foundPath = fixedPaths.get(path);
-    if (foundPath !== undefined) return foundPath;
-    const [found] = router.match(METHOD, path)[0];
-    if (found === undefined) return undefined;
-    const [operations, params] = found;
-    return {
-      operations,
-      param(name) {
-        const encodedValue = params[name];
-        return typeof encodedValue === 'string' ? tryDecodeURIComponent(encodedValue) : undefined;
-      },
-    };
-  };
-}
-
-/** Method of all entries. The router does not select by method. */
-const METHOD = 'ALL';
-
-export const ignoreParams = (): undefined => undefined;
-
-/** Groups operations by path, fixed words first. */
-function groupByPath<T extends Record<string, Route>>(
-  api: T,
-  handlers: Handlers<T>,
-  options: OperationOptions,
-): [string, PathOperations][] {
-  const paths = new Map<string, Map<string, Operation>>();
-  const allPaths = new Set(Object.values<Route>(api).map(({ path }) => path));
-  for (const [id, route] of Object.entries(api)) {
-    const methods = paths.get(route.path) ?? new Map<string, Operation>();
-    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
-    // The types of the table pair each route with its handler. The pipeline passes exactly the values that the schemas
-    // of the route have parsed.
-    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, allPaths, options));
-    paths.set(route.path, methods);
-  }
-  return [...paths]
-    .map(([path, byMethod]) => ({ path, byMethod, rank: formatSegmentOrder(path) }))
-    .toSorted((a, b) => compareText(a.rank, b.rank))
-    .map(({ path, byMethod }) => [path, createPathOperations(byMethod)]);
-}
-
-function createPathOperations(byMethod: Map<string, Operation>): PathOperations {
-  const allowedMethods = [...byMethod.keys()]
-    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-    .toSorted();
-  return {
-    byMethod,
-    allowed: allowedMethods,
-    isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open'),
-  };
-}
-
-/** Returns a text that sorts paths by their segments: first fixed words, then parameters, then wildcards. */
-function formatSegmentOrder(path: string): string {
-  return path
-    .split('/')
-    .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
-    .join('');
 }

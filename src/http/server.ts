@@ -1,13 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { type App, limitConnections } from './app.js';
+import { formatRawResponse, sendStream } from './answers.js';
+import type { App } from './app.js';
+import { limitConnections } from './client-addresses.js';
+import type { Bindings } from './handler.js';
 import { UPLOAD_MS } from './request.js';
 import type { IsAddressOf } from '#services/keys/keys.js';
-import { formatRawErrorResponse, KEEP_ALIVE_MS } from './answers.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
 /** Time limit in ms for the headers of a request. A client that needs longer probably wants to block the socket. */
@@ -16,6 +17,11 @@ const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
+/**
+ * Time in ms after which an idle connection is closed. A client that polls keeps its connection; the connection of a
+ * client that has gone is released.
+ */
+const KEEP_ALIVE_MS = 20_000;
 const CONNECTIONS_MAX = 2_000;
 
 /** Time in ms after the start of a server until the full reader is loaded, if no request needs it earlier. */
@@ -138,16 +144,36 @@ function limitIdleWrite(outgoing: ServerResponse, idleMs: number): void {
 type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /**
- * Creates the reader that answers everything that `node:http` can parse. It needs the `Request` adapter and the fetch
- * of Node. They are loaded after the start, or by the first request that needs them.
+ * Creates the reader that answers everything that `node:http` can parse. The adapter and the fetch of Node are loaded
+ * after the start, or by the first request.
  */
 function createFullReader(app: App): Reader {
   let reader: Reader | undefined;
-  const load = async (): Promise<Reader> =>
-    (reader ??= (await import('./request-listener.js')).createRequestListener(app));
+  const load = async (): Promise<Reader> => (reader ??= await createReader(app));
   setTimeout(() => void load(), READER_LOADED_MS).unref();
   return (incoming, outgoing) =>
     reader === undefined ? load().then((loadedReader) => loadedReader(incoming, outgoing)) : reader(incoming, outgoing);
+}
+
+async function createReader(app: App): Promise<Reader> {
+  const { getRequestListener } = await import('@hono/node-server');
+  const { RESPONSE_ALREADY_SENT } = await import('@hono/node-server/utils/response');
+  return getRequestListener(
+    async (request, { incoming, outgoing }) => {
+      const bindings: Bindings = { address: () => incoming.socket.remoteAddress };
+      const response = await app.answer(request, bindings);
+      if (bindings.isStreamed !== true || response.body === null) return response;
+      const { status, headers, body: stream } = response;
+      await sendStream({ status, headers: Object.fromEntries(headers), stream }, outgoing as ServerResponse);
+      return RESPONSE_ALREADY_SENT;
+    },
+    {
+      errorHandler: (failure) => {
+        const reason = failure instanceof Error ? failure.message : 'unknown fault';
+        return app.refuse(new Refusal('MALFORMED_REQUEST', `The request cannot be read: ${reason}.`));
+      },
+    },
+  );
 }
 
 /** Returns true for a request with two Host headers. A proxy in front may have used the other one. */
@@ -183,5 +209,8 @@ function refuseRequest(app: App, failure: NodeJS.ErrnoException, socket: Socket 
   const message =
     (PARSER_FAULTS as Readonly<Record<string, string>>)[failure.code ?? ''] ??
     'The request is not HTTP/1.1 as RFC 9112 defines it.';
-  socket.end(formatRawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
+  Promise.resolve(app.refuse(new Refusal('MALFORMED_REQUEST', message)))
+    .then(formatRawResponse)
+    .then((text) => socket.end(text))
+    .catch(() => socket.destroy());
 }

@@ -207,7 +207,7 @@ function formatAddress(path: string, query: URLSearchParams): string {
 }
 
 /** Reads the address of the source of a result. */
-export const readSource = ({ headers }: ResponseParts): string | undefined => headers.byName()[SOURCE_HEADER];
+export const readSource = ({ headers }: ResponseParts): string | undefined => headers.get(SOURCE_HEADER) ?? undefined;
 
 /** Returns path and query of an address; undefined if it is no address of this service. */
 export function parseSource(address: string): { readonly path: string; readonly query: URLSearchParams } | undefined {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/base/limits.js';
-import { getNetwork, resolveClientAddress } from '#http/app.js';
+import { getNetwork, resolveClientAddress } from '#http/client-addresses.js';
 import { createAddressCheck, isAddressRange } from '#services/keys/keys.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';

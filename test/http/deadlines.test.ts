@@ -1,25 +1,20 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createDeadlines } from '#http/app.js';
+import { createSample } from './sample-app.js';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
 
-test('work is refused at most a second after its deadline, and work that ends in time is not', async () => {
-  const { within } = createDeadlines(10);
-  const readOutcome = (work: Promise<unknown>): Promise<unknown> =>
-    within(work).catch(({ code }: { code: string }) => code);
-  const lateOutcome = readOutcome(new Promise(() => {}));
-  let resolve!: (value: number) => void;
-  const inTime = readOutcome(new Promise<number>((end) => (resolve = end)));
-  await vi.advanceTimersByTimeAsync(9000);
-  const laterOutcome = readOutcome(new Promise(() => {}));
-  resolve(1);
-  expect(await inTime).toBe(1);
-  await vi.advanceTimersByTimeAsync(2000);
-  expect(await Promise.race([lateOutcome, laterOutcome])).toBe('OVERLOADED');
-  expect(await Promise.race([laterOutcome, 'waits'])).toBe('waits');
-  await vi.advanceTimersByTimeAsync(9000);
-  expect(await laterOutcome).toBe('OVERLOADED');
+test('a request is refused at its deadline, and a request that ends in time is not', async () => {
+  const { send, long } = createSample({ requestSeconds: 10 });
+  const late = send('GET', '/wait');
+  let isAnswered = false;
+  void late.then(() => (isAnswered = true));
+  expect((await send('GET', '/things')).status).toBe(200);
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(isAnswered).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect([(await late).status, await (await late).json()]).toMatchObject([503, { error: { code: 'OVERLOADED' } }]);
   expect(vi.getTimerCount()).toBe(0);
-  await expect(within(Promise.reject(new Error('own')))).rejects.toThrow('own');
+  expect((await send('GET', '/things/none')).status).toBe(404);
+  long.release();
 });

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { defineRoutes, type Scope, SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { Id } from '#domain/base/schema.js';
-import { type App, type AppDependencies, type CompletedRequest, createApp } from '#http/app.js';
+import { type App, type AppDependencies, createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
+import type { CompletedRequest } from '#http/middleware/log.js';
 import { assertPrecondition } from '#services/shared/documents.js';
 
 /** Small table of routes that covers every case of the request pipeline. */
@@ -227,7 +228,9 @@ export interface Sample {
 
 /** Creates the sample routes. Their authentication accepts keys that are lists of scopes. */
 export function createSample(
-  options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
+  options: Partial<
+    Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure' | 'requestSeconds'>
+  > = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
   const responses: CompletedRequest[] = [];
@@ -265,13 +268,11 @@ export function createSample(
       const body = json === undefined ? text : JSON.stringify(json);
       const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
       const key: Record<string, string> = scopes === '' ? {} : { 'x-api-key': scopes };
-      return app.fetch(
-        new Request(`http://localhost${path}`, {
-          method,
-          headers: { ...type, ...key, ...headers },
-          ...(body === undefined ? {} : { body }),
-        }),
-      );
+      return app.request(path, {
+        method,
+        headers: { ...type, ...key, ...headers },
+        ...(body === undefined ? {} : { body }),
+      });
     },
   };
 }

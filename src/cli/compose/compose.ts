@@ -11,7 +11,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { isUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
-import { createAuthenticate } from '#http/authentication.js';
+import { createAuthenticate } from '#http/middleware/authentication.js';
 import { createRemovals, type Handlers, type Removals } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';

@@ -266,7 +266,8 @@ function createLinks(type: string, { method, url, source }: Address): Content[] 
 
 function createLinkResult(answer: ResponseParts, type: string, address: Address): ToolResult {
   cancelBody(answer);
-  const sizeText = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
+  const length = answer.headers.get('Content-Length');
+  const sizeText = length === null ? '' : ` of ${length} bytes`;
   const text = `The response is a file${sizeText} (${type}); read it with ${formatRequest(address)}.`;
   return {
     content: [
@@ -279,8 +280,8 @@ function createLinkResult(answer: ResponseParts, type: string, address: Address)
 /** Returns an error result that explains the error code. An agent can then correct its call. */
 function createErrorResult(answer: ResponseParts, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
-  const retryAfter = answer.headers.byName()['Retry-After'];
-  return createError(error, retryAfter === undefined ? {} : { retry_after_seconds: Number(retryAfter) });
+  const retryAfter = answer.headers.get('Retry-After');
+  return createError(error, retryAfter === null ? {} : { retry_after_seconds: Number(retryAfter) });
 }
 
 export function createError(error: ErrorDetail, extraDetail: Readonly<Record<string, unknown>> = {}): ToolResult {

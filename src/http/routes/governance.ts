@@ -6,14 +6,15 @@ import { BUNDLE_MEDIA, LOG_MEDIA } from '#contract/route.js';
 import { createFileName } from '#domain/calendars/exchange-calendars.js';
 import type { ApprovalAction } from '#domain/definition/approvals.js';
 import type { Audit, AuditReading } from '#services/governance/audit.js';
-import type { Closures, StoredClosures } from '#services/governance/closures.js';
-import type { Procedures, Statements, StoredProcedure } from '#services/governance/statements.js';
+import type { Closures } from '#services/governance/closures.js';
+import type { Procedures, Statements } from '#services/governance/statements.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
 import { formatStatement } from '#views/statement-text.js';
-import type { Handlers, Principal, Removals, Reply } from '../handler.js';
+import { toDocumentReply } from '../answers.js';
+import type { Handlers, Principal, Removals } from '../handler.js';
 
 /** Log entries in batches. */
 type Batches = AsyncGenerator<readonly object[]>;
@@ -111,7 +112,7 @@ async function* addSeals(batches: AuditReading['batches'], seals: AuditReading['
 export function createClosureHandlers(closures: Closures, removals: Removals): Handlers<typeof closureRoutes> {
   return {
     listClosures: async () => ({ json: { calendars: await closures.list() } }),
-    getClosures: async ({ params }) => toClosuresReply(await closures.get(params.calendar_code)),
+    getClosures: async ({ params }) => toDocumentReply(await closures.get(params.calendar_code)),
     async putClosures({ params, body, precondition, authorship }) {
       const { dry_run: isDry, ...document } = body();
       const code = params.calendar_code;
@@ -121,23 +122,14 @@ export function createClosureHandlers(closures: Closures, removals: Removals): H
         : await closures.put(code, document, precondition(), authorship());
       const changes = isDry ? document.changes : storedClosures.closures.changes;
       return {
-        ...toClosuresReply(storedClosures),
+        ...toDocumentReply(storedClosures),
         json: { ...storedClosures.closures, changes, dry_run: isDry, effect },
       };
     },
-    async deleteClosures(request) {
-      const id = createFileName(request.params.calendar_code);
-      const removal = await removals.of(request, { kind: 'closures', id });
-      if (!('purgedRuns' in removal)) await closures.remove(id, request.precondition(), removal);
-      return {};
-    },
+    deleteClosures: (request) =>
+      removals.run(request, { kind: 'closures', id: createFileName(request.params.calendar_code) }, closures.remove),
   };
 }
-
-export const toClosuresReply = ({ closures, etag }: StoredClosures): Reply => ({
-  json: closures,
-  ...(etag === null ? {} : { documentEtag: etag }),
-});
 
 interface GovernanceServices {
   readonly overview: () => Promise<GovernanceOverview>;
@@ -166,22 +158,13 @@ export function createGovernanceHandlers(
       const { items, ...skipped } = await procedures.page(query);
       return { json: { procedures: items, ...skipped } };
     },
-    getProcedure: async ({ params }) => toProcedureReply(await procedures.get(params.procedure_id)),
+    getProcedure: async ({ params }) => toDocumentReply(await procedures.get(params.procedure_id)),
     putProcedure: async ({ params, body, precondition, authorship }) =>
-      toProcedureReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
-    async deleteProcedure(request) {
-      const id = request.params.procedure_id;
-      const removal = await removals.of(request, { kind: 'procedure', id });
-      if (!('purgedRuns' in removal)) await procedures.remove(id, request.precondition(), removal);
-      return {};
-    },
+      toDocumentReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
+    deleteProcedure: (request) =>
+      removals.run(request, { kind: 'procedure', id: request.params.procedure_id }, procedures.remove),
   };
 }
-
-export const toProcedureReply = ({ procedure, etag }: StoredProcedure): Reply => ({
-  json: procedure,
-  documentEtag: etag,
-});
 
 export function createPublicationHandlers(
   publications: Publications,

@@ -11,14 +11,15 @@ import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import type { CalendarViews } from '#services/indices/calendars.js';
 import type { Events } from '#services/indices/events.js';
 import type { Indices } from '#services/indices/indices.js';
-import type { PluginPreviews, Plugins, StoredPlugin } from '#services/indices/plugins.js';
+import type { PluginPreviews, Plugins } from '#services/indices/plugins.js';
 import type { DatapointQuestions, IndexQuestions } from '#services/indices/questions.js';
 import type { Strategies } from '#services/indices/strategies.js';
 import type { MethodologyTemplates } from '#services/indices/templates.js';
-import type { StoredWatchlist, Watchlists } from '#services/indices/watchlists.js';
+import type { Watchlists } from '#services/indices/watchlists.js';
 import type { PurgedDocument } from '#services/shared/versions.js';
 import { formatCalendar } from '#views/icalendar.js';
-import { getContentType, type Handlers, parseExportFormat, type Removals, type Reply } from '../handler.js';
+import { toDocumentReply } from '../answers.js';
+import { getContentType, type Handlers, parseExportFormat, type Removals } from '../handler.js';
 
 export function createCalendarHandlers(calendars: CalendarViews): Handlers<typeof calendarRoutes> {
   return {
@@ -77,10 +78,7 @@ export function createIndexHandlers(
 ): Handlers<typeof indexRoutes> {
   return {
     listIndices: async ({ query }) => ({ json: await indices.list(query) }),
-    async createIndex({ body, authorship }) {
-      const { saved, etag } = await indices.create(body(), authorship());
-      return { json: saved, etag };
-    },
+    createIndex: async ({ body, authorship }) => toDocumentReply(await indices.create(body(), authorship())),
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     listMethodologyTemplates: async () => ({ json: await templates.list() }),
@@ -100,10 +98,8 @@ export function createIndexHandlers(
       if (query.on === undefined) return { json: document, etag };
       return { json: findTextInEffect(document, parseValidDay(query.on)).document };
     },
-    async putIndex({ params, body, precondition, authorship }) {
-      const { saved, etag } = await indices.replace(params.index_id, body(), precondition(), authorship());
-      return { json: saved, etag };
-    },
+    putIndex: async ({ params, body, precondition, authorship }) =>
+      toDocumentReply(await indices.replace(params.index_id, body(), precondition(), authorship())),
     async deleteIndex(request) {
       const { params, precondition } = request;
       const removal = await removals.of(request, { kind: 'index', id: params.index_id });
@@ -144,37 +140,22 @@ export function createPluginHandlers(
 ): Handlers<typeof pluginRoutes> {
   return {
     listPlugins: async ({ query }) => ({ json: await plugins.list(query) }),
-    getPlugin: async ({ params }) => reply(await plugins.get(params.plugin_id)),
+    getPlugin: async ({ params }) => toDocumentReply(await plugins.get(params.plugin_id)),
     putPlugin: async ({ params, body, precondition, authorship }) =>
-      reply(await plugins.put(params.plugin_id, body(), precondition(), authorship())),
+      toDocumentReply(await plugins.put(params.plugin_id, body(), precondition(), authorship())),
     previewPlugin: async ({ body, signal }) => ({ json: await previews.preview(body(), signal) }),
-    async deletePlugin(request) {
-      const id = request.params.plugin_id;
-      const removal = await removals.of(request, { kind: 'plugin', id });
-      if (!('purgedRuns' in removal)) await plugins.remove(id, request.precondition(), removal);
-      return {};
-    },
+    deletePlugin: (request) => removals.run(request, { kind: 'plugin', id: request.params.plugin_id }, plugins.remove),
   };
 }
-
-const reply = ({ plugin, etag }: StoredPlugin): Reply => ({ json: plugin, documentEtag: etag });
 
 export function createStrategyHandlers(strategies: Strategies, removals: Removals): Handlers<typeof strategyRoutes> {
   return {
     listStrategies: async ({ query }) => ({ json: await strategies.list(query) }),
-    async createStrategy({ body, authorship }) {
-      const { saved, etag } = await strategies.create(body(), authorship());
-      return { json: saved, etag };
-    },
+    createStrategy: async ({ body, authorship }) => toDocumentReply(await strategies.create(body(), authorship())),
     validateStrategy: async ({ body }) => ({ json: await strategies.validate(body()) }),
-    async getStrategy({ params }) {
-      const { stored, etag } = await strategies.get(params.strategy_id);
-      return { json: stored, documentEtag: etag };
-    },
-    async putStrategy({ params, body, precondition, authorship }) {
-      const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition(), authorship());
-      return { json: saved, etag };
-    },
+    getStrategy: async ({ params }) => toDocumentReply(await strategies.get(params.strategy_id)),
+    putStrategy: async ({ params, body, precondition, authorship }) =>
+      toDocumentReply(await strategies.replace(params.strategy_id, body(), precondition(), authorship())),
     async deleteStrategy(request) {
       const { strategy_id } = request.params;
       const removal = await removals.of(request, { kind: 'strategy', id: strategy_id });
@@ -190,16 +171,10 @@ export function createStrategyHandlers(strategies: Strategies, removals: Removal
 export function createWatchlistHandlers(watchlists: Watchlists, removals: Removals): Handlers<typeof watchlistRoutes> {
   return {
     listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
-    getWatchlist: async ({ params }) => watchlistReply(await watchlists.get(params.watchlist_id)),
+    getWatchlist: async ({ params }) => toDocumentReply(await watchlists.get(params.watchlist_id)),
     putWatchlist: async ({ params, body, precondition, authorship }) =>
-      watchlistReply(await watchlists.put(params.watchlist_id, body(), precondition(), authorship())),
-    async deleteWatchlist(request) {
-      const id = request.params.watchlist_id;
-      const removal = await removals.of(request, { kind: 'watchlist', id });
-      if (!('purgedRuns' in removal)) await watchlists.remove(id, request.precondition(), removal);
-      return {};
-    },
+      toDocumentReply(await watchlists.put(params.watchlist_id, body(), precondition(), authorship())),
+    deleteWatchlist: (request) =>
+      removals.run(request, { kind: 'watchlist', id: request.params.watchlist_id }, watchlists.remove),
   };
 }
-
-const watchlistReply = ({ watchlist, etag }: StoredWatchlist): Reply => ({ json: watchlist, documentEtag: etag });

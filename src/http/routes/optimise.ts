@@ -14,14 +14,13 @@ import type { Studies } from '#services/optimise/studies.js';
 import type { ImportedModelBody, RiskModelImports } from '#services/risk/estimation.js';
 import type { RiskModels } from '#services/risk/models.js';
 import { ARROW_TYPE } from '#views/formats/text.js';
+import { toDocumentReply, toJobReply } from '../answers.js';
 import { getContentType, type Handlers, parseExportFormat, type Removals, type RouteRequest } from '../handler.js';
 
 export function createAccountBacktestHandlers(backtests: AccountBacktests): Handlers<typeof accountBacktestRoutes> {
   return {
-    async backtestAccount({ params, body, origin }) {
-      const status = await backtests.start(params.index_id, body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    backtestAccount: async ({ params, body, origin }) =>
+      toJobReply(await backtests.start(params.index_id, body(), origin)),
   };
 }
 
@@ -30,10 +29,11 @@ export function createBatchHandlers(batches: Batches, results: BatchResults): Ha
     listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
     async startBatch({ body, lines, upload, query, origin }) {
       const file = upload();
-      const status = await (file === undefined
-        ? batches.start(body(), lines(), origin)
-        : batches.startUpload(file, { terms: query.terms, batchId: query.batch_id }, origin));
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+      return toJobReply(
+        await (file === undefined
+          ? batches.start(body(), lines(), origin)
+          : batches.startUpload(file, { terms: query.terms, batchId: query.batch_id }, origin)),
+      );
     },
     async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
       const format = parseExportFormat(media);
@@ -61,10 +61,8 @@ export function createOptimiseHandlers(
 ): Handlers<typeof optimiseRoutes> {
   return {
     listConstraintSets: async ({ query }) => ({ json: await optimise.listSets(query) }),
-    async createConstraintSet({ body, authorship }) {
-      const { saved, etag } = await optimise.createSet(body(), authorship());
-      return { json: saved, etag };
-    },
+    createConstraintSet: async ({ body, authorship }) =>
+      toDocumentReply(await optimise.createSet(body(), authorship())),
     validateConstraintSet: ({ body }) => ({ json: optimise.validateSet(body()) }),
     async getConstraintSet({ params }) {
       const { set, etag } = await optimise.getSet(params.constraint_set_id);
@@ -72,30 +70,20 @@ export function createOptimiseHandlers(
     },
     async putConstraintSet({ params, body, precondition, authorship }) {
       const id = params.constraint_set_id;
-      const { saved, etag } = await optimise.replaceSet(id, body(), precondition(), authorship());
-      return { json: saved, etag };
+      return toDocumentReply(await optimise.replaceSet(id, body(), precondition(), authorship()));
     },
-    async deleteConstraintSet(request) {
-      const id = request.params.constraint_set_id;
-      const removal = await removals.of(request, { kind: 'constraint-set', id });
-      if (!('purgedRuns' in removal)) await optimise.removeSet(id, request.precondition(), removal);
-      return {};
-    },
+    deleteConstraintSet: (request) =>
+      removals.run(request, { kind: 'constraint-set', id: request.params.constraint_set_id }, optimise.removeSet),
     listConstraintTypes: () => ({ json: optimise.types() }),
     listObjectiveTypes: () => ({ json: optimise.objectiveTypes() }),
-    async startOptimisation({ body, origin }) {
-      const status = await optimise.start(body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    startOptimisation: async ({ body, origin }) => toJobReply(await optimise.start(body(), origin)),
     previewOptimisation: async ({ body, signal }) => ({ bytes: await optimise.preview(body(), signal) }),
     async getOptimisation({ params }) {
       const { length, etag, open } = await optimise.result(params.run_id);
       return { stream: await open(), length, etag };
     },
-    async optimiseIndex({ params, body, authorship }) {
-      const { saved, etag } = await indices.derive(params.index_id, body, authorship());
-      return { json: saved, etag };
-    },
+    optimiseIndex: async ({ params, body, authorship }) =>
+      toDocumentReply(await indices.derive(params.index_id, body, authorship())),
   };
 }
 
@@ -121,15 +109,11 @@ export function createRiskModelHandlers(
         by: request.authorship(),
       }),
     }),
-    async estimateRiskModel({ params, body, origin }) {
-      const status = await riskModels.estimate(params.model_id, body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
-    async validateRiskModel({ params, body, origin }) {
-      const status = await riskModels.validate(params.model_id, body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
-    async deleteRiskModel({ params, precondition, authorship }) {
+    estimateRiskModel: async ({ params, body, origin }) =>
+      toJobReply(await riskModels.estimate(params.model_id, body(), origin)),
+    validateRiskModel: async ({ params, body, origin }) =>
+      toJobReply(await riskModels.validate(params.model_id, body(), origin)),
+    deleteRiskModel: async ({ params, precondition, authorship }) => {
       await riskModels.remove(params.model_id, precondition(), authorship());
       return {};
     },
@@ -163,9 +147,6 @@ function parseImport({
 export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
   return {
     getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
-    async startStudy({ body, lines, origin }) {
-      const status = await studies.start(body(), lines(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    startStudy: async ({ body, lines, origin }) => toJobReply(await studies.start(body(), lines(), origin)),
   };
 }

@@ -24,7 +24,7 @@ import type { Sweeps } from '#services/runs/sweeps.js';
 import type { RunViews } from '#services/runs/views.js';
 import type { StoredBytes } from '#services/shared/stamped-json.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
-import { namesEtag } from '../answers.js';
+import { namesEtag, toDocumentReply, toJobReply } from '../answers.js';
 import {
   getContentType,
   type Handler,
@@ -52,8 +52,7 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
         const { open, length } = await analytics.readResult(current);
         return { status: 200, stream: await open(), length };
       }
-      const status = await analytics.start(params.index_id, terms, origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+      return toJobReply(await analytics.start(params.index_id, terms, origin));
     },
     async startBacktests({ body, origin }) {
       const { ids, if_stale: isIfStale, as_known_on: asKnownOn, ...request } = body();
@@ -75,7 +74,7 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag };
       return { ...(await readStoredReply(await read())), pins: { run_id: runId } };
     },
-    async deleteRecord({ params, precondition, authorship }) {
+    deleteRecord: async ({ params, precondition, authorship }) => {
       await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
@@ -134,18 +133,14 @@ export function createReplayHandlers(replays: Replays): Handlers<typeof replayRo
       const run = readRunParameters({ params, query });
       await replays.assertRun(run);
       body(); // validates that the body has no members
-      const status = await replays.replay(run, origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+      return toJobReply(await replays.replay(run, origin));
     },
   };
 }
 
 export function createReportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
   return {
-    async renderReport({ body, origin }) {
-      const status = await reports.render(body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    renderReport: async ({ body, origin }) => toJobReply(await reports.render(body(), origin)),
     listRenders: async ({ query }) => ({ json: await reports.listRenders(query) }),
     async getRender({ params }) {
       const { fileName, length, etag, open } = await reports.getRender(params.render_id);
@@ -157,22 +152,16 @@ export function createReportHandlers(reports: Reports, removals: Removals): Hand
         headers: { 'Content-Disposition': `inline; filename="${fileName}"` },
       };
     },
-    async deleteRender({ params, precondition, authorship }) {
+    deleteRender: async ({ params, precondition, authorship }) => {
       await reports.removeRender(params.render_id, precondition(), authorship());
       return {};
     },
     listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
     getTemplate: async ({ params }) => toTemplateReply(await reports.getTemplate(params.template_id)),
-    async putTemplate({ params, body, precondition, authorship }) {
-      const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition(), authorship());
-      return { json: saved, etag };
-    },
-    async deleteTemplate(request) {
-      const id = request.params.template_id;
-      const removal = await removals.of(request, { kind: 'template', id });
-      if (!('purgedRuns' in removal)) await reports.removeTemplate(id, request.precondition(), removal);
-      return {};
-    },
+    putTemplate: async ({ params, body, precondition, authorship }) =>
+      toDocumentReply(await reports.putTemplate(params.template_id, body(), precondition(), authorship())),
+    deleteTemplate: (request) =>
+      removals.run(request, { kind: 'template', id: request.params.template_id }, reports.removeTemplate),
   };
 }
 
@@ -183,10 +172,7 @@ function toTemplateReply({ template, etag }: StoredTemplate): Reply {
 export function createRerunHandlers(reruns: Reruns): Handlers<typeof rerunRoutes> {
   return {
     getRerunRows: async ({ params, query }) => ({ bytes: await reruns.rows(params.rerun_id, query.block) }),
-    async startRerun({ body, origin }) {
-      const status = await reruns.start(body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    startRerun: async ({ body, origin }) => toJobReply(await reruns.start(body(), origin)),
   };
 }
 
@@ -241,10 +227,8 @@ export function createRunHandlers(runs: StoredRunsService): Handlers<typeof runR
 
 export function createRunDifferenceHandlers(differences: RunDifferences): Handlers<typeof runDifferenceRoutes> {
   return {
-    async diffRuns({ params, body, origin }) {
-      const status = await differences.difference(params.index_id, body, origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    diffRuns: async ({ params, body, origin }) =>
+      toJobReply(await differences.difference(params.index_id, body, origin)),
   };
 }
 
@@ -253,8 +237,7 @@ export function createDifferenceHandlers(differences: OutsideDifferences): Handl
     async explainDifference({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
       await differences.assertRun(run);
-      const status = await differences.explain(run, body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+      return toJobReply(await differences.explain(run, body(), origin));
     },
   };
 }
@@ -264,8 +247,7 @@ export function createSimulationHandlers(simulations: Simulations): Handlers<typ
     async simulateIndex({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
       await simulations.assertRun(run);
-      const status = await simulations.simulate(run, body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+      return toJobReply(await simulations.simulate(run, body(), origin));
     },
   };
 }
@@ -291,9 +273,6 @@ export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
 export function createSweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
   return {
     getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
-    async startSweep({ body, origin }) {
-      const status = await sweeps.start(body(), origin);
-      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
-    },
+    startSweep: async ({ body, origin }) => toJobReply(await sweeps.start(body(), origin)),
   };
 }

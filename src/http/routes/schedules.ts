@@ -3,10 +3,11 @@ import type { scheduleRoutes } from '#contract/schedules.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { findStepKind, type ScheduleBody } from '#domain/outputs/daily-plans.js';
 import type { Days } from '#services/daily-plans/days.js';
-import type { Schedules, StoredSchedule } from '#services/daily-plans/schedules.js';
-import type { Clients, StoredClient } from '#services/delivery/clients.js';
+import type { Schedules } from '#services/daily-plans/schedules.js';
+import type { Clients } from '#services/delivery/clients.js';
 import type { DeliveryRecords } from '#services/delivery/deliveries.js';
-import type { Handlers, Principal, Removals, Reply } from '../handler.js';
+import { toDocumentReply } from '../answers.js';
+import type { Handlers, Principal, Removals } from '../handler.js';
 
 export function createClientHandlers(
   clients: Clients,
@@ -21,23 +22,16 @@ export function createClientHandlers(
       );
       return { json: { clients: listedClients, ...skipped } };
     },
-    getClient: async ({ params }) => toClientReply(await clients.get(params.client_id)),
+    getClient: async ({ params }) => toDocumentReply(await clients.get(params.client_id)),
     putClient: async ({ params, body, precondition, authorship }) =>
-      toClientReply(await clients.put(params.client_id, body(), precondition(), authorship())),
-    async deleteClient(request) {
-      const id = request.params.client_id;
-      const removal = await removals.of(request, { kind: 'client', id });
-      if (!('purgedRuns' in removal)) await clients.remove(id, request.precondition(), removal);
-      return {};
-    },
+      toDocumentReply(await clients.put(params.client_id, body(), precondition(), authorship())),
+    deleteClient: (request) => removals.run(request, { kind: 'client', id: request.params.client_id }, clients.remove),
     async listDeliveries({ params, query }) {
       await clients.get(params.client_id);
       return { json: { deliveries: await records.list(params.client_id, query) } };
     },
   };
 }
-
-export const toClientReply = ({ client, etag }: StoredClient): Reply => ({ json: client, documentEtag: etag });
 
 export function createScheduleHandlers(
   schedules: Schedules,
@@ -54,18 +48,14 @@ export function createScheduleHandlers(
       );
       return { json: { schedules: listedSchedules, ...skipped } };
     },
-    getSchedulePlan: async ({ params }) => toScheduleReply(await schedules.get(params.schedule_id)),
+    getSchedulePlan: async ({ params }) => toDocumentReply(await schedules.get(params.schedule_id)),
     async putSchedule({ params, body, precondition, authorship, principal }) {
       const plan = body();
       assertMaySchedule(principal, plan);
-      return toScheduleReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
+      return toDocumentReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
     },
-    async deleteSchedule(request) {
-      const id = request.params.schedule_id;
-      const removal = await removals.of(request, { kind: 'schedule', id });
-      if (!('purgedRuns' in removal)) await schedules.remove(id, request.precondition(), removal);
-      return {};
-    },
+    deleteSchedule: (request) =>
+      removals.run(request, { kind: 'schedule', id: request.params.schedule_id }, schedules.remove),
     listScheduleDays: async ({ params, query }) => ({ json: await days.list(params.schedule_id, query) }),
     getScheduleDay: async ({ params, query, signal }) => ({
       json: await days.get(params.schedule_id, params.date, { waitSeconds: query.wait, signal }),
@@ -104,8 +94,6 @@ export function createScheduleHandlers(
     }),
   };
 }
-
-export const toScheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ json: schedule, documentEtag: etag });
 
 /** Checks that a client has the scope of every step. @throws Refusal FORBIDDEN_SCOPE */
 export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {

@@ -14,6 +14,7 @@ import type { ImportedBody } from '#services/stores/imports.js';
 import type { PriceOverriding } from '#services/stores/price-overrides.js';
 import type { Datasets } from '#services/stores/stores.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/formats/text.js';
+import { toDocumentReply } from '../answers.js';
 import type { Handlers, Removals, Reply, RouteRequest } from '../handler.js';
 
 export const createActionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
@@ -100,22 +101,13 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
     createStore: async (request) => ({
       json: await datasets.create(request.body(), createRequester(request), request.authorship()),
     }),
-    async getStore({ params }) {
-      const { store, etag } = await datasets.get(params.store_id);
-      return { json: store, ...(etag === undefined ? {} : { documentEtag: etag }) };
-    },
+    getStore: async ({ params }) => toDocumentReply(await datasets.get(params.store_id)),
     async updateStore(request) {
       await datasets.get(request.params.store_id);
       const { params, body, precondition, authorship } = request;
-      const { store, etag } = await datasets.update(params.store_id, body(), precondition(), authorship());
-      return { json: store, etag };
+      return toDocumentReply(await datasets.update(params.store_id, body(), precondition(), authorship()));
     },
-    async deleteStore(request) {
-      const id = request.params.store_id;
-      const removal = await removals.of(request, { kind: 'store', id });
-      if (!('purgedRuns' in removal)) await datasets.remove(id, request.precondition(), removal);
-      return {};
-    },
+    deleteStore: (request) => removals.run(request, { kind: 'store', id: request.params.store_id }, datasets.remove),
     activateStore: async ({ params, origin }) => ({ json: await datasets.activate(params.store_id, origin) }),
     async refreshStore(request) {
       await datasets.get(request.params.store_id);

@@ -1,10 +1,11 @@
 import { SCOPES } from '#contract/route.js';
-import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { Keys } from '#services/keys/keys.js';
-import type { Principal } from './handler.js';
-import { isRepeated, readCookie, type Sessions, toPrincipal } from './oidc/sign-in.js';
-import { isToken, type Tokens } from './oidc/tokens.js';
+import type { IsAddressOf, Keys } from '#services/keys/keys.js';
+import { resolveClientAddress } from '../client-addresses.js';
+import { ANONYMOUS, type Principal, type RequestContext } from '../handler.js';
+import type { KeyRates } from './rates.js';
+import { isRepeated, readCookie, type Sessions, toPrincipal } from '../oidc/sign-in.js';
+import { isToken, type Tokens } from '../oidc/tokens.js';
 
 /** Parts of a request that identify its sender. */
 export interface Sender {
@@ -14,6 +15,46 @@ export interface Sender {
 
 /** Authenticates the sender of a request. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
 export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
+
+/** Returns what identifies the sender of a request. Behind trusted proxies, its address is in a header. */
+export const getSender = (c: RequestContext, isTrustedProxy: IsAddressOf): Sender => ({
+  request: c.req.raw,
+  address: () => resolveClientAddress(c.env.address?.(), c.req.header('x-forwarded-for') ?? null, isTrustedProxy),
+});
+
+/** Finds the client of a request and counts the request. @throws Refusal UNAUTHENTICATED, RATE_LIMITED */
+export type Identify = (c: RequestContext) => Promise<void>;
+
+/** Creates the function that identifies clients. The client of a request from a route is already known and counted. */
+export const createIdentify =
+  (authenticate: Authenticate, keyRates: KeyRates, isTrustedProxy: IsAddressOf): Identify =>
+  async (c) => {
+    const principal = c.env.client?.principal ?? (await authenticate(getSender(c, isTrustedProxy)));
+    c.set('principal', principal);
+    if (c.env.client === undefined && principal.keyId !== null) keyRates.take(principal.keyId);
+  };
+
+/** Identifies the client of an open route that returns more to a known client. */
+export const identifyIfPossible =
+  (identify: Identify): Identify =>
+  async (c) => {
+    try {
+      await identify(c);
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || failure.code === 'RATE_LIMITED') throw failure;
+      c.set('principal', ANONYMOUS);
+    }
+  };
+
+/**
+ * Returns true if a request was refused because of a wrong key. A request without a key is not a guess and is refused
+ * at once.
+ */
+export const isRefusedKey = (c: RequestContext, failure: unknown): boolean =>
+  failure instanceof Refusal &&
+  failure.code === 'UNAUTHENTICATED' &&
+  c.env.client === undefined &&
+  (c.req.header('authorization') !== undefined || c.req.header('x-api-key') !== undefined);
 
 const ANY_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
@@ -136,116 +177,4 @@ const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
 /** Returns true if a host name or an address always means this machine. */
 export function isLoopbackName(name: string): boolean {
   return LOOPBACK.test(name);
-}
-
-/**
- * Counter of refused keys by address. It limits how fast keys can be guessed and how much work a misconfigured client
- * causes.
- */
-export interface FailedKeys {
-  /**
-   * Records a refused key.
-   * @returns milliseconds by which the response must be delayed: 0 for the first refusals of a minute, so that a client
-   * can find its mistake
-   */
-  note(address: string): number;
-}
-
-/** Maximum number of refusals per minute without a delay. */
-const PROMPT_REFUSALS_MAX = 20;
-const WINDOW_MS = 60_000;
-/**
- * Delay in ms of a response to a refused key. It limits one connection to two guesses per second. The response to a
- * valid key is never delayed.
- */
-const DELAY_MS = 500;
-/** Maximum number of addresses that are remembered. The oldest ones are dropped. */
-const ADDRESSES_MAX = 10_000;
-
-/** @param monotonicMs a monotonic clock */
-export function createFailedKeys(monotonicMs: () => number): FailedKeys {
-  const windows = new Map<string, { count: number; readonly endMs: number }>();
-  return {
-    note(address) {
-      const now = monotonicMs();
-      let window = windows.get(address);
-      if (window === undefined || now >= window.endMs) {
-        windows.delete(address);
-        window = { count: 0, endMs: now + WINDOW_MS };
-        windows.set(address, window);
-        if (windows.size > ADDRESSES_MAX) windows.delete(windows.keys().next().value!);
-      }
-      window.count++;
-      return window.count > PROMPT_REFUSALS_MAX ? DELAY_MS : 0;
-    },
-  };
-}
-
-/** Waits until a request of a key may start; the result is undefined if it may start at once. */
-export type KeyTurns = (keyId: string | null) => Promise<void> | undefined;
-
-/**
- * Lets each key start one request per turn of the event loop. Further requests of the key wait for the following turns,
- * so that a request of another key waits for at most one of them.
- */
-export function createKeyTurns(): KeyTurns {
-  /** Waiting requests by key. A key that started a request in this turn has an entry. */
-  const waiting = new Map<string | null, (() => void)[]>();
-  const startNext = (keyId: string | null): void => {
-    const start = waiting.get(keyId)!.shift();
-    if (start === undefined) return void waiting.delete(keyId);
-    setImmediate(startNext, keyId);
-    start();
-  };
-  return (keyId) => {
-    const line = waiting.get(keyId);
-    if (line !== undefined) return new Promise((start) => line.push(start));
-    waiting.set(keyId, []);
-    setImmediate(startNext, keyId);
-    return undefined;
-  };
-}
-
-/** Rate limits of keys. Each key has a token bucket with a maximum size and a refill rate. */
-export interface KeyRates {
-  /** Counts one request of a key. @throws Refusal RATE_LIMITED if the bucket is empty */
-  take(keyId: string): void;
-}
-
-export interface RateOptions {
-  /** Monotonic clock in milliseconds. */
-  readonly monotonicMs: () => number;
-  readonly perSecond?: number;
-  readonly burst?: number;
-}
-
-export function createKeyRates({
-  monotonicMs,
-  perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
-  burst = LIMITS.MAX_KEY_REQUEST_BURST,
-}: RateOptions): KeyRates {
-  /**
-   * One bucket per key. The map cannot grow beyond the number of keys, because only authenticated keys get a bucket.
-   */
-  const buckets = new Map<string, { left: number; atMs: number }>();
-  return {
-    take(keyId) {
-      const now = monotonicMs();
-      const bucket = buckets.get(keyId);
-      if (bucket === undefined) {
-        buckets.set(keyId, { left: burst - 1, atMs: now });
-        return;
-      }
-      bucket.left = Math.min(burst, bucket.left + ((now - bucket.atMs) * perSecond) / 1000);
-      bucket.atMs = now;
-      if (bucket.left < 1) {
-        throw new Refusal(
-          'RATE_LIMITED',
-          `The key exceeded its limit of ${burst} requests at once and ${perSecond} per second afterwards.`,
-          { requests_per_second: perSecond, burst },
-        );
-      }
-      bucket.left--;
-    },
-  };
 }

@@ -699,7 +699,7 @@ export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerm
       }
       const own = after.market.actions.find((action) => action.identifier === identifier && action.exDay === day);
       const template = after.market.actions[0]!;
-      const row = value as Record<string, never>;
+      const row = value as Readonly<Record<string, unknown>>;
       after = withActions(after, (actions) =>
         added === true
           ? [
@@ -713,7 +713,7 @@ export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerm
                 related: row['related'] ?? null,
                 subscriptionPrice: row['subscription_price'] ?? null,
                 status: row['status'] ?? null,
-              },
+              } as CorporateAction,
             ]
           : actions.flatMap((action) => {
               if (action !== own) return [action];

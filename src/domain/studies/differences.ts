@@ -183,6 +183,9 @@ interface Fit {
 /** Maximum number of states whose candidates are computed. */
 const EXPANSIONS_MAX = 16;
 
+/** Maximum number of steps without an explanation after which causes are searched. */
+const BREAKS_MAX = 6;
+
 /** Maximum number of candidates of a state that are followed. */
 const BRANCHES_MAX = 4;
 
@@ -319,7 +322,8 @@ function descend(node: Node, search: Search): void {
     return;
   }
   if (!canImprove(node, search)) return;
-  if (search.expansions >= EXPANSIONS_MAX || node.chosen.length >= search.causesMax) {
+  const isLost = node.unexplained.breaks.length >= BREAKS_MAX;
+  if (search.expansions >= EXPANSIONS_MAX || node.chosen.length >= search.causesMax || isLost) {
     search.isBounded = true;
     if (search.best === null) descendWithout(node, search, true);
     return;
@@ -459,6 +463,31 @@ interface Tried extends Fit {
   readonly isConclusive?: boolean;
 }
 
+/** Size of a difference in units of rounding that some change has by chance. */
+const FAINT = 20;
+
+/** Sessions that a change must explain if some change has the size of the difference by chance. */
+const FAINT_SESSIONS = 20;
+
+/** Returns true for an event that is moved by a session: few of them are possible on a session, and their effect ends. */
+const isMoved = ({ unexplained }: Node, { manner, edits }: Candidate): boolean =>
+  unexplained.breaks.length === 0 && (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
+
+/** Size of a difference in units of rounding up to which two of many changes explain it by chance. */
+const PAIR_FAINT = 500;
+
+/**
+ * Returns the position up to which a change must agree at least. A session is no evidence by itself if the difference is
+ * near the rounding, or after a step without an explanation, because the weights may then be others.
+ */
+function findEvidence(node: Node, search: Search): number {
+  const { reach } = node.agreement;
+  const { needed, tolerance } = seek(node, search);
+  const isFaint = search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
+  const count = isFaint ? FAINT_SESSIONS : node.unexplained.breaks.length > 0 ? EVIDENCE_SESSIONS : 0;
+  return Math.min(reach + count, search.outside.days.length - 1);
+}
+
 /** Returns the changes that explain a session, the best first. */
 function listFits(node: Node, search: Search): Fit[] {
   const { outside } = search;
@@ -479,11 +508,16 @@ function listFits(node: Node, search: Search): Fit[] {
         );
       return tryCandidate(node, candidate, search);
     });
-  // After a step without an explanation the weights may be others, so that a session alone is no evidence.
-  const isUncertain = node.unexplained.breaks.length > 0;
-  const least = isUncertain ? Math.min(agreement.reach + EVIDENCE_SESSIONS, outside.days.length - 1) : agreement.reach;
+  const least = findEvidence(node, search);
   const selectFits = (all: readonly Tried[]): Fit[] =>
-    removeDuplicates(sortFits(all.filter((one) => one.agreement.reach > least)));
+    removeDuplicates(
+      sortFits(
+        all.filter(
+          ({ candidates: [one], agreement: { reach } }) =>
+            reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
+        ),
+      ),
+    );
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
   // A free value is searched only where no change of fixed size agrees on the following sessions as well.
@@ -839,9 +873,15 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
   return best;
 }
 
+/** Maximum number of further values with the usual decimals above a value, and below it, that its rounding allows. */
+const NEIGHBOURS_MAX = 8;
+
 /** Returns numbers near a value: with the usual decimals, with the fewest decimals within a width, and the value itself. */
 function listShortNumbers(value: number, width: number, decimals: number): number[] {
   const numbers = [roundHalfAwayFromZero(value, decimals)];
+  const count = Math.min(NEIGHBOURS_MAX, Math.floor(width / computeUnit(decimals)));
+  for (let k = 1; k <= count; k++)
+    for (const sign of [1, -1]) numbers.push(roundHalfAwayFromZero(value + sign * k * computeUnit(decimals), decimals));
   for (let d = 0; d <= 8; d++) {
     const short = roundHalfAwayFromZero(value, d);
     if (Math.abs(short - value) > width * 1.01) continue;
@@ -884,7 +924,8 @@ function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
     ...pairs.toSorted((a, b) => a.error - b.error).slice(0, PAIRS_MAX / 2),
   ];
   // Of many pairs, some explain a session by chance: evidence are later sessions.
-  const least = Math.min(reach + EVIDENCE_SESSIONS, outside.days.length);
+  const isFaint = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
+  const least = Math.min(reach + (isFaint ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
   return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
     const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
     return result !== null && result.agreement.reach >= least ? [result] : [];

@@ -600,6 +600,20 @@ export function settleOrder(
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
+  /**
+   * Returns the trades of the convex hulls, solved to their end, if they violate the limits less than the given trades.
+   * Limits of weights are convex, so that the hulls have permitted trades whenever the account has some.
+   */
+  function keepLimits(violating: Candidate & Solved): Candidate & Solved {
+    const { multipliers: at } = bestDual!;
+    const trades = relaxTrades(program, computePricesAt(program, side, at), directions);
+    const answer = solveRelaxation({ program, side, trades, rows });
+    steps += answer.steps;
+    const net = answer.weights.map((weight, i) => weight - program.heldWeights[i]!);
+    const own = createCandidate(program, createTrades(program, net, computeGainPrices(answer.multipliers)));
+    return own.merit < violating.merit ? { ...own, net, at: answer.multipliers } : violating;
+  }
+
   const findMarginAt = (startingSolution: StartingSolution): SettledTrades =>
     findMargin(program, { ...startingSolution, rows, prices: computeGainPrices(startingSolution.multipliers) });
 
@@ -635,7 +649,7 @@ export function settleOrder(
   }
 
   let bestDual: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
-  let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
+  let bestCandidate: (Candidate & Solved) | undefined;
   let suggestedTrades: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let previousGap = Infinity;
@@ -668,7 +682,8 @@ export function settleOrder(
     const isWanted = hullCount > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
-  const [candidate, { bound }] = [bestCandidate, bestDual];
+  const { bound } = bestDual;
+  const candidate = bestCandidate.figures.worst > VIOLATION_MAX ? keepLimits(bestCandidate) : bestCandidate;
 
   function permit(): Candidate {
     const { unit, minimumTrade } = program;
@@ -680,6 +695,12 @@ export function settleOrder(
   }
 
   return { candidate, permit, ...bestDual, steps };
+}
+
+interface Solved {
+  readonly net: Float64Array;
+  /** Multipliers at which the gains of the trades have their prices. */
+  readonly at: Multipliers;
 }
 
 interface Solution extends StartingSolution {

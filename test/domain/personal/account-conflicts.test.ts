@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseValidDay } from '#domain/base/time.js';
 import { createLot, createSmallBatch, requireResult } from './small-batch.js';
 
 const commonBatch = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
@@ -93,4 +94,32 @@ describe('the conflict of an account without permitted trades', () => {
     expect(changes.length).toBeGreaterThan(0);
     for (const change of changes) expect(requireResult(batch, { ...account, ...change }).status).not.toBe('infeasible');
   });
+});
+
+test('an account that can sell enough for its minimum of cash is not infeasible, even if the order of lots is not convex', () => {
+  // Value 175 x 29 + 125 x 48 = 11,075; a quarter in cash is the sale of less than half of the lots.
+  const batch = createSmallBatch([0.5, 0.5, 0], {
+    objective: { cash_minimum: 0.25, cash_maximum: 1 },
+  });
+  const correlated = {
+    ...batch,
+    asOf: parseValidDay('2023-06-28'),
+    prices: new Float64Array([48, 29, 100]),
+    loadings: new Float64Array([0.2, 0.25, 0]),
+    specific: new Float64Array([0.02, 0.03, 0.04]),
+  };
+  const result = requireResult(correlated, {
+    lots: [
+      { identifier: 'B', shares: 100, cost: 55, acquired: '2022-06-27' },
+      { identifier: 'A', shares: 25, cost: 20, acquired: '2023-05-29' },
+      { identifier: 'A', shares: 100, cost: 35, acquired: '2023-06-20' },
+      { identifier: 'B', shares: 75, cost: 55, acquired: '2023-05-29' },
+    ],
+    tax: { lot_method: 'fifo', short_rate: 0.37, long_rate: 0.2 },
+    recent: [{ identifier: 'B', date: '2023-05-20', shares: 15, price: 50 }],
+  });
+  expect(result.conflicts).toEqual([]);
+  const proceeds = result.trades.reduce((sum, { side, value }) => sum + (side === 'sell' ? value : -value), 0);
+  expect(proceeds).toBeGreaterThanOrEqual(0.25 * 11_075 - 0.01);
+  expect(result.certificate.gap).toBeGreaterThanOrEqual(0);
 });

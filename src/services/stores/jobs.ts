@@ -64,6 +64,7 @@ import {
   createWritingDataset,
   deleteUnwritten,
   hasGrown,
+  findNewWarnings,
   isChange,
   isOtherTable,
   replaceDataset,
@@ -78,18 +79,6 @@ const LOST_TEXT =
 
 /** Maximum number of listed findings of a rejected refresh. */
 const LISTED_MAX = 200;
-
-/** Returns the data warnings that the document of a store does not contain. */
-function findNewWarnings(
-  warnings: readonly Finding[],
-  { findings }: Pick<DatasetDocument, 'findings'>,
-): readonly Finding[] {
-  const reportedKeys = new Set(findings.map(formatKey));
-  return warnings.filter((warning) => !reportedKeys.has(formatKey(warning)));
-}
-
-const formatKey = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>
-  JSON.stringify([code, path]);
 
 /**
  * Ensures that no finding has one of the given codes.
@@ -285,7 +274,10 @@ function createRefresh(dependencies: DatasetJobsDependencies) {
     );
     const { handle, isSameTables, report, warnings, newWarnings } = refreshOutput;
     const { readWarnings = [] } = freshData.summary;
-    const causedWarnings = mergeFindings(lossFindings, [...findNewWarnings(readWarnings, document), ...newWarnings]);
+    const causedWarnings = mergeFindings(lossFindings, [
+      ...findNewWarnings(readWarnings, document.findings),
+      ...newWarnings,
+    ]);
     assertAccepted([...report.findings, ...causedWarnings], failOn, lossFindings.length > 0);
     const fullReport = createReport(refreshOutput, causedWarnings, document, servedMarket);
     const value = { store_id: datasetId, dry_run: isTrial, ...fullReport };
@@ -368,11 +360,11 @@ function createReport(
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recentFrom = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
-  const refreshReport = addStartImport(report, startImport);
+  const refreshReport = addStartImport(report, startImport, warnings);
   const recentDates = selectRecentPartialDates(warnings, recentFrom);
   return {
     ...refreshReport,
-    findings: sortFindings([...refreshReport.findings, ...mergeFindings(causedWarnings, recentDates)]),
+    findings: sortFindings(mergeFindings(mergeFindings(refreshReport.findings, causedWarnings), recentDates)),
   };
 }
 
@@ -394,7 +386,7 @@ async function findLoss(
   if (stored.content_hash === null || identity.contentHash === stored.content_hash) return [];
   const { document } = await requireDataset(documents, stored.store_id);
   const readFindings = document.findings as readonly Finding[]; // this engine wrote the findings
-  const newFindings = new Set(findNewWarnings(readFindings, stored));
+  const newFindings = new Set(findNewWarnings(readFindings, stored.findings));
   return readFindings.filter((finding) => isChange(finding.code) || newFindings.has(finding));
 }
 

@@ -256,6 +256,7 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'DATES_ADDED',
   'SPLIT_RESTATED',
   'LATE_BARS',
+  'BAR_CORRECTED',
 ]);
 
 /** Returns true for the code of a finding about a difference from the previously served content. */
@@ -334,14 +335,10 @@ function createResumedFields(
   const fields = createReloadFields(previousDocument, content, timestamp);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => isChange(code));
-  if (changes.length > 0)
-    return {
-      ...fields,
-      taken_at_start: mergeStartImport(
-        previousDocument.taken_at_start,
-        createAcceptedChanges(previousDocument, content, changes),
-      ),
-    };
+  if (changes.length > 0) {
+    const accepted = createAcceptedChanges(previousDocument, content, changes);
+    return { ...fields, taken_at_start: mergeStartImport(previousDocument.taken_at_start, accepted) };
+  }
   return {
     ...fields,
     findings: [...previousDocument.findings.filter(({ code }) => isChange(code)), ...findings],
@@ -362,7 +359,10 @@ function createSettledFields(
     dates_added,
     rows_added: datasets.market.added,
     identifiers_added,
-    findings: toStoredFindings(findings),
+    findings: toStoredFindings([
+      ...findings,
+      ...findNewWarnings(summary.warnings, [...previousDocument.findings, ...report.findings]),
+    ]),
   };
   return {
     ...createLoadedFields(summary, timestamp),
@@ -375,19 +375,36 @@ function createSettledFields(
 function createAcceptedChanges(
   previousDocument: DatasetDocument,
   { summary, served: { market }, counts }: ReloadedContent,
-  findings: StartImport['findings'],
+  changes: StartImport['findings'],
 ): StartImport {
   const lastDay = previousDocument.served?.day ?? Infinity;
-  const hasGrown = findings.every(({ code }) => code === 'DATES_ADDED');
+  const hasGrown = changes.every(({ code }) => code === 'DATES_ADDED');
   return {
     dates_added: market.dates.reduce((count, day) => (day > lastDay ? count + 1 : count), 0),
     rows_added:
       counts?.bars.added ??
       (hasGrown ? Math.max(0, summary.rows.market - (previousDocument.rows?.['market'] ?? 0)) : 0),
     identifiers_added: Math.max(0, summary.identifiers - (previousDocument.identifiers ?? 0)),
-    findings,
+    findings: [
+      ...changes,
+      ...toStoredFindings(findNewWarnings(summary.warnings, [...previousDocument.findings, ...changes])),
+    ],
   };
 }
+
+/** Identity of a finding. */
+interface FindingKey {
+  readonly code: string;
+  readonly path: string;
+}
+
+/** Returns the data warnings that have not been reported. */
+export function findNewWarnings(warnings: readonly Finding[], reported: readonly FindingKey[]): readonly Finding[] {
+  const reportedKeys = new Set(reported.map(formatKey));
+  return warnings.filter((warning) => !reportedKeys.has(formatKey(warning)));
+}
+
+const formatKey = ({ code, path }: FindingKey) => JSON.stringify([code, path]);
 
 /** Combines the changes that several starts accepted. */
 function mergeStartImport(earlierImport: StartImport | null, now: StartImport): StartImport {
@@ -400,9 +417,17 @@ function mergeStartImport(earlierImport: StartImport | null, now: StartImport): 
   };
 }
 
-/** Returns the report of a refresh. Adds the changes that starts accepted since the previous refresh. */
-export function addStartImport(report: RefreshReport, startImport: StartImport | null): RefreshReport {
+/**
+ * Returns the report of a refresh. Adds the changes that starts accepted since the previous refresh, and the data warnings
+ * that these caused and that the market still has.
+ */
+export function addStartImport(
+  report: RefreshReport,
+  startImport: StartImport | null,
+  warnings: readonly Finding[],
+): RefreshReport {
   if (startImport === null) return report;
+  const remaining = new Set(warnings.map(formatKey));
   const { market } = report.datasets;
   return {
     ...report,
@@ -411,7 +436,11 @@ export function addStartImport(report: RefreshReport, startImport: StartImport |
     identifiers_added: report.identifiers_added + startImport.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + startImport.rows_added } },
     findings: sortFindings([
-      ...startImport.findings.filter((finding) => !isWithheld(finding) && isWithoutCode(report.findings)(finding)),
+      ...startImport.findings.filter((finding) =>
+        isChange(finding.code)
+          ? !isWithheld(finding) && isWithoutCode(report.findings)(finding)
+          : remaining.has(formatKey(finding)),
+      ),
       ...report.findings,
     ] as Finding[]), // this engine wrote the findings
   };

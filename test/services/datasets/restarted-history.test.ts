@@ -77,6 +77,20 @@ describe('a restart', () => {
     expect(listChanges(report)).not.toContain('warning HISTORY_CHANGED market.A');
   });
 
+  test('leaves the warning about a jump that it accepted to the next refresh, once', async () => {
+    const desk = await serveFiles('jumped', { 'market.csv': formatBars(FIRST) });
+    await waitForCopy('jumped');
+    await desk.write({ 'market.csv': formatBars([...FIRST, 'A,2024-01-04,4', 'B,2024-01-04,22']) });
+    await restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11, 4]);
+    const listJumps = (findings: readonly { readonly code: string; readonly path: string }[] = []) =>
+      findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path }) => path);
+    const jump = ['market[A 2024-01-04].CLOSE'];
+    expect(listJumps((await desk.store()).taken_at_start?.findings)).toEqual(jump);
+    expect(listJumps((await desk.refresh()).findings)).toEqual(jump);
+    expect(listJumps((await desk.refresh()).findings)).toEqual([]);
+  });
+
   test('that finds only later days reports the history as unchanged', async () => {
     const desk = await serveFiles('grown', { 'market/1.csv': formatBars(FIRST) });
     await desk.write({ 'market/2.csv': formatBars(['A,2024-01-04,12']) });

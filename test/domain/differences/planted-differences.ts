@@ -674,7 +674,7 @@ function patch(value: unknown, operations: readonly PatchOperation[]): unknown {
   return root.value;
 }
 
-/** Returns the inputs of a run after the changes of causes, as they stand in the result. */
+/** Returns the inputs of a run after the changes of causes, as the result states them. */
 export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerms {
   return causes.reduce((before, { change }) => {
     let after = before;

@@ -674,15 +674,6 @@ function patch(value: unknown, operations: readonly PatchOperation[]): unknown {
   return root.value;
 }
 
-/** Row of a corporate action in a change of the data. */
-interface ActionRow {
-  readonly type: CorporateAction['type'];
-  readonly value: number;
-  readonly related?: string | null;
-  readonly subscription_price?: number | null;
-  readonly status?: CorporateAction['status'];
-}
-
 /** Returns the inputs of a run after the changes of causes, as the result states them. */
 export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerms {
   return causes.reduce((before, { change }) => {
@@ -708,7 +699,7 @@ export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerm
       }
       const own = after.market.actions.find((action) => action.identifier === identifier && action.exDay === day);
       const template = after.market.actions[0]!;
-      const row = value as unknown as ActionRow;
+      const row = value as Readonly<Record<string, unknown>>;
       after = withActions(after, (actions) =>
         added === true
           ? [
@@ -717,12 +708,12 @@ export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerm
                 ...template,
                 identifier,
                 exDay: day,
-                type: row.type,
-                value: row.value,
-                related: row.related ?? null,
-                subscriptionPrice: row.subscription_price ?? null,
-                status: row.status ?? null,
-              },
+                type: row['type'],
+                value: row['value'],
+                related: row['related'] ?? null,
+                subscriptionPrice: row['subscription_price'] ?? null,
+                status: row['status'] ?? null,
+              } as CorporateAction,
             ]
           : actions.flatMap((action) => {
               if (action !== own) return [action];

@@ -200,7 +200,7 @@ const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Confidence of a split if another amount of a payment of the day explains the move as well. */
 const CONFIDENCE_AMBIGUOUS = 0.6;
-/** Log growth by which an action other than a split may widen the move of its day. Beyond it, its terms are in doubt. */
+/** Log growth by which an action other than a split may widen the move of its day. Beyond it, its terms are suspect. */
 const WIDENED_MAX = 0.1;
 const PRICE_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */

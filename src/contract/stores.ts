@@ -91,12 +91,10 @@ export const DataStore = defineObject(() => ({
         .min(0)
         .meta({ description: 'Number of bars; 0 if the previous data is lost and the history has changed.' }),
       identifiers_added: z.int().min(0),
-      findings: z
-        .array(Finding)
-        .meta({
-          description:
-            'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED, and the data warnings of these changes.',
-        }),
+      findings: z.array(Finding).meta({
+        description:
+          'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED, and the data warnings of these changes.',
+      }),
     })
     .nullable()
     .meta({

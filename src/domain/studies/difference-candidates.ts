@@ -14,6 +14,7 @@ import {
   findRuleId,
   type Manner,
   type Subject,
+  listFieldsRead,
 } from './difference-terms.js';
 
 /** Change that may explain a difference. */
@@ -453,18 +454,13 @@ function listRebalanceCandidates(place: Place): Candidate[] {
 /** Fields with numbers of shares that index weights use. */
 const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-/** Weightings that read no number of shares. */
-const WITHOUT_SHARES = new Set(['EqualWeight', 'PriceWeight', 'FixedWeight']);
+/** Datapoints that depend on numbers of shares. */
+const SHARE_DATAPOINTS = new Set([...SHARE_FIELDS, 'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP']);
 
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
 function listShareCandidates(place: Place): Candidate[] {
   const { sm, list, document } = place;
-  if (
-    isRuleDocument(document) &&
-    WITHOUT_SHARES.has(document.pipeline.weighting.type) &&
-    document.pipeline.selection.length === 0
-  )
-    return [];
+  if (isRuleDocument(document) && !listFieldsRead(document).some(({ name }) => SHARE_DATAPOINTS.has(name))) return [];
   const width = sm.identifiers.length;
   return listNearReviews(place).flatMap(({ composition, position, next }) =>
     SHARE_FIELDS.flatMap((field) => {

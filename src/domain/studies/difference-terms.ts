@@ -18,7 +18,18 @@ import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { openMarketOn } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { IndexDocument, isOverlayDocument, listSources, type OverlayDocument } from '../definition/index-document.js';
+import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
+import type { FieldRequest } from '../datapoints/fields.js';
+import { listReadsBehind } from '../decide/rule-decider.js';
+import {
+  IndexDocument,
+  isOverlayDocument,
+  isRuleDocument,
+  listSources,
+  type OverlayDocument,
+  type RuleDocument,
+} from '../definition/index-document.js';
+import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { findOverlayType } from '../definition/overlays.js';
 import { markMarket, replaceFields } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
@@ -536,8 +547,16 @@ interface WindowSpan {
 /** Reviews that are decided again before later compositions are those of the run. */
 const DECIDED_AGAIN = 3;
 
-/** Weightings that read only data of the decision date. */
-const DATED_WEIGHTINGS = new Set(['EqualWeight', 'MarketCapWeight', 'PriceWeight', 'FixedWeight', 'FieldWeight']);
+/** Returns the datapoints that the rules of an index read, also behind its definitions. */
+export function listFieldsRead(document: RuleDocument): readonly FieldRequest[] {
+  const pipeline = bindPipeline(document);
+  const expressions = listReads(pipeline).map(({ use }) => use.field);
+  return listReadsBehind(expressions, pipeline.definitions).fields;
+}
+
+/** Returns true if a datapoint is a value of the decision date. */
+const isOfItsDate = ({ name, lag, window, aggregate }: FieldRequest): boolean =>
+  lag === 0 && window === null && aggregate === 'last' && !GROWTH_DATAPOINTS.has(name);
 
 /**
  * Decides the reviews of a window again, with the compositions of the run before it. If decisions read only data of their
@@ -548,7 +567,7 @@ function decideWindow(
   { documents, calendars, models, createDecider }: RunTerms,
   { market, from, to, changedUntil }: WindowSpan,
 ): DecidedCompositions {
-  const { id, calendar, pipeline } = document;
+  const { id, calendar } = document;
   const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
   const before = list.filter(({ session }) => session <= from);
   const decide = (decided: typeof due): DecidedCompositions => {
@@ -564,7 +583,8 @@ function decideWindow(
     });
     return { ...composer.compositions(id), composer };
   };
-  const isDated = pipeline?.selection.length === 0 && DATED_WEIGHTINGS.has(pipeline.weighting.type);
+  const isDated =
+    isRuleDocument(document) && document.pipeline.selection.length === 0 && listFieldsRead(document).every(isOfItsDate);
   const again = Math.max(DECIDED_AGAIN, due.findIndex(({ decision }) => decision > changedUntil) + 1);
   if (!isDated || due.length <= again) return decide(due);
   const decided = decide(due.slice(0, again));

@@ -226,7 +226,7 @@ function auditDividends(close: readonly number[], stated: Readonly<Record<number
   }));
 }
 
-test('without other dividends, the power of ten is a guess: the warning states this and names the other amounts', () => {
+test('without other dividends, the power of ten is a guess: the warning states it and names the other amounts', () => {
   // 40.3 to 39.6: 0.55 leaves -0.4 % (0.5 usual moves), 0.055 leaves -1.6 % (2.2 usual moves).
   expect(auditDividends(CLOSES, { 7: 5.5 })).toMatchObject([
     { amount: 0.55, confidence: 0.7, message: expect.stringContaining('0.55 is a guess') },

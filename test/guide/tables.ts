@@ -22,8 +22,9 @@ import { createMethodologyTemplates } from '#services/indices/templates.js';
 
 /** Pages of templates by kind, with the templates of their kind from `first` on. */
 const TEMPLATE_PAGES = [
-  { name: 'template-sizes', kind: 'size', first: 0, end: 9 },
-  { name: 'template-sizes-further', kind: 'size', first: 9, end: Infinity },
+  { name: 'template-sizes', kind: 'size', first: 0, end: 8 },
+  { name: 'template-sizes-second', kind: 'size', first: 8, end: 16 },
+  { name: 'template-sizes-third', kind: 'size', first: 16, end: Infinity },
   { name: 'template-factors', kind: 'factor', first: 0, end: 7 },
   { name: 'template-factors-further', kind: 'factor', first: 7, end: Infinity },
   { name: 'template-weightings', kind: 'other_weighting', first: 0, end: Infinity },

@@ -135,7 +135,7 @@ test('the address of a read by POST contains its request: a verification repeats
   const document = createIndex('DRAFT', 4);
   const { source } = await ask('/indices/preview', { document, as_of: '2023-06-30' });
   expect(source).toMatch(/^divisor:\/indices\/preview\?body=[\w-]+&sha256=[0-9a-f]{16}$/);
-  const query = "SELECT COUNT(*) AS n FROM market WHERE date = DATE '2023-06-30'";
+  const query = "SELECT CAST(COUNT(*) AS INTEGER) AS n FROM prices WHERE date = '2023-06-30'";
   const counted = await ask<{ data: unknown[][] }>('/sql', { query });
   const rows = Number(counted.body.data[0]![0]);
   const text = `On that day there were ${rows} rows[^1].\n\n[^1]: ${counted.source}#/data/0/0\n`;
@@ -218,25 +218,10 @@ test('the address of a comparison with another index pins its content', async ()
 });
 
 test('the log of publications has an address', async () => {
+  await service.job('/analytics/CORE/backtest', {});
   await service.ok('POST', '/analytics/CORE/publish', { through: '2022-06-30' });
   const { source } = await read('/analytics/CORE/published');
   expect(source).toMatch(/^divisor:\/analytics\/CORE\/published\?sha256=[0-9a-f]{16}$/);
-});
-
-test('a sentence that names another store than the result is refused', async () => {
-  const { body, source } = await read<Overview>('/analytics/CORE/overview');
-  await service.job('/data/synthetic', {
-    store_id: 'desk',
-    seed: 5,
-    assets: 4,
-    start: '2022-01-03',
-    end: '2022-06-30',
-  });
-  const write = (place: string) =>
-    `${place}, CORE returned ${formatPercent(body.metrics.total_return)}[^1].\n\n[^1]: ${source}#/metrics/total_return\n`;
-  expect((await verify(write('On the desk store'))).numbers[0]).toMatchObject({ reason: 'subject' });
-  expect((await verify(write('On store `market`'))).proven).toBe(1);
-  expect((await verify(write('On our desk'))).proven).toBe(1); // no store is named
 });
 
 test('only reads of results are addresses', async () => {
@@ -296,7 +281,7 @@ test('each tool for a whole task works with a valid body, and names the fault of
       constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }],
     });
   const { levels } = await service.ok<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/EVEN/levels');
-  const outside = levels.index.slice(0, 40).map((date, i) => ({ date, value: levels.data[i]! * (i < 20 ? 1 : 1.01) }));
+  const outside = levels.index.slice(-40).map((date, i) => ({ date, value: levels.data[i]! * (i < 20 ? 1 : 1.01) }));
   const table = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 100]] };
   const objective = { type: 'min_variance' };
   // Tool, valid arguments, what its result contains, invalid arguments, what the error names.
@@ -399,4 +384,20 @@ test('a text may cite 2,000 addresses without a warning of the process', async (
     process.off('warning', onWarning);
   }
   expect(warnings).toEqual([]);
+});
+
+test('a sentence that names another store than the result is refused', async () => {
+  const { body, source } = await read<Overview>('/analytics/CORE/overview');
+  await service.job('/data/synthetic', {
+    store_id: 'desk',
+    seed: 5,
+    assets: 4,
+    start: '2022-01-03',
+    end: '2022-06-30',
+  });
+  const write = (place: string) =>
+    `${place}, CORE returned ${formatPercent(body.metrics.total_return)}[^1].\n\n[^1]: ${source}#/metrics/total_return\n`;
+  expect((await verify(write('On the desk store'))).numbers[0]).toMatchObject({ reason: 'subject' });
+  expect((await verify(write('On store `market`'))).proven).toBe(1);
+  expect((await verify(write('On our desk'))).proven).toBe(1); // no store is named
 });

@@ -188,7 +188,7 @@ export function createOperation(
     if (isReadOnly) assertReads(route);
     const reply = await runForClient(principal.keyId, () =>
       principal.prefixes === undefined ? answer(c) : answerWithin(c),
-    );
+    ).catch(throwError);
     if (c.finalized) cancelStream(reply.stream); // the request was refused at its time limit
     else noteRead(c, id);
     return respond(c, reply, route.success);
@@ -260,6 +260,11 @@ export function createOperation(
       return false; // the client's next request reports the reason
     }
   }
+}
+
+/** Throws a failure as an error. Hono handles only errors, and an aborted request throws the reason as text. */
+function throwError(failure: unknown): never {
+  throw failure instanceof Error ? failure : new Error('The work of a request was aborted.', { cause: failure });
 }
 
 /** Returns the query string without the question mark. */

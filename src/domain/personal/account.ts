@@ -81,7 +81,7 @@ export const TaxRegime = defineObject(() => ({
   }),
   year_begins: z
     .string()
-    .regex(/^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/u)
+    .regex(/^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/u, { error: 'must be a month and a day, such as 04-06' })
     .default('01-01')
     .meta({ description: 'First day of the tax year, as month and day.' }),
 })).meta({ id: 'TaxRegime' });

@@ -419,8 +419,8 @@ function createResourceMethods(catalogue: McpCatalogue, client: McpClient): Read
     async 'resources/list'(params) {
       const { cursor } = parseParams(ListParams, params);
       const listedResources: ListedResource[] = [
-        ...listDocumentationResources(catalogue.pages()),
         ...(await listStoredIndices(client)),
+        ...listDocumentationResources(catalogue.pages()),
       ];
       const { page, ...next } = findListingPage(listedResources, cursor, PAGE_ENTRIES);
       return { resources: page, ...next };

@@ -288,7 +288,9 @@ interface FoundOperation {
 
 /** Words of a question that say nothing about an operation. */
 const STOP_WORDS = new Set(
-  'a an the of for to in on and or how do i what is with by my all get list show me'.split(' '),
+  'a an the of for to in on at as and or if how do does did i what when where which who why is are was were be it its this that with from by my all get list show me'.split(
+    ' ',
+  ),
 );
 
 /**

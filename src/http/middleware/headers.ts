@@ -60,10 +60,12 @@ export const compressResponses = createMiddleware<Env>(async (c, next) => {
   const isLong = Number(headers.get('Content-Length')) >= COMPRESSED_MIN_BYTES;
   if (!isLong || headers.get('Content-Type') !== JSON_TYPE || headers.has('Content-Encoding')) return;
   const bytes = await compress(new Uint8Array(await c.res.arrayBuffer()), coding);
-  headers.set('Vary', 'Accept-Encoding');
-  headers.set('Content-Encoding', coding);
-  headers.set('Content-Length', String(bytes.byteLength));
-  c.res = new Response(new Uint8Array(bytes), { headers });
+  const compressedHeaders = new Headers(headers);
+  compressedHeaders.set('Vary', 'Accept-Encoding');
+  compressedHeaders.set('Content-Encoding', coding);
+  compressedHeaders.set('Content-Length', String(bytes.byteLength));
+  c.res = undefined; // otherwise Hono copies the headers of the present response, with its length
+  c.res = new Response(new Uint8Array(bytes), { headers: compressedHeaders });
 });
 
 const compress = (bytes: Uint8Array, coding: Coding): Promise<Buffer> =>

@@ -39,8 +39,9 @@ const EVENT_RATIOS = [0.55, 1.3] as const;
 /** Largest ratio of a free value to the value of the event. */
 const VALUE_RATIO_MAX = 20;
 
-/** Ratio of the tolerated errors of a composition with and without caps, which redistribute weights. */
+/** Factors on the error of an estimated weight with and without securities at a cap, which redistributes weights. */
 const CAPPED_FACTOR = 0.3;
+const UNCAPPED_FACTOR = 3;
 
 /**
  * Returns a function that estimates the effect of a change on the sessions of a difference from weights, prices and
@@ -58,7 +59,10 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
   const { held, weights } = findState(own, session - 1).end;
   const weightBefore = new Map(Array.from(held, (column, k) => [column, weights[k]!]));
   const isPrice = own.terms.variant === 'price';
-  const isCapped = isRuleDocument(document) && document.pipeline.weighting.cap !== null;
+  const isUncapped = (review: number): boolean =>
+    findCompositionInForce(list, review)?.capped.length === 0 &&
+    isRuleDocument(document) &&
+    document.pipeline.weighting.group_caps.length === 0;
 
   const grow = (column: number, from: number, to: number): number => {
     let growth = sm.carriedClose(to, column) / sm.carriedClose(from, column);
@@ -95,7 +99,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
         Math.max(0, Math.abs(used * excess(at) - difference / sensitivity!) - 2 * tolerance) /
         Math.abs(difference / sensitivity!),
     );
-    return Math.max(...errors) * (isCapped ? CAPPED_FACTOR : 1);
+    return Math.max(...errors) * (isUncapped(review) ? UNCAPPED_FACTOR : CAPPED_FACTOR);
   }
 
   /** Returns the part of the growth of a session that a row of an event adds. */

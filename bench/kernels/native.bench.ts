@@ -1,12 +1,12 @@
 import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { formatTime, measureTasks } from '../tasks.js';
 
 /**
- * Compares the native kernels of each instruction set of this processor with WebAssembly kernels, in turns. Prints the
- * minimum processor time of each, and their ratio. The results are bit-identical.
+ * Compares the native kernels of each instruction set of this processor with WebAssembly kernels. Prints the median
+ * processor time of each, its margin of error, and the ratio to WebAssembly. The results are bit-identical.
  */
-const TURNS = 9;
 const BYTES = 8;
 
 const arena = createArena();
@@ -74,25 +74,16 @@ function fillArray(length: number): number {
 }
 
 function compare(label: string, work: (kernels: KernelExports) => void): void {
-  const leastMs = sides.map(() => Infinity);
-  const repeats = Math.ceil(2 / Math.max(0.01, measureMilliseconds(plainInstance, work, 1))); // at least two milliseconds per turn
-  for (let turn = 0; turn < TURNS; turn++)
-    sides.forEach(([, kernels], side) => {
-      leastMs[side] = Math.min(leastMs[side]!, measureMilliseconds(kernels, work, repeats));
-    });
-  const cells = sides.map(
-    ([name], side) => `${name} ${leastMs[side]!.toPrecision(3)} ms (${(leastMs[side]! / leastMs[0]!).toFixed(2)})`,
-  );
-  console.log(`${label.padEnd(28)} ${cells.join('   ')}`);
-}
-
-function measureMilliseconds(kernels: KernelExports, work: (kernels: KernelExports) => void, repeats: number): number {
   const mark = arena.mark();
-  const begin = process.cpuUsage();
-  for (let repeat = 0; repeat < repeats; repeat++) {
-    work(kernels);
-    arena.release(mark);
-  }
-  const { user, system } = process.cpuUsage(begin);
-  return (user + system) / 1e3 / repeats;
+  const tasks = sides.map(([name, kernels]) => {
+    const run = (): void => {
+      work(kernels);
+      arena.release(mark);
+    };
+    return [name, run] as const;
+  });
+  const times = [...measureTasks(Object.fromEntries(tasks))];
+  const [, { median: least }] = times[0]!;
+  const cells = times.map(([name, time]) => `${name} ${formatTime(time)} (${(time.median / least).toFixed(2)})`);
+  console.log(`${label.padEnd(28)} ${cells.join('   ')}`);
 }

@@ -6,6 +6,7 @@ import { solveAccount } from '#kernels/lots/solve-account.js';
 import { createRandomAccount } from '../../../test/kernels/lots/random-account.js';
 import { readText } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
+import { formatTime, measureTask } from '../../tasks.js';
 
 /**
  * Measures accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots. Prints the warm
@@ -101,16 +102,15 @@ rmSync(scratch, { recursive: true });
 function comparePeer(peer: string): void {
   for (let seed = 1; seed <= PEER_ACCOUNTS; seed++) {
     const account = createConvexAccount(seed);
-    for (let i = 0; i < WARM_UP; i++) solveAccount(account, { nodes: 0 });
-    const times = Array.from({ length: 5 }, () => solveTimed(account));
-    const ms = times.map((time) => time.ms).toSorted((a, b) => a - b)[2]!;
+    const { figures } = solveAccount(account, { nodes: 0 });
+    const time = measureTask(() => solveAccount(account, { nodes: 0 }), { warmUps: WARM_UP });
     const file = join(scratch, 'account.json');
     writeFileSync(file, JSON.stringify(account, toPlain));
     const [peerMs, , objective, status] = runPeer(python, [SCRIPT, file, peer]).trim().split(' ');
-    const differenceText = Math.abs(Number(objective) - times[0]!.objective).toExponential(1);
+    const differenceText = Math.abs(Number(objective) - figures.objective).toExponential(1);
     console.log(
-      `convex ${seed}: ${ms.toFixed(1)} ms, ${peer} ${Number(peerMs).toFixed(1)} ms (${status}), ` +
-        `ratio ${(ms / Number(peerMs)).toFixed(3)}, objectives differ by ${differenceText}`,
+      `convex ${seed}: ${formatTime(time)}, ${peer} ${Number(peerMs).toFixed(1)} ms (${status}), ` +
+        `ratio ${(time.median / Number(peerMs)).toFixed(3)}, objectives differ by ${differenceText}`,
     );
   }
 }

@@ -1,7 +1,7 @@
 import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
-import { formatTime, measureTasks } from '../tasks.js';
+import { formatTime, measureTasks } from '../measure.js';
 
 /**
  * Compares the native kernels of each instruction set of this processor with WebAssembly kernels. Prints the median

@@ -6,7 +6,7 @@ import { solveAccount } from '#kernels/lots/solve-account.js';
 import { createRandomAccount } from '../../../test/kernels/lots/random-account.js';
 import { readText } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
-import { formatTime, measureTask } from '../../tasks.js';
+import { formatTime, measureTask } from '../../measure.js';
 
 /**
  * Measures accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots. Prints the warm

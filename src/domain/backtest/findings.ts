@@ -478,6 +478,7 @@ function reportUnknownRelated(book: Book): Finding[] {
   return sm.actions.all.flatMap(({ session, column, action }): Finding[] => {
     const { type, related, value } = action;
     const consequence = CONSEQUENCES[type];
+    if (consequence === undefined || !isHeldBefore(book, { session, column })) return [];
     const relatedColumn = related === null ? -1 : sm.columnOf(related);
     // A security that ends on the same session still gives its own payment, and one with a later bar its price.
     const hasEnded = (at: number) => at >= 0 && sm.hasEnded(at, relatedColumn);
@@ -485,8 +486,7 @@ function reportUnknownRelated(book: Book): Finding[] {
     const isKnown = relatedColumn >= 0 && !isEnded;
     const isPaid = type === 'MERGER' && sm.actions.all.some((other) => paysInstead(other, { session, column }));
     const isAdjusted = type === 'SPIN_OFF' && sm.market.adjustment === 'total';
-    if (consequence === undefined || isKnown || isPaid || isAdjusted || !isHeldBefore(book, { session, column }))
-      return [];
+    if (isKnown || isPaid || isAdjusted) return [];
     const [identifier, date] = [sm.identifiers[column]!, formatDay(action.exDay)];
     const security = related ?? 'a security that it does not name';
     const reason = isEnded ? `${related} ended before` : `the store has no value of ${related ?? 'it'}`;

@@ -100,7 +100,7 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
  * First engine version with results bit-identical to those of this version. Set it to the next release when results
  * change: runs of earlier versions are then reported as stale.
  */
-export const BIT_IDENTICAL_SINCE = '0.9.0';
+export const BIT_IDENTICAL_SINCE = '0.10.0';
 
 /**
  * Returns true if the results of a stored run may not be bit-identical to those of this version. This is the case if

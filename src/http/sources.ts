@@ -172,10 +172,20 @@ function unpackBody(member: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** Paths of the reads by POST. Ids have no character that could lead to another route. */
+/** Segments of the paths of the reads by POST. */
 const REPEATABLE_PATHS = Object.values<Route>(API)
   .filter(isRepeatable)
-  .map(({ path }) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[A-Za-z0-9_-]+')}$`));
+  .map(({ path }) => path.split('/'));
+
+/** Ids have no character that could lead to another route. */
+const isRepeatablePath = (path: string): boolean => {
+  const segments = path.split('/');
+  return REPEATABLE_PATHS.some(
+    (names) =>
+      names.length === segments.length &&
+      names.every((name, i) => (name.startsWith('{') ? /^[\w-]+$/.test(segments[i]!) : name === segments[i])),
+  );
+};
 
 /**
  * Returns the request that reads an address: a GET, or the read by POST that it contains; undefined if it contains no
@@ -187,7 +197,7 @@ export function createSourceRequest(path: string, query: URLSearchParams, option
   for (const name of [BODY_MEMBER, HASH_MEMBER]) rest.delete(name);
   const url = `http://localhost${path}${rest.size === 0 ? '' : `?${rest}`}`;
   if (member === null) return new Request(url, options);
-  const body = REPEATABLE_PATHS.some((pattern) => pattern.test(path)) ? unpackBody(member) : undefined;
+  const body = isRepeatablePath(path) ? unpackBody(member) : undefined;
   if (body === undefined) return undefined;
   const headers = new Headers(options.headers);
   headers.set('content-type', JSON_TYPE);

@@ -43,7 +43,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
   test('a file with a wrong level of one session lists this session without an explanation', async () => {
     const { page } = desk;
     await explain(levels.slice(0, 190).map((row, t) => (t === 100 ? { ...row, value: row.value * 1.05 } : row)));
-    const table = page.getByRole('table', { name: 'Sessions without an explanation' });
+    const table = page.getByRole('region', { name: 'Sessions without an explanation' });
     await table.getByRole('rowheader', { name: levels[100]!.date }).waitFor();
     expect(await table.getByRole('rowheader').count()).toBe(1);
     expect(await table.getByText('500.0000').count()).toBe(1);

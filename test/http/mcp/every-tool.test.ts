@@ -122,7 +122,7 @@ test('the default list has fifteen tools of at most 2,000 tokens, and every oper
 test.each([
   ['weights of an index on a date', 'getWeights'],
   ['what was the performance of the index last year', 'getPerformance'],
-  ['when does the index return to its previous high: drawdowns', 'getDrawdowns'],
+  ['when does the index return to its previous high: drawdowns', 'getPerformance'],
   ['compare two runs', 'compareRuns'],
   ['why did the index return less: attribution by sector', 'getGroupAttribution'],
   ['prices of a security', 'getPrices'],

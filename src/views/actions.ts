@@ -241,6 +241,8 @@ export interface HoldingBefore {
   readonly shares: number;
   /** Level at the close of the session. */
   readonly level: number;
+  /** Returns true if the index held a security before the session. Default: it held none. */
+  readonly isHeld?: (identifier: string) => boolean;
 }
 
 /** Proceeds of a security that left the index. */
@@ -261,7 +263,7 @@ const NO_PROCEEDS: ExitProceeds = { proceeds: null, received: null };
  */
 function findActualOutcome(terms: EventTerms, action: CorporateAction, holdingBefore: HoldingBefore): ExitProceeds {
   const { sm, rates } = terms;
-  const { session, column, shares, level } = holdingBefore;
+  const { session, column, shares, level, isHeld } = holdingBefore;
   const events = listEvents(terms, session);
   if (action.type === 'SPIN_OFF')
     return { proceeds: null, received: findReceivedChild(terms, action, { ...holdingBefore, events }) };
@@ -271,7 +273,10 @@ function findActualOutcome(terms: EventTerms, action: CorporateAction, holdingBe
   const split = effect?.ratio ?? 1;
   const proceedsPerShare = exit.proceeds ?? readCarriedClose(sm, terms.growth, session, column);
   const targetColumn = events!.conversions.get(column);
-  if (targetColumn === undefined) return { proceeds: proceedsPerShare * split, received: null };
+  const isSpread =
+    targetColumn === undefined ||
+    (terms.growth.splitShares === 'keep' && isHeld?.(sm.identifiers[targetColumn]!) === true);
+  if (isSpread) return { proceeds: proceedsPerShare * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
   const before = readCarriedClose(sm, terms.growth, session - 1, column);
   const value = effect === undefined ? proceedsPerShare : addKeptCash(effect, before, proceedsPerShare);
@@ -511,7 +516,11 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const split =
       isComing && ACTION_KINDS[action.type] !== 'ratio' ? computeShares(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
-    const state = { ...runTerms, weight, price: close / split, withheld, level: levels[t - 1]! };
+    const isHeld = (identifier: string): boolean => {
+      const other = columnByName.get(identifier);
+      return other !== undefined && weightAt(previousSession, other) !== 0;
+    };
+    const state = { ...runTerms, weight, price: close / split, withheld, level: levels[t - 1]!, isHeld };
     // A security that leaves by a merger keeps its last price.
     const readWorth: WorthReader =
       outside?.isComing(action) === true ? () => null : createExchangeRatio(action, previousSession);
@@ -526,7 +535,13 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           weight: weightAt(t, columnOfAction!),
           shares: sharesAt(t, column, weightAt(t, columnOfAction!)),
           divisor: divisor?.[t] ?? null,
-          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[t]!), column, shares, level: level[t]! }),
+          ...findActualOutcome(terms, action, {
+            session: sm.sessionAt(days[t]!),
+            column,
+            shares,
+            level: level[t]!,
+            isHeld,
+          }),
         };
     const offer = offers.get(action);
     const choices =

@@ -16,6 +16,8 @@ export interface PositionBeforeAction {
   readonly growth: GrowthTerms;
   /** True if prices are already adjusted for spun-off securities. These then do not enter the index. */
   readonly isTotal?: boolean;
+  /** Returns true if the index holds a security before the action. Default: it holds none. */
+  readonly isHeld?: (identifier: string) => boolean;
 }
 
 /**
@@ -98,11 +100,17 @@ export function computeProForma(action: CorporateAction, before: PositionBeforeA
 
 function computeEnded(
   action: CorporateAction,
-  { weight, price, treatment }: PositionBeforeAction,
+  { weight, price, treatment, growth, isHeld }: PositionBeforeAction,
   worth: WorthReader,
 ): ProForma {
   const { type, value, related, cash = 0 } = action;
   const worthPerShare = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
+  if (worthPerShare !== null && growth.splitShares === 'keep' && isHeld?.(related!) === true) {
+    // An index of one share of each member gets no second share of the acquirer.
+    const paid = value * worthPerShare + cash / price;
+    const divisor = computeDivisorWithout(weight, paid);
+    return { weight: 0, shares: 0, divisor, proceeds: paid * price, received: null };
+  }
   if (worthPerShare !== null)
     return {
       weight: 0,

@@ -839,13 +839,17 @@ function isQuiet({ today, pending }: BookState): boolean {
   );
 }
 
-/** Returns the held securities that convert into other securities at this close, by column. */
+/**
+ * Returns the held securities that convert into other securities at this close, by column. A book of one share of each
+ * member gets no second share of an acquirer: the acquired member leaves, and its value is spread.
+ */
 function listConversions(state: BookState, session: number): Map<number, number> {
   const { sm } = state;
   const { events } = state.today;
   const conversions = new Map<number, number>();
+  const hasOneShare = state.tables.effects.getTerms(session).splitShares === 'keep';
   for (const [column, related] of events?.conversions ?? [])
-    if (isHeldColumn(state, column)) conversions.set(column, related);
+    if (isHeldColumn(state, column) && !(hasOneShare && isHeldColumn(state, related))) conversions.set(column, related);
   for (const [column, related] of state.pending.renamed) {
     const isHeld = isHeldColumn(state, column);
     if (isHeld && !sm.isRenamed(session, column, related)) continue;

@@ -349,6 +349,21 @@ describe('a price-weighted index', () => {
     expectNear(value[2]!, (104 * (120 + 180 + 420)) / 660);
   });
 
+  test('holds one share of a member that acquires another one, whose value the divisor spreads', () => {
+    const run = runIndexCase({
+      close: { A: [100, null, null], B: [50, 55, 55], C: [50, 50, 100] },
+      actions: [{ name: 'A', type: 'MERGER' as const, value: 2, related: 'B', ex: DAYS[1]! }],
+      weighting: { type: 'PriceWeight' },
+    });
+    // 200 corresponds to the level 100. On the ex-date A is worth two shares of B: (110 + 55 + 50) / 2 = 107.5. Then one
+    // share of B and one of C are 105 for the level 107.5.
+    const { value, divisor, weights } = run.index.book;
+    expectNear(value[1]!, 107.5);
+    expectNear(divisor[1]!, 105 / 107.5);
+    expectNear(weights[3 + 1]!, 55 / 105);
+    expectNear(value[2]!, (107.5 * 155) / 105);
+  });
+
   test('is the same rebalanced every day and never', () => {
     const [dailyRun, unchangedRun] = ['daily', 'none'].map((frequency) =>
       runIndexCase({ ...split, rebalance: { frequency } }),

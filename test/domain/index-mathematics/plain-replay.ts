@@ -226,7 +226,7 @@ function removeLeavers(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
   t: number,
-  { spinOffs }: ReplayTerms,
+  { spinOffs, keepsShares }: ReplayTerms,
 ): Shares {
   const leavers: Shares = new Map();
   for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
@@ -237,6 +237,12 @@ function removeLeavers(
     }
     if (shareCount === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
     for (const counts of [shares, adopted, seen]) counts.delete(identifier);
+    if (type === 'MERGER' && keepsShares && shares.has(related!)) {
+      // One share of each member: the value of the acquired one leaves the index.
+      const worth = value * market.money(related!) + cash * market.rate(identifier);
+      leavers.set(identifier, (shareCount * worth) / market.money(identifier));
+      continue;
+    }
     if (type === 'MERGER' && shares.has(related!) && adopted.has(related!))
       adopted.set(related!, adopted.get(related!)! * (1 + (shareCount * value) / shares.get(related!)!));
     if (type !== 'MERGER') leavers.set(identifier, shareCount);

@@ -10,13 +10,13 @@ export const INDEX_PARTS = [
   { id: 'risk', text: 'Risk' },
   { id: 'limits', text: 'Limits' },
   { id: 'scenarios', text: 'Scenarios' },
-  { id: 'outside', text: 'Compare with a published level' },
   { id: 'rebalances', text: 'Rebalances' },
   { id: 'actions', text: 'Actions' },
   { id: 'methodology', text: 'Methodology' },
   { id: 'publication', text: 'Publication' },
   { id: 'versions', text: 'Versions' },
   { id: 'runs', text: 'Runs' },
+  { id: 'outside', text: 'Compare with a published level' },
 ] as const;
 
 export const STORE_PARTS = [

@@ -89,6 +89,14 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** Opens a part of a page by its tab, which may be in the menu of tabs that do not fit. */
+export async function openPart(page: Page, name: string): Promise<void> {
+  const tab = page.getByRole('main').getByRole('link', { name, exact: true });
+  const more = page.getByRole('main').getByRole('navigation').getByText('More');
+  if (!(await tab.isVisible()) && (await more.isVisible())) await more.click();
+  await tab.click();
+}
+
 /** Opens a console address without reloading the page, as a link does. */
 export const follow = (page: Page, address: string): Promise<void> =>
   page.evaluate(

@@ -8,7 +8,7 @@ import type {
   StoredRuns,
   WeightsView,
 } from '#clients/typescript/divisor.js';
-import { downloadFile, pollEventually, follow, findLongestName, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, openPart, findLongestName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
 import { waitForPreview } from './first-preview.js';
@@ -168,7 +168,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Runs', 'A comparison is available after the second run'],
       ['Methodology', 'Definition'],
     ] as const) {
-      await page.getByRole('main').getByRole('link', { name: part, exact: true }).click();
+      await openPart(page, part);
       await page.getByText(isThere).first().waitFor();
     }
     await page.getByRole('link', { name: 'Rebalances', exact: true }).click();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clients/typescript/divisor.js';
-import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, openPart, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Tests records: published closes, versions of a definition, future dates. */
@@ -78,7 +78,7 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByText('Cause: the base value, 500 → 1,000 points.').waitFor();
     expect(await page.getByRole('button', { name: 'Find the causes' }).count()).toBe(0);
     expect(await page.getByLabel('Figures of the compared runs').count()).toBe(0);
-    await page.getByRole('link', { name: 'Versions', exact: true }).click();
+    await openPart(page, 'Versions');
     await page.getByRole('row', { name: /Twice the base/ }).click();
     await page.getByRole('row', { name: /^Base value 500 points 1,000 points$/ }).waitFor();
     await page.getByRole('row', { name: /updated .*Base value.*1,000 points.* Twice the base/ }).waitFor();

@@ -109,7 +109,9 @@ export function describeAgainstAService(): void {
       const { status, err } = await runCommand(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
       expect([status, err.split('\n').at(-2)]).toEqual([
         2,
-        '  Run `divisor config` on the machine of the service. It shows the allowed folders and hosts.',
+        expect.stringMatching(
+          /^ {2}Run `divisor config` on the machine .* --data-roots .* divisor import uploads it\.$/,
+        ),
       ]);
       expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
       expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');

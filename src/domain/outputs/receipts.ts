@@ -1,6 +1,7 @@
 import { decodeAddressPart } from '#base/addresses.js';
 import { LIMITS } from '../base/limits.js';
 import { refuseWithFindings } from '../base/refusals.js';
+import { formatDay, parseDay } from '../base/time.js';
 
 /** Number of a Markdown text as it is written, with everything of the text that decides whether it is true. */
 export interface TextNumber {
@@ -1030,8 +1031,9 @@ function findOtherPeriod({ periods }: TextNumber, { window, base }: FoundValue):
     const isBase = base !== null && from === to && from >= base;
     return from <= window.to && (to >= window.from || isBase);
   };
+  const firstDay = window.from === window.to ? undefined : parseDay(window.from);
   const isBeforeReturns = ({ first: { from, to }, isFromClose }: NamedPeriod): boolean =>
-    !isFromClose && from !== to && window.from !== window.to && to <= window.from;
+    !isFromClose && from !== to && firstDay !== undefined && to < formatDay(firstDay + 1);
   const isInside = (period: NamedPeriod): boolean => {
     const { first, last, isOpen } = period;
     return isOpen ? first.from <= window.to : overlaps(first) && overlaps(last) && !isBeforeReturns(period);

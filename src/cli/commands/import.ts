@@ -536,9 +536,15 @@ const createUnreadableError = (findings: InspectResult['findings'], proposal: In
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
-/** Lists the open questions, each with its flag. */
+/** Lists the open questions, each with its flag and the values that answer it. */
 const listRequiredQuestions = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
-  unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
+  unsure
+    .filter(({ required }) => required)
+    .map(({ field, question, taken, others }) => {
+      const flag = `--${formatFlag(field)}`;
+      const answers = [...(taken === null ? [] : [taken]), ...others].map(quoteMark);
+      return `${flag}: ${question}${answers.length < 2 ? '' : ` Add ${flag} ${answers.join(' or ')}.`}`;
+    });
 
 function describeOpenQuestions(proposal: InspectResult): string {
   const statements = [

@@ -66,6 +66,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const { status, err } = await ask(['import', toPath('unsure'), '--inspect']);
     expect(status).toBe(64);
     expect(err).toContain('--date-format: Every date fits M/D/YYYY and D/M/YYYY');
+    expect(err).toContain(' Add --date-format M/D/YYYY or D/M/YYYY.\n');
     await writeFile(toPath('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
     const output = await ask(['import', toPath('unsure/x.csv'), '--mapping', toPath('said.json')]);
     expect([output.status, output.err]).toEqual([0, '']);

@@ -110,7 +110,7 @@ export function describeAgainstAService(): void {
       expect([status, err.split('\n').at(-2)]).toEqual([
         2,
         expect.stringMatching(
-          /^ {2}Run `divisor config` on the machine .* --data-roots .* divisor import uploads it\.$/,
+          /^ {2}Run `divisor config` on the machine .* --data-roots\. .* divisor import uploads it\.$/,
         ),
       ]);
       expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');

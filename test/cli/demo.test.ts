@@ -33,6 +33,7 @@ test('the demo performs its main job, reports it, leaves its files and exits wit
   ];
   expect([...output.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
   expect(output).toMatch(/total return +-?\d+\.\d\d% +volatility +\d+\.\d\d%/);
+  expect(output.trimEnd().split('\n').at(-1)).toContain('the output is not a terminal');
 
   const pdfPath = join(folder, 'demo', 'DEMO-50.factsheet.pdf');
   const recordPath = join(folder, 'demo', 'DEMO-50.record.json');

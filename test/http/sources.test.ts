@@ -217,6 +217,13 @@ test('the address of a comparison with another index pins its content', async ()
   expect((await read(path)).source).not.toBe(source);
 });
 
+test('the log of publications has an address', async () => {
+  await service.job('/analytics/CORE/backtest', {});
+  await service.ok('POST', '/analytics/CORE/publish', { through: '2022-06-30' });
+  const { source } = await read('/analytics/CORE/published');
+  expect(source).toMatch(/^divisor:\/analytics\/CORE\/published\?sha256=[0-9a-f]{16}$/);
+});
+
 test('only reads of results are addresses', async () => {
   for (const address of [
     'divisor:/health',
@@ -261,6 +268,157 @@ test('tools for whole tasks store, backtest, explain, compare and attribute', as
   expect(await agent.ok('attributeReturn', { index_id: 'TASK', by: 'SECTOR' })).toMatchObject({});
   expect((await agent.call('backtestDocument', { document: { id: 'BAD' } })).isError).toBe(true);
   expect((await agent.call('explainLevel', { index_id: 'TASK' })).isError).toBe(true);
+});
+
+const readLevels = async (id: string) => {
+  const { levels } = await service.ok<{ levels: { index: string[]; data: number[] } }>(
+    'GET',
+    `/analytics/${id}/levels`,
+  );
+  return levels;
+};
+const readTexts = async (tool: string, toolArguments: Readonly<Record<string, unknown>>): Promise<unknown[]> => {
+  const { content, isError } = await agent.call(tool, toolArguments);
+  const texts = content.map((part) => (part.type === 'text' ? part.text : ''));
+  expect([tool, isError ?? false, texts[0]]).toEqual([tool, false, expect.any(String)]);
+  return texts.filter((text) => text.startsWith('{')).map((text) => JSON.parse(text) as unknown);
+};
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+const objective = { type: 'min_variance' };
+
+test('tools for levels return what the levels give: total returns, contributions that sum to them, common dates', async () => {
+  await service.job('/analytics/EVEN/backtest', { start: '2022-01-03' });
+  const [backtest] = await readTexts('backtestDocument', { document: createIndex('TEN', 3) });
+  const ten = (await readLevels('TEN')).data;
+  expect((backtest as Overview).metrics.total_return).toBeCloseTo(ten.at(-1)! / ten[0]! - 1, 12);
+
+  const even = await readLevels('EVEN');
+  const { data: evenLevels, index: dates } = even;
+  const at = dates.indexOf('2022-06-01');
+  const dayReturn = evenLevels[at]! / evenLevels[at - 1]! - 1;
+  interface Attribution {
+    readonly contributions: readonly { readonly contribution: number }[];
+    readonly total_return: number;
+  }
+  const [level, day] = (await readTexts('explainLevel', { index_id: 'EVEN', date: '2022-06-01' })) as [
+    { levels: { index: string[]; data: number[] } },
+    Attribution,
+  ];
+  expect([level.levels.index.at(-1), level.levels.data.at(-1)]).toEqual(['2022-06-01', evenLevels[at]]);
+  expect(sum(day.contributions.map(({ contribution }) => contribution))).toBeCloseTo(dayReturn, 12);
+
+  const [attribution] = (await readTexts('attributeReturn', { index_id: 'EVEN', start: '2022-12-30' })) as [
+    Attribution,
+  ];
+  const halfYear = evenLevels.at(-1)! / evenLevels[dates.indexOf('2022-12-30')]! - 1;
+  expect(attribution.total_return).toBeCloseTo(halfYear, 12);
+  expect(sum(attribution.contributions.map(({ contribution }) => contribution))).toBeCloseTo(halfYear, 12);
+
+  const [compared] = (await readTexts('compareIndices', { ids: ['EVEN', 'TEN'] })) as [
+    { entries: { index_id: string; total_return: number; level: { index: string[] } }[] },
+  ];
+  expect(compared.entries.map(({ level: { index } }) => index[0])).toEqual(['2022-01-03', '2022-01-03']);
+  for (const { index_id: id, total_return: total } of compared.entries) {
+    const { index, data } = await readLevels(id);
+    expect(total).toBeCloseTo(data.at(-1)! / data[index.indexOf('2022-01-03')]! - 1, 12);
+  }
+}, 60_000);
+
+test('tools for optimisation, risk, differences, reports and data return what their definitions give', async () => {
+  for (const [id, upper] of [
+    ['wide', 0.6],
+    ['narrow', 0.05],
+  ] as const)
+    await service.ok('PUT', `/optimise/constraint-sets/${id}`, {
+      id,
+      name: id,
+      constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }],
+    });
+  const { data: evenLevels, index: dates } = await readLevels('EVEN');
+
+  const [optimisation] = (await readTexts('optimise', {
+    body: { index_id: 'EVEN', constraint_set_id: 'wide', objective },
+  })) as [
+    { status: string; result: { weights: { weight: number }[]; volatility: number; before: { volatility: number } } },
+  ];
+  const { weights, volatility, before } = optimisation.result;
+  expect(sum(weights.map(({ weight }) => weight))).toBeCloseTo(1, 9);
+  expect(weights.every(({ weight }) => weight >= 0 && weight <= 0.6 + 1e-9)).toBe(true);
+  expect(volatility).toBeLessThanOrEqual(before.volatility);
+
+  const [infeasible] = (await readTexts('explainInfeasibility', {
+    body: { index_id: 'EVEN', constraint_set_id: 'narrow', objective },
+  })) as [
+    { error: { code: string; detail: { relaxations: { id: string; from: number; to: number }[] } }; message: string },
+  ];
+  // One of the eight securities has no risk estimate. Seven of at most 5 % are 35 %: full investment needs a seventh each.
+  expect(infeasible.error).toMatchObject({ code: 'INFEASIBLE', detail: { proven: true } });
+  expect(infeasible.error.detail.relaxations).toEqual([
+    expect.objectContaining({ id: 'pos', parameter: 'upper', from: 0.05, to: expect.closeTo(1 / 7, 8) }),
+  ]);
+
+  const [risk] = (await readTexts('estimateRisk', { index_id: 'EVEN' })) as [
+    { contributions: Record<string, number>; factor_variance: number; specific_variance: number; volatility: number },
+  ];
+  expect(risk.volatility ** 2).toBeCloseTo(risk.factor_variance + risk.specific_variance, 12);
+  expect(sum(Object.values(risk.contributions))).toBeCloseTo(1, 9);
+
+  // From the twentieth of the last forty sessions on, the outside level is 1 % higher: one session explains all others.
+  const outside = dates
+    .slice(-40)
+    .map((date, i) => ({ date, value: evenLevels[evenLevels.length - 40 + i]! * (i < 20 ? 1 : 1.01) }));
+  const [difference] = (await readTexts('explainDifference', { index_id: 'EVEN', body: { levels: outside } })) as [
+    { status: string; result: { first_difference: string | null } },
+  ];
+  expect([difference.status, JSON.stringify(difference.result)]).toEqual([
+    'succeeded',
+    expect.stringContaining(dates.at(-20)!),
+  ]);
+
+  const [report] = (await readTexts('report', { body: { template_id: 'FACTSHEET-A4', index_id: 'EVEN' } })) as [
+    { result: { render_id: string; bytes: number } },
+  ];
+  const pdf = await fetch(`${service.url}/reports/renders/${report.result.render_id}`);
+  const bytes = Buffer.from(await pdf.arrayBuffer());
+  expect([bytes.subarray(0, 5).toString(), bytes.length]).toEqual(['%PDF-', report.result.bytes]);
+
+  const table = {
+    index: [0, 1],
+    columns: ['identifier', 'date', 'CLOSE'],
+    data: [
+      ['A', '2024-01-02', 100],
+      ['A', '2024-01-03', 101],
+    ],
+  };
+  const [imported] = await readTexts('importData', {
+    body: { name: 'Two', store_id: 'two', tables: { market: table } },
+  });
+  expect(imported).toMatchObject({
+    store: { store_id: 'two', start: '2024-01-02', end: '2024-01-03' },
+    rows: { market: 2 },
+    identifiers: 1,
+  });
+}, 120_000);
+
+test('an invalid call of a tool for a whole task names the fault', async () => {
+  for (const [tool, invalidArguments, fault] of [
+    ['backtestDocument', { document: { id: 'TEN', name: 'x' } }, 'calendar'],
+    ['backtestDocument', {}, 'document must be an object'],
+    ['explainLevel', { index_id: 'NONE', date: '2022-06-01' }, 'NONE'],
+    ['explainLevel', { index_id: 'EVEN', date: 'soon' }, 'soon'],
+    ['compareIndices', { ids: ['EVEN'] }, 'ids has 1 id'],
+    ['attributeReturn', { index_id: 'EVEN', start: 'x' }, 'start'],
+    ['optimise', { body: {} }, 'constraint_set_id'],
+    ['explainInfeasibility', { body: { index_id: 'EVEN', constraint_set_id: 'none', objective } }, 'none'],
+    ['estimateRisk', { index_id: 'EVEN', as_of: 'soon' }, 'as_of'],
+    ['explainDifference', { index_id: 'EVEN', body: {} }, 'levels'],
+    ['report', { body: { template_id: 5 } }, 'template_id'],
+    ['importData', { body: { tables: {} } }, 'name'],
+  ] as const) {
+    const { content, isError } = await agent.call(tool, invalidArguments);
+    expect([tool, isError, JSON.stringify(content)]).toEqual([tool, true, expect.stringContaining(fault)]);
+  }
 });
 
 test('the command exits with 0 for proven texts and 1 otherwise, and writes addresses with --sources', async () => {

@@ -356,7 +356,7 @@ function explainError({ message, findings }: DivisorError, settings: Settings | 
  */
 function listAllowedLocations(settings: Settings | undefined): string {
   if (settings === undefined)
-    return 'Run `divisor config` on the machine of the service. It shows the allowed folders and hosts.';
+    return 'Run `divisor config` on the machine of the service. It shows the allowed folders and hosts; the service allows others with --data-roots. A single table, a workbook or a zip archive needs no folder: divisor import uploads it.';
   const hostsText = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
   return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hostsText} (DIVISOR_DATABASE_HOSTS).`;
 }

@@ -48,7 +48,12 @@ export async function runDemo(argv: readonly string[], environment: NodeJS.Proce
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await runTour(client, screen);
     screen.write(`\nFiles written\n${formatTable(files.map(({ path, what }) => [path, what]))}\n`);
-    if (isOnce || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
+    if (isOnce) return 0;
+    if (!process.stdout.isTTY) {
+      // Without a terminal, Ctrl-C cannot be pressed.
+      screen.write('The service of the demonstration ends here, because the output is not a terminal.\n');
+      return 0;
+    }
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${formatSuggestions(url)}\n`);
     await new Promise((onStop) => void onStopRequest(['SIGINT', 'SIGTERM'], onStop));
     return 0;

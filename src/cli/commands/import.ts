@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import {
   type DataStore,
@@ -97,6 +98,48 @@ async function readDataSource(word: string): Promise<DataSource> {
   return { kind: 'content', format, content: bytes.toString('base64'), name: basename(path, extname(path)) };
 }
 
+/** Text tables, whose content can be uploaded. */
+const TEXT_FILES = /\.(csv|csv\.gz|txt|tsv)$/i;
+
+/**
+ * Returns the content of one table on this machine that the service cannot read in place; undefined if the word names
+ * no such table.
+ */
+async function readTableContent(source: DataSource): Promise<DataSource | undefined> {
+  if (source.kind !== 'folder' || source.tables.market === undefined) return undefined;
+  const { name, location, tables } = source;
+  const path = join(location, tables.market!);
+  const isText = TEXT_FILES.test(path);
+  if (!isText && !/\.parquet$/i.test(path)) return undefined;
+  const bytes = await readFile(path).catch(() => undefined);
+  if (bytes === undefined) return undefined;
+  const content = (/\.gz$/i.test(path) ? gunzipSync(bytes) : bytes).toString('base64');
+  return { kind: 'content', format: isText ? 'csv' : 'parquet', content, name };
+}
+
+const PLACE_CODES: ReadonlySet<string> = new Set(['LOCATION_NOT_ALLOWED', 'LOCATION_NOT_FOUND']);
+
+/**
+ * Calls `use` with the data that the word names. A table that the service may not read in place, or that only this
+ * machine has, is uploaded instead.
+ */
+async function useDataSource<T>(
+  word: string,
+  use: (source: DataSource, isUploadedInstead: boolean) => Promise<T>,
+): Promise<T> {
+  const source = await readDataSource(word);
+  try {
+    return await use(source, false);
+  } catch (failure) {
+    const isPlaceRefused =
+      failure instanceof DivisorError &&
+      failure.findings.some(({ code, path }) => path === 'location' && PLACE_CODES.has(code));
+    const uploadedSource = isPlaceRefused ? await readTableContent(source) : undefined;
+    if (uploadedSource === undefined) throw failure;
+    return use(uploadedSource, true);
+  }
+}
+
 function detectFormat(path: string): 'csv' | 'xlsx' | 'parquet' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
@@ -183,7 +226,8 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING_FLAGS,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await requestInspection(client, await readDataSource(word), readMappingAnswers(flags)) };
+    const answers = readMappingAnswers(flags);
+    return { result: await useDataSource(word, (source) => requestInspection(client, source, answers)) };
   },
   show: formatProposal,
   notices: (inspection) => [
@@ -307,7 +351,7 @@ export const importMarket: JobCommand<ImportedStore> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
-    'The service reads a folder in place: with --url its path refers to the machine of the service, under its data roots.',
+    'The service reads a folder or a table in place: with --url its path refers to the machine of the service, under its data roots. A table (.csv, .csv.gz, .txt, .tsv, .parquet) that it cannot read there is uploaded; the store then contains a copy.',
   flags: {
     id: { type: 'string', value: 'STORE', help: 'Id of the store. Default: derived from its name.' },
     name: { type: 'string', value: 'NAME', help: 'Display name. Default: the file name.' },
@@ -331,31 +375,15 @@ export const importMarket: JobCommand<ImportedStore> = {
     'divisor import closes.csv --inspect --adjustment splits --activate',
     'divisor import book.xlsx --name "Desk book"',
   ],
-  async submit(client, [word = ''], flags) {
-    const source = await readDataSource(word);
-    const note = flags.text('note');
-    const { read_as = null, ...terms } = await determineTerms(client, source, flags);
-    const commonTerms = {
-      name: flags.text('name') ?? source.name,
-      store_id: flags.text('id'),
-      currency: flags.text('currency'),
-      activate: flags.isSet('activate'),
-      ...terms,
-    };
-    if (source.kind === 'content') {
-      const { tables: _none, ...body } = commonTerms;
-      const { format, content } = source;
-      const { store } = await (format === 'parquet'
-        ? uploadTable(client, content, { ...body, note })
-        : client.call('importStore', { body: { ...body, format, content }, note }));
-      return { result: { ...store, read_as } };
-    }
-    const { kind, location } = source;
-    const store = await client
-      .call('createStore', { body: { ...commonTerms, kind, location }, note })
-      .catch((failure: unknown) => adviseInspection(failure, flags));
-    return { result: { ...store, read_as } };
-  },
+  submit: (client, [word = ''], flags) =>
+    useDataSource(word, async (source, isUploadedInstead) => {
+      const result = await importSource(client, source, flags);
+      if (isUploadedInstead)
+        process.stderr.write(
+          `The service cannot read ${basename(word)} in place, and has received a copy: import the file again after a change.\n`,
+        );
+      return { result };
+    }),
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
   notices: ({ read_as: importProposal }) => (importProposal === null ? [] : listAssumptions(importProposal)),
   show: (store) =>
@@ -365,6 +393,34 @@ export const importMarket: JobCommand<ImportedStore> = {
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [formatFindings(store.findings)]),
     ].join('\n'),
 };
+
+/** Registers or uploads the data as a store. */
+async function importSource(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<ImportedStore> {
+  const note = flags.text('note');
+  const { read_as = null, ...terms } = await determineTerms(client, source, flags);
+  const commonTerms = {
+    name: flags.text('name') ?? source.name,
+    store_id: flags.text('id'),
+    currency: flags.text('currency'),
+    activate: flags.isSet('activate'),
+    ...terms,
+  };
+  if (source.kind === 'content') {
+    const { tables: _none, ...body } = commonTerms;
+    const { format, content } = source;
+    const { store } = await (
+      format === 'parquet'
+        ? uploadTable(client, content, { ...body, note })
+        : client.call('importStore', { body: { ...body, format, content }, note })
+    ).catch((failure: unknown) => adviseInspection(failure, flags));
+    return { ...store, read_as };
+  }
+  const { kind, location } = source;
+  const store = await client
+    .call('createStore', { body: { ...commonTerms, kind, location }, note })
+    .catch((failure: unknown) => adviseInspection(failure, flags));
+  return { ...store, read_as };
+}
 
 /** Findings that a mapping removes. */
 const READING_CODES: ReadonlySet<string> = new Set(['MISSING_COLUMN', 'BAD_DATE', 'NOT_A_NUMBER']);
@@ -409,8 +465,19 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
 const formatStore = (store: DataStore) =>
   formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
-const formatReading = (importProposal: ImportProposal) =>
-  `Read as ${importProposal.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(importProposal).map((line) => [line]))}`;
+/** Formats what an inspection recognised: the members of the mapping that differ from the format of the service. */
+function formatReading(importProposal: ImportProposal): string {
+  const plainMapping: Readonly<Record<string, unknown>> = MarketMapping.parse({});
+  const recognisedMembers = Object.entries(importProposal.mapping).flatMap(([member, value]) => {
+    const text = JSON.stringify(value);
+    return text === JSON.stringify(plainMapping[member]) ? [] : [`${member} ${text}`];
+  });
+  return [
+    `Read as ${importProposal.recognised_as ?? 'its column names state'}`,
+    ...(recognisedMembers.length === 0 ? [] : [`  ${recognisedMembers.join(', ')}`]),
+    formatTable(listAssumedChoices(importProposal).map((line) => [line])),
+  ].join('\n');
+}
 
 interface ImportTerms {
   readonly mapping?: Mapping;
@@ -469,9 +536,15 @@ const createUnreadableError = (findings: InspectResult['findings'], proposal: In
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
-/** Lists the open questions, each with its flag. */
+/** Lists the open questions, each with its flag and the values that answer it. */
 const listRequiredQuestions = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
-  unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
+  unsure
+    .filter(({ required }) => required)
+    .map(({ field, question, taken, others }) => {
+      const flag = `--${formatFlag(field)}`;
+      const answers = [...(taken === null ? [] : [taken]), ...others].map(quoteMark);
+      return `${flag}: ${question}${answers.length < 2 ? '' : ` Add ${flag} ${answers.join(' or ')}.`}`;
+    });
 
 function describeOpenQuestions(proposal: InspectResult): string {
   const statements = [

@@ -146,16 +146,97 @@ export const explain: JobCommand<IndexExplanation> = {
       query: { as_of: flags.text('as-of') },
     }),
   }),
-  show: ({ rules, datapoints, ...explained }) =>
+  show: formatExplanation,
+};
+
+const formatWeight = (weight: number | null): string => (weight === null ? '-' : `${(100 * weight).toFixed(4)}%`);
+
+/** Formats why a security is in an index or not: each rule, then the steps from the raw weight to the held weight. */
+function formatExplanation(explained: IndexExplanation): string {
+  const {
+    identifier,
+    index_id: id,
+    as_of: asOf,
+    included,
+    excluded_by: rule,
+    rules,
+    datapoints,
+    derivation,
+  } = explained;
+  const place = explained.in_universe ? '' : ': it is not in the universe';
+  const cause = rule === null ? place : `: the rule ${rule} excludes it`;
+  return [
+    `${identifier} is ${included ? '' : 'not '}in ${id} on ${asOf}${cause}`,
     formatTable([
-      ...Object.entries(selectScalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
+      ['composition', `in force from ${explained.rebalance_date}, decided on ${explained.decision_date}`],
+      ...rules.map((step) => ['rule', formatRule(step)]),
       ...datapoints.map(({ field, value, known_from: knownFrom }) => [
         field,
         `${value ?? '-'}${knownFrom === null ? '' : `, known since ${knownFrom}`}`,
       ]),
-      ...rules.map((rule) => Object.values(selectScalars(rule)).map((value) => String(value ?? '-'))),
+      ...(derivation === null
+        ? []
+        : [
+            [
+              'derived from',
+              `${derivation.source_index_id}, its weight there ${formatWeight(derivation.source_weight)}`,
+            ],
+          ]),
+      ...formatWeighting(explained).map((step) => ['', step]),
+      ['weight', formatWeight(explained.weight)],
+      ['held weight', `${formatWeight(explained.held_weight)} at the close of ${asOf}`],
+      ...(['entered', 'left'] as const).flatMap((name) => {
+        const change = explained[name];
+        return change === null ? [] : [[name, formatMove(change)]];
+      }),
+      ...(explained.order === null
+        ? []
+        : [
+            [
+              'order',
+              `${explained.order.side} to ${formatWeight(explained.order.target_weight)}: ${explained.order.reason}`,
+            ],
+          ]),
     ]),
-};
+  ].join('\n');
+}
+
+function formatRule({
+  rule_id: id,
+  kept,
+  test,
+  value,
+  threshold,
+  rank,
+  cutoff,
+}: IndexExplanation['rules'][number]): string {
+  return [
+    `${id} ${kept ? 'keeps' : 'excludes'} it: ${test}`,
+    ...(value === null ? [] : [`value ${value}`]),
+    ...(threshold === null ? [] : [`bound ${threshold}`]),
+    ...(rank === null ? [] : [`rank ${rank}${cutoff === null ? '' : ` of ${cutoff}`}`]),
+  ].join(', ');
+}
+
+/** Formats the steps from the formula of the weighting to the capped weight. */
+function formatWeighting({ weighting, capping, stayed }: IndexExplanation): string[] {
+  if (weighting === null) return [];
+  const { type, formula, parts, raw, raw_total: total, uncapped_weight: uncapped } = weighting;
+  const values = Object.entries(parts).map(([name, value]) => `${name} = ${value ?? '-'}`);
+  return [
+    [`${type}: raw weight ${formula} = ${raw}`, ...values].join(', '),
+    `${raw} / ${total}, the sum of all raw weights, = ${formatWeight(uncapped)}`,
+    ...(capping === null || (capping.cap === null && capping.floor === 0)
+      ? []
+      : [
+          `cap ${formatWeight(capping.cap)}, floor ${formatWeight(capping.floor)}, scale ${capping.scale}${capping.capped ? ': capped' : ''}`,
+        ]),
+    ...(stayed === 1 ? [] : [`divided by ${stayed}, the fraction of the decided weights that is still held`]),
+  ];
+}
+
+const formatMove = ({ date, event, weight, price, currency }: NonNullable<IndexExplanation['entered']>): string =>
+  `${date}, by ${event.replaceAll('_', ' ')}, with ${formatWeight(weight)} at ${price} ${currency}`;
 
 export const methodology = createViewCommand({
   summary: 'Print the methodology of an index in numbered sentences.',

@@ -22,6 +22,7 @@ import { alignRight, formatPercent, formatTable, formatWhole, type TerminalCell 
 import { UsageError } from '../usage.js';
 import { type FlagValues, readJsonFile } from './command-line.js';
 import { EXIT, listStartFindings } from './connection.js';
+import { formatFindings } from './import.js';
 import {
   AS_KNOWN_FLAGS,
   BENCHMARK_FLAG,
@@ -79,12 +80,21 @@ export const backtest: JobCommand<BacktestRunResult> = {
     const answer = await client.call('startBacktest', { params: { index_id }, query, body });
     return 'job_id' in answer ? { job: answer } : { result: answer };
   },
-  show: ({ metrics, total_costs }) =>
-    formatTable([
-      ...Object.entries(metrics).map(([name, value]) => [name, formatFigure(name, value)]),
-      ['total_costs', formatWhole(total_costs)],
-    ]),
+  show: ({ metrics, total_costs, index_level: level, rebalances_total: rebalances, findings }) =>
+    [
+      formatTable([
+        ['level', `${formatEnd(level, -1)}, from ${formatEnd(level, 0)}`],
+        ['rebalances', String(rebalances)],
+        ...Object.entries(metrics).map(([name, value]) => [name, formatFigure(name, value)]),
+        ['total_costs', formatWhole(total_costs)],
+      ]),
+      ...(findings.length === 0 ? [] : [formatFindings(findings)]),
+    ].join('\n'),
 };
+
+/** Formats the first or the last level of a series with its date. */
+const formatEnd = ({ index, data }: BacktestRunResult['index_level'], position: 0 | -1): string =>
+  `${data.at(position)?.toFixed(2) ?? '-'} on ${index.at(position) ?? '-'}`;
 
 /** Outcome of one index. */
 interface BacktestOutcome {

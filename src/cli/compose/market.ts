@@ -102,7 +102,11 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(now());
-  const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
+  const locations = createLocations([...settings.dataRoots, home.stores], {
+    machine: isShared ? hostname() : undefined,
+    // Several machines share the documents: a path may be another folder on each.
+    areRegisteredAllowed: !settings.areDataRootsGiven && !isShared,
+  });
   const folders = isShared ? resolveSharedFolders(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);

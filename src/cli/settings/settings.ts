@@ -607,6 +607,8 @@ export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)
    * workers.
    */
   readonly heavyPlaces: number;
+  /** True if the operator has set the data roots. */
+  readonly areDataRootsGiven: boolean;
 };
 
 export interface EffectiveSettings {
@@ -692,6 +694,7 @@ function addDependentDefaults(settings: Settings, areWorkersGiven: boolean): Set
     ...settings,
     heavyPlaces: artifacts === undefined || areWorkersGiven ? workers : 0,
     dataRoots: dataRoots.length > 0 ? dataRoots : [home],
+    areDataRootsGiven: dataRoots.length > 0,
     deliveryRoots: deliveryRoots.length > 0 ? deliveryRoots : [join(home, 'delivery')],
     databaseHosts: databaseHosts.length > 0 || !isLoopbackName(host) ? databaseHosts : LOOPBACK_HOSTS,
   };

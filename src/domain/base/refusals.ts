@@ -28,7 +28,10 @@ export const ERRORS = {
     help: 'A service without keys received a request with a foreign host name or web origin.',
   },
   ROUTE_NOT_FOUND: { status: 404, help: 'No route has this path.' },
-  INDEX_NOT_FOUND: { status: 404, help: 'No index (or strategy) is stored under the id.' },
+  INDEX_NOT_FOUND: {
+    status: 404,
+    help: 'No index (or strategy) is stored under the id. GET /indices (listIndices) lists the ids.',
+  },
   RUN_NOT_FOUND: { status: 404, help: 'The index has no stored run.' },
   ASSET_NOT_IN_RUN: { status: 404, help: 'The stored run never held the security.' },
   BENCHMARK_NOT_FOUND: {

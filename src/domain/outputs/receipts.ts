@@ -1,6 +1,7 @@
 import { decodeAddressPart } from '#base/addresses.js';
 import { LIMITS } from '../base/limits.js';
 import { refuseWithFindings } from '../base/refusals.js';
+import { formatDay, parseDay } from '../base/time.js';
 
 /** Number of a Markdown text as it is written, with everything of the text that decides whether it is true. */
 export interface TextNumber {
@@ -40,6 +41,8 @@ interface NamedPeriod {
   readonly last: Period;
   /** True for the beginning of an open range, such as "since 2019". */
   readonly isOpen: boolean;
+  /** True for a range, and after words such as "since": its first close may be that at the end of `first`. */
+  readonly isFromClose: boolean;
 }
 
 export type NumberStatus = 'proven' | 'different' | 'unsourced' | 'unreadable';
@@ -670,6 +673,9 @@ const isNoArticle = (word: string): boolean => !ARTICLES.has(word);
 const RANGE_JOINT = /^[\s,]*(?:[-–—]|to|until|till|through)\s*(?:(?:the )?end of )?$/i;
 const AND = /^\s*and\s*$/i;
 
+/** Words before a period from whose last close a value counts. */
+const FROM_CLOSE = /\b(?:since|from|after|end|close)\s+(?:of\s+)?(?:the\s+)?$/i;
+
 interface PlacedPeriod extends Span {
   readonly period: NamedPeriod;
 }
@@ -716,8 +722,11 @@ function joinRanges(raw: string, dates: readonly FoundDate[]): PlacedPeriod[] {
       /\bbetween\s+$/i.test(raw.slice(Math.max(0, previous!.start - 12), previous!.start));
     if (previous !== undefined && (RANGE_JOINT.test(joint) || (AND.test(joint) && isBetween()))) {
       const range = placed.pop()!;
-      placed.push({ start: range.start, end, period: { ...range.period, last: period } });
-    } else placed.push({ start, end, period: { first: period, last: period, isOpen: false } });
+      placed.push({ start: range.start, end, period: { ...range.period, last: period, isFromClose: true } });
+    } else {
+      const isFromClose = FROM_CLOSE.test(raw.slice(Math.max(0, start - 24), start));
+      placed.push({ start, end, period: { first: period, last: period, isOpen: false, isFromClose } });
+    }
     previous = date;
   }
   return placed;
@@ -882,6 +891,8 @@ const toText = (value: unknown): readonly string[] => (typeof value === 'string'
 interface FoundValue {
   readonly value: unknown;
   readonly window: Period | null;
+  /** Earliest day that may name the close before a window of returns; null if the result has no such close. */
+  readonly base: string | null;
   readonly subject: string | null;
 }
 
@@ -895,11 +906,14 @@ function followPointer(root: unknown, pointer: string, about: SourceSubject): Fo
   const known = about.benchmark === null ? about.ids : [...about.ids, about.benchmark];
   let value = root;
   let window = about.window;
+  let base: string | null = null;
   let subject: string | null = null;
   const listedIds = isObject(root) && Array.isArray(root['index_ids']) ? (root['index_ids'] as unknown[]) : [];
   for (const [depth, segment] of segments.entries()) {
     if (isObject(value)) {
-      window = findWindow(value) ?? window;
+      const ownWindow = findWindow(value);
+      if (ownWindow !== null) base = findBase(value, ownWindow);
+      window = ownWindow ?? window;
       if (depth > 0) subject = findRowSubject(value, known) ?? subject;
       const series = findDatedItem(value, segment, segments[depth + 1]);
       if (!Object.hasOwn(value, segment)) return undefined;
@@ -913,7 +927,7 @@ function followPointer(root: unknown, pointer: string, about: SourceSubject): Fo
       value = value[Number(segment)] as unknown;
     } else return undefined;
   }
-  return { value, window, subject };
+  return { value, window, base, subject };
 }
 
 /** Returns the document of a row: any index, strategy, set or model, or one of the documents of the source. */
@@ -950,6 +964,16 @@ function findWindow(row: Readonly<Record<string, unknown>>): Period | null {
     if (window !== null) return window;
   }
   return null;
+}
+
+/** Maximum number of days between a close and the next session: a weekend and the longest holidays. */
+const CLOSED_DAYS_MAX = 10;
+
+/** Returns the start that was requested, if the window of a result begins with the session after its close. */
+function findBase({ requested_start: start }: Readonly<Record<string, unknown>>, { from }: Period): string | null {
+  const requested = parsePeriod(start)?.from ?? from;
+  const days = (Date.parse(from) - Date.parse(requested)) / 86_400_000;
+  return days > 0 && days <= CLOSED_DAYS_MAX ? requested : null;
 }
 
 function toWindow({ start, end }: { readonly start: unknown; readonly end: unknown }): Period | null {
@@ -997,11 +1021,22 @@ function findOtherSubject(
   return matches ? null : 'subject';
 }
 
-/** Returns `period` if the sentence names a date outside the window of the value. */
-function findOtherPeriod({ periods }: TextNumber, { window }: FoundValue): string | null {
+/**
+ * Returns `period` if the sentence names a date outside the window of the value. A month, quarter or year that has only
+ * the first day of the window does not contain its returns, which count from the close of that day.
+ */
+function findOtherPeriod({ periods }: TextNumber, { window, base }: FoundValue): string | null {
   if (window === null) return null;
-  const overlaps = ({ from, to }: Period): boolean => from <= window.to && to >= window.from;
-  const isInside = ({ first, last, isOpen }: NamedPeriod): boolean =>
-    isOpen ? first.from <= window.to : overlaps(first) && overlaps(last);
+  const overlaps = ({ from, to }: Period): boolean => {
+    const isBase = base !== null && from === to && from >= base;
+    return from <= window.to && (to >= window.from || isBase);
+  };
+  const firstDay = window.from === window.to ? undefined : parseDay(window.from);
+  const isBeforeReturns = ({ first: { from, to }, isFromClose }: NamedPeriod): boolean =>
+    !isFromClose && from !== to && firstDay !== undefined && to < formatDay(firstDay + 1);
+  const isInside = (period: NamedPeriod): boolean => {
+    const { first, last, isOpen } = period;
+    return isOpen ? first.from <= window.to : overlaps(first) && overlaps(last) && !isBeforeReturns(period);
+  };
   return periods.every(isInside) ? null : 'period';
 }

@@ -234,6 +234,7 @@ interface McpClient {
 const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
 Every operation of its HTTP API is reachable: findOperations, describeOperation, callOperation. Rates, returns and weights are fractions (0.05 is 5%); dates are YYYY-MM-DD; null means not measured.
 Work on an index: listRuleTypes and getGuidePage (page "define") explain definitions; validateIndex, then previewDocument, then createIndex, startBacktest and ${WAIT_TOOL}; then the views of the run (getOverview, getPerformance, getAttribution, getWeights).
+A return counts from the close of start: the last quarter of 2024 is start 2024-09-30 (the last close before it), end 2024-12-31.
 Every result names its source, such as divisor:/analytics/CORE-40/overview?run_id=8f2a. Cite it after each number of a text by a footnote: "rose by 18.4 %[^1]" and "[^1]: SOURCE#/metrics/total_return" (a JSON pointer). Before you answer, verifyText must prove every number.
 An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
 
@@ -338,9 +339,12 @@ function createToolMethods(catalogue: McpCatalogue, client: McpClient): Readonly
     async 'tools/call'(params) {
       const { name, arguments: argumentValues = {} } = parseParams(CallParams, params);
       // Operations can be called by their names whatever is listed. A tool of the short list with the name of an
-      // operation takes shorter arguments; without its operation's body it is meant.
+      // operation is meant if it is listed and takes a body, or if the arguments have none.
       const short = shortTools.find(({ tool }) => tool.name === name);
-      if (short !== undefined && !(names.includes(name) && 'body' in argumentValues))
+      const takesBody =
+        (short?.tool.inputSchema['required'] as readonly string[] | undefined)?.includes('body') === true;
+      const isBodyShort = toolsets === undefined && takesBody;
+      if (short !== undefined && (isBodyShort || !names.includes(name) || !('body' in argumentValues)))
         return convertRefusal(() => short.run(argumentValues, context));
       if (name === WAIT_TOOL || names.includes(name)) return convertRefusal(() => callOperation(name, argumentValues));
       const known = [...shortTools.map(({ tool }) => tool.name), ...callableNames];

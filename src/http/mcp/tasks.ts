@@ -180,7 +180,7 @@ const TASK_TOOLS: readonly ShortEntry[] = [
   {
     tool: declare(
       'attributeReturn',
-      'Return of an index by security; with by (SECTOR) or benchmark, by group.',
+      'Return of an index from the close of start, by security; with by (SECTOR) or benchmark, by group.',
       'index_id by? benchmark? start? end? run_id?',
       true,
     ),

@@ -25,9 +25,13 @@ export interface DatabaseLocations {
    * Returns the database of a connection URL: `sqlite:///path`, `duckdb:///path` or
    * `postgresql://user:password@host:port/database`. Files must be below one of the allowed folders. The operator must
    * allow the host and port. Other locations are rejected even if they do not exist.
+   * @param options.isRegistered true to read a store that is registered at the location: see `Locations.forRegistered`
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
-  resolve(location: string): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }>;
+  resolve(
+    location: string,
+    options?: { readonly isRegistered?: boolean },
+  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }>;
 }
 
 /** Accepted parameters of a PostgreSQL URL. Other parameters could read files of this machine. */
@@ -101,7 +105,7 @@ export function createDatabaseLocations({
   }
 
   return {
-    async resolve(stored) {
+    async resolve(stored, { isRegistered = false } = {}) {
       const location = openUrl(stored);
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
@@ -121,7 +125,8 @@ export function createDatabaseLocations({
             return createMalformedProblem(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
           const path = decodeAddressPart(url!.pathname);
           if (path === undefined) return createMalformedProblem(BAD_ESCAPE);
-          const resolvedPath = await locations.resolve(path, 'file');
+          const ownLocations = isRegistered ? locations.forRegistered(path) : locations;
+          const resolvedPath = await ownLocations.resolve(path, 'file');
           return 'problem' in resolvedPath ? resolvedPath : { place: { kind, path: resolvedPath.path } };
         }
         default:

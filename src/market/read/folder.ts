@@ -23,14 +23,24 @@ export interface Locations {
   ): Promise<{ readonly path: string } | { readonly problem: Problem }>;
   /** Returns true if a real path is below one of the roots. */
   allows(realPath: string): Promise<boolean>;
+  /**
+   * Returns the locations for reading a store that is registered at `location`. They also allow this location, if the
+   * operator has not restricted the roots. So a store that a command registered in its working folder is readable for a
+   * service that starts elsewhere. A location that is now a link to another one is not allowed in this way.
+   */
+  forRegistered(location: string): Locations;
 }
 
 /**
  * Creates the locations of the given roots.
  * @param roots absolute folders; a folder that does not exist allows nothing.
- * @param machine name of this machine in refusals, if other machines may allow the path
+ * @param options.machine name of this machine in refusals, if other machines may allow the path
+ * @param options.areRegisteredAllowed true if stores remain readable where they are registered: see `forRegistered`
  */
-export function createLocations(roots: readonly string[], machine?: string): Locations {
+export function createLocations(
+  roots: readonly string[],
+  { machine, areRegisteredAllowed = false }: LocationOptions = {},
+): Locations {
   const machinePhrase = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
   // Resolves the roots each time, because a root may be created or redirected after the start.
   const resolveRoots = async () =>
@@ -39,8 +49,9 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
     );
   const isAllowed = async (path: string) => (await resolveRoots()).some((root) => isInside(root, path));
 
-  return {
+  const locations: Locations = {
     allows: isAllowed,
+    forRegistered: (location) => (areRegisteredAllowed ? admitLocation(locations, location) : locations),
     async resolve(location, kind) {
       const refusedLocation = {
         problem: {
@@ -59,6 +70,24 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
         problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: `There is no ${kind} at the location.` },
       };
     },
+  };
+  return locations;
+}
+
+interface LocationOptions {
+  readonly machine?: string | undefined;
+  readonly areRegisteredAllowed?: boolean;
+}
+
+/** Adds one canonical location to the allowed ones. */
+function admitLocation(locations: Locations, location: string): Locations {
+  const ownLocations = createLocations([location]);
+  const isUnchanged = async () => (await realpath(location).catch(() => undefined)) === location;
+  return {
+    ...locations,
+    allows: async (path) => (await locations.allows(path)) || ((await isUnchanged()) && ownLocations.allows(path)),
+    resolve: async (path, kind) =>
+      (await isUnchanged()) ? ownLocations.resolve(path, kind) : locations.resolve(path, kind),
   };
 }
 

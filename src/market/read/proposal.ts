@@ -493,7 +493,7 @@ function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sam
     .filter((cell) => readText(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY_SHARE * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
-  draft.recognisedAs = headerRow === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
+  draft.recognisedAs = headerRow === position ? 'one column per security' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
     skip_rows: headerRow,

@@ -397,8 +397,9 @@ function createFolderReading({
   readonly timestamp: () => string;
 }): FolderReading {
   async function list({ location, tables, mapping }: SourceTerms, problems: Problems): Promise<TableFiles | undefined> {
-    const resolvedPath = await locations.resolve(location ?? '', 'folder');
-    if ('path' in resolvedPath) return listFolderFiles(resolvedPath.path, { tables, mapping }, locations, problems);
+    const ownLocations = locations.forRegistered(location ?? '');
+    const resolvedPath = await ownLocations.resolve(location ?? '', 'folder');
+    if ('path' in resolvedPath) return listFolderFiles(resolvedPath.path, { tables, mapping }, ownLocations, problems);
     problems.error(resolvedPath.problem);
     return undefined;
   }
@@ -651,7 +652,7 @@ export function createDatasetLoading({
 
   async function readDatabase(source: SourceTerms, options: MarketTaskOptions): Promise<MarketTaskResult> {
     const { location, tables } = source;
-    const resolvedUrl = await databases.resolve(location ?? '');
+    const resolvedUrl = await databases.resolve(location ?? '', { isRegistered: true });
     if ('problem' in resolvedUrl) return { kind: 'refused', findings: [{ severity: 'error', ...resolvedUrl.problem }] };
     return runMarketTask('readDatabase', { place: resolvedUrl.place, tables, terms: createTerms(source) }, options);
   }

@@ -109,7 +109,9 @@ export function describeAgainstAService(): void {
       const { status, err } = await runCommand(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
       expect([status, err.split('\n').at(-2)]).toEqual([
         2,
-        '  Run `divisor config` on the machine of the service. It shows the allowed folders and hosts.',
+        expect.stringMatching(
+          /^ {2}Run `divisor config` on the machine .* --data-roots\. .* divisor import uploads it\.$/,
+        ),
       ]);
       expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
       expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');
@@ -333,6 +335,30 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
         expect(lines[1]).toMatch(/^rank +frequency +transaction_cost_bps +sharpe ratio +total return/);
         expect(lines.slice(2, 8).map((line) => line.split(/ +/)[0])).toEqual(['1', '2', '3', '4', '5', '6']);
         expect(lines).toContain('6 variants');
+      });
+
+      test('a backtest shows its level and findings, and an explanation every step to the weight', async () => {
+        const { status, screen } = await runOnTerminal(['backtest', 'EVEN'], createEnvironment());
+        const levels = toLines((await runCommand(['levels', 'EVEN'])).out).filter(({ event }) => event === 'row');
+        const lines = screen.map((line) => line.trim());
+        expect([status, lines]).toEqual([0, expect.arrayContaining(['rebalances           13'])]);
+        const [first, last] = [levels[0]!, levels.at(-1)!];
+        expect(lines.find((line) => line.startsWith('level '))?.replaceAll(/ +/g, ' ')).toBe(
+          `level ${(last['price'] as number).toFixed(2)} on ${String(last['date'])}, from 100.00 on ${String(first['date'])}`,
+        );
+        expect(lines.find((line) => line.startsWith('CURRENCY_ASSUMED'))).toContain('no CURRENCY');
+        const explanation = await runOnTerminal(['index', 'explain', 'EVEN', 'A'], createEnvironment());
+        const text = explanation.screen.join('\n');
+        // Each of four securities has a quarter on the rebalance date.
+        for (const part of [
+          /^A is in EVEN on 2022-12-30$/m,
+          /composition +in force from 2022-12-30, decided on 2022-12-30/,
+          /EqualWeight: raw weight 1 = 1$/m,
+          /1 \/ 4, the sum of all raw weights, = 25\.0000%/,
+          /^ +weight +25\.0000%$/m,
+          /entered +2020-01-02, by rebalance, with 25\.0000% at \d/,
+        ])
+          expect(text).toMatch(part);
       });
 
       test('an error is on its own line', async () => {

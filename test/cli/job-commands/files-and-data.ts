@@ -1,5 +1,8 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { type CommandOutcome, runToEnd, runHere } from '../process.js';
 import { toPath, INDEX, toLines } from './set-up.js';
@@ -63,10 +66,43 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const { status, err } = await ask(['import', toPath('unsure'), '--inspect']);
     expect(status).toBe(64);
     expect(err).toContain('--date-format: Every date fits M/D/YYYY and D/M/YYYY');
+    expect(err).toContain(' Add --date-format M/D/YYYY or D/M/YYYY.\n');
     await writeFile(toPath('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
     const output = await ask(['import', toPath('unsure/x.csv'), '--mapping', toPath('said.json')]);
     expect([output.status, output.err]).toEqual([0, '']);
     expect(toLines(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+  });
+
+  test('a table that the service may not read in place is uploaded, and the output states what was recognised', async () => {
+    const otherFolder = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
+    const rows = 'date,identifier,CLOSE\n2024-01-30,A,1234.5\n2024-01-31,A,1235\n';
+    const europeanRows = 'Datum;A\n30.01.2024;1.234,50\n31.01.2024;1.235,00\n';
+    try {
+      await writeFile(join(otherFolder, 'plain.csv'), rows);
+      await writeFile(join(otherFolder, 'packed.csv.gz'), gzipSync(rows));
+      await writeFile(join(otherFolder, 'european.csv'), europeanRows);
+      const hashes: unknown[] = [];
+      for (const [name, ...flags] of [['plain.csv'], ['packed.csv.gz'], ['european.csv', '--inspect']] as const) {
+        const { status, out, err } = await ask(['import', join(otherFolder, name), ...flags]);
+        expect([status, err]).toEqual([
+          0,
+          expect.stringContaining(`cannot read ${name} in place, and has received a copy`),
+        ]);
+        const { result } = toLines(out).at(-1) as unknown as { result: Record<string, unknown> };
+        expect(result).toMatchObject({ kind: 'imported', start: '2024-01-30', end: '2024-01-31' });
+        hashes.push(result['content_hash']);
+      }
+      expect(new Set(hashes).size).toBe(1);
+      const proposal = await ask(['inspect', join(otherFolder, 'european.csv')]);
+      expect([proposal.status, toLines(proposal.out).at(-1)]).toMatchObject([
+        0,
+        { result: { mapping: { layout: 'wide', date_format: 'D.M.YYYY', decimal: ',' } } },
+      ]);
+      const refusal = await ask(['import', join(otherFolder, 'european.csv'), '--id', 'again']);
+      expect([refusal.status, refusal.err]).toEqual([2, expect.stringContaining('Add --inspect')]);
+    } finally {
+      await rm(otherFolder, { recursive: true });
+    }
   });
 
   test('closes are published, and their log is verified, by commands alone', async () => {

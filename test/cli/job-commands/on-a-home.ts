@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { benchGeneratedWork, type WorkTiming } from '#cli/bench/bench.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
-import { runHere, startServiceHere } from '../process.js';
+import { runDivisor, runHere, startServiceHere } from '../process.js';
 import { INDEX, folder, home, toPath, toLines, runOnHome } from './set-up.js';
 
 const GENERATED_WORK = [
@@ -187,6 +187,49 @@ export function describeOnAHome(): void {
         expect([allowedOutcome.status, allowedOutcome.err]).toEqual([0, '']);
       } finally {
         await rm(otherFolder, { recursive: true });
+      }
+    });
+
+    test('a service serves the table that a command has registered in its working folder, and no other file there', async () => {
+      const workingFolder = await mkdtemp(join(tmpdir(), 'divisor-desk-'));
+      const ownHome = join(workingFolder, 'var');
+      const rows = 'date,identifier,CLOSE\n2024-01-02,A,1\n2024-01-03,A,2\n';
+      for (const name of ['prices.csv', 'other.csv']) await writeFile(join(workingFolder, name), rows);
+      try {
+        const words = ['import', 'prices.csv', '--id', 'own', '--activate', '--home', ownHome];
+        const command = runDivisor(words, {}, workingFolder);
+        expect([await command.ended, command.err()]).toEqual([0, '']);
+        const service = await startServiceHere(ownHome);
+        try {
+          const { call } = createDivisorClient({ url: service.url });
+          expect(await call('listStores')).toMatchObject({
+            active: 'own',
+            stores: [{ status: 'ready', end: '2024-01-03' }],
+          });
+          const other = {
+            name: 'other',
+            kind: 'folder',
+            location: workingFolder,
+            tables: { market: 'other.csv' },
+          } as const;
+          await expect(call('createStore', { body: other })).rejects.toMatchObject({
+            findings: [{ code: 'LOCATION_NOT_ALLOWED' }],
+          });
+          await expect(
+            call('inspectData', { body: { location: workingFolder, tables: { market: 'other.csv' } } }),
+          ).rejects.toMatchObject({ findings: [{ code: 'LOCATION_NOT_ALLOWED' }] });
+        } finally {
+          await service.stop();
+        }
+        const restrictedService = await startServiceHere(ownHome, ['--data-roots', ownHome]);
+        try {
+          const { stores } = await createDivisorClient({ url: restrictedService.url }).call('listStores');
+          expect(stores).toMatchObject([{ status: 'error', error: { code: 'STORE_READ_FAILED' } }]);
+        } finally {
+          await restrictedService.stop();
+        }
+      } finally {
+        await rm(workingFolder, { recursive: true });
       }
     });
 

@@ -179,6 +179,52 @@ test('a year or a date of the sentence must be in the window of the source', () 
     expect([sentence, ...listStatuses(sentence, fell, year)]).toEqual([sentence, first, second]);
 });
 
+test('returns count from the close of the first day of their window: this day may be named, the period that it ends may not', () => {
+  const address = (name: string): string =>
+    `divisor:/analytics/CORE-40/${name}?start=2024-09-30&end=2024-12-31&run_id=8f2a`;
+  const [performance, attribution] = [address('performance'), address('attribution')];
+  const requested = { requested_start: '2024-09-30', requested_end: '2024-12-31', end: '2024-12-31' };
+  const results: Results = {
+    [performance]: { ...requested, start: '2024-09-30', metrics: { total_return: 0.0293 } },
+    // An attribution states the first day with a return.
+    [attribution]: { ...requested, start: '2024-10-01T00:00:00+00:00', contributions: [{ contribution: 0.0293 }] },
+  };
+  for (const [sentence, expected] of [
+    ['From 2024-09-30 to 2024-12-31 it returned 2.93 %[^1].', 'proven'],
+    ['Since 30 September 2024 it returned 2.93 %[^1].', 'proven'],
+    ['It returned 2.93 %[^1] between 30 September and 31 December 2024.', 'proven'],
+    ['In Q4 2024 it returned 2.93 %[^1].', 'proven'],
+    ['From 1 October 2024 it returned 2.93 %[^1].', 'proven'],
+    ['Since 27 September 2024 it returned 2.93 %[^1].', 'different'],
+    ['From 2024-09-30 to 2025-01-02 it returned 2.93 %[^1].', 'different'],
+    ['In Q3 2024 it returned 2.93 %[^1].', 'different'],
+    ['In September 2024 it returned 2.93 %[^1].', 'different'],
+    ['It returned 2.93 %[^1] in Q3 2024.', 'different'],
+  ] as const)
+    for (const pointer of [`${performance}#/metrics/total_return`, `${attribution}#/contributions/0/contribution`])
+      expect([sentence, pointer, ...verify(write(sentence, pointer), results).map(({ status }) => status)]).toEqual([
+        sentence,
+        pointer,
+        expected,
+      ]);
+  for (const [sentence, expected] of [
+    ['Since the end of September 2024 it returned 2.93 %[^1].', 'proven'],
+    ['From September to December 2024 it returned 2.93 %[^1].', 'proven'],
+  ] as const)
+    expect(verify(write(sentence, `${performance}#/metrics/total_return`), results)).toMatchObject([
+      { status: expected },
+    ]);
+});
+
+test('a start that was requested long before the data does not widen the window', () => {
+  const address = 'divisor:/analytics/CORE-40/attribution?start=2019-01-02&run_id=8f2a';
+  const result = { requested_start: '2019-01-02', start: '2024-01-03', end: '2024-12-31', total_return: 0.0293 };
+  const [number] = verify(write('Since 2019-01-02 it returned 2.93 %[^1].', `${address}#/total_return`), {
+    [address]: result,
+  });
+  expect(number).toMatchObject({ status: 'different', reason: 'period' });
+});
+
 test('dates, years and numbers inside ids, code, headings, addresses and list numbers are no numbers', () => {
   const text = [
     '# 2024: 12 results',

@@ -53,10 +53,37 @@ describe('the places that stores may be read from', () => {
 
   test('are refused in the name of the machine, where other fronts may allow them', async () => {
     const { base } = await createTree();
-    const locations = createLocations([join(base, 'root')], 'front-2.example');
+    const locations = createLocations([join(base, 'root')], { machine: 'front-2.example' });
     expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toMatchObject({
       problem: { message: expect.stringContaining('on front-2.example, which answered') },
     });
+  });
+
+  test('include where a store is registered, for reading that store only, unless the operator has set the roots', async () => {
+    const { base } = await createTree();
+    const roots = [join(base, 'root')];
+    const registeredFolder = join(base, 'root-beside', 'data');
+    const locations = createLocations(roots, { areRegisteredAllowed: true });
+    const ownLocations = locations.forRegistered(registeredFolder);
+    expect(await ownLocations.resolve(registeredFolder, 'folder')).toEqual({ path: registeredFolder });
+    expect(await ownLocations.allows(join(registeredFolder, 'market.csv'))).toBe(true);
+    for (const otherLocations of [locations, createLocations(roots).forRegistered(registeredFolder)]) {
+      expect(await otherLocations.resolve(registeredFolder, 'folder')).toMatchObject({
+        problem: { code: 'LOCATION_NOT_ALLOWED' },
+      });
+      expect(await otherLocations.allows(join(registeredFolder, 'market.csv'))).toBe(false);
+    }
+    expect(await ownLocations.allows(join(base, 'root-beside'))).toBe(false);
+    expect(await ownLocations.allows(join(base, 'root', 'data'))).toBe(true);
+  });
+
+  test('do not include a registered folder that has become a link', async () => {
+    const { base } = await createTree();
+    const linkPath = join(base, 'root-beside', 'registered');
+    await symlink(join(base, 'root-beside', 'data'), linkPath);
+    const ownLocations = createLocations([join(base, 'root')], { areRegisteredAllowed: true }).forRegistered(linkPath);
+    expect(await ownLocations.resolve(linkPath, 'folder')).toMatchObject({ problem: { code: 'LOCATION_NOT_ALLOWED' } });
+    expect(await ownLocations.allows(join(base, 'root-beside', 'data', 'market.csv'))).toBe(false);
   });
 
   test.each(['relative/path', '', '/tmp/a\0b'])('are given by an absolute path: %j', async (place) => {

@@ -14,6 +14,7 @@ import { NOTE } from './documents.js';
 import { formatFindings, shortenStore } from './import.js';
 import {
   computeFindingsStatus,
+  createOperationView,
   createViewCommand,
   formatMembers,
   type JobCommand,
@@ -22,24 +23,21 @@ import {
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 
-export const stores = createViewCommand({
+export const stores = createOperationView({
+  operation: 'listStores',
   summary: 'List the data stores.',
-  words: [],
-  flags: {},
   examples: ['divisor stores'],
-  ask: (client) => client.call('listStores', {}),
   records: (result) => result.stores,
   columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
 });
 
 /** Runs `divisor audit STORE`. Without STORE, the command exports or verifies the audit log. */
-export const auditStore = createViewCommand({
+export const auditStore = createOperationView({
+  operation: 'auditStore',
   summary:
     'List the data warnings of a data store: first the dates with bars of only some securities, then all others by confidence.',
   words: [STORE],
-  flags: {},
   examples: ['divisor audit desk'],
-  ask: (client, [store_id = '']) => client.call('auditStore', { params: { store_id } }),
   records: ({ doubts, partial_dates: partialDates }) => [
     ...partialDates.map(({ code, path, message }) => ({ id: `${code} ${path}`, confidence: 1, repair: null, message })),
     ...doubts
@@ -49,33 +47,23 @@ export const auditStore = createViewCommand({
   columns: ['id', 'confidence', 'repair', 'message'],
 });
 
-export const jobs = createViewCommand({
+export const jobs = createOperationView({
+  operation: 'listJobs',
   summary: 'List jobs, the newest first.',
-  words: [],
   flags: {
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
     status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, separated by commas.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
-  ask: (client, _words, flags) =>
-    client.call('listJobs', {
-      query: {
-        kind: flags.text('kind'),
-        status: flags.text('status'),
-        limit: flags.number('limit') ?? 50,
-      } as never, // the service validates kinds and states
-    }),
   records: (result) => result.jobs,
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
 });
 
-export const watchlists = createViewCommand({
+export const watchlists = createOperationView({
+  operation: 'listWatchlists',
   summary: 'List the watchlists.',
-  words: [],
-  flags: {},
   examples: ['divisor watchlist list'],
-  ask: (client) => client.call('listWatchlists', {}),
   records: (result) =>
     result.watchlists.map(({ identifiers, unknown: unknownIdentifiers = [], ...rest }) => ({
       ...rest,
@@ -125,23 +113,20 @@ function describeUnknown(unknownIdentifiers: readonly string[]): string {
   return `the served store has no ${list}${hiddenCount > 0 ? ` and ${hiddenCount} more` : ''}: the watchlist contains them, but no universe does`;
 }
 
-export const renders = createViewCommand({
+export const renders = createOperationView({
+  operation: 'listRenders',
   summary: 'List rendered reports, the newest first.',
-  words: [],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'Only renders of built-in templates for this index.' },
-    template: { type: 'string', value: 'ID', help: 'Only renders of this template.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
+    index: {
+      type: 'string',
+      value: 'ID',
+      member: 'index_id',
+      help: 'Only renders of built-in templates for this index.',
+    },
+    template: { type: 'string', value: 'ID', member: 'template_id', help: 'Only renders of this template.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor renders --index CORE-100'],
-  ask: (client, _words, flags) =>
-    client.call('listRenders', {
-      query: {
-        index_id: flags.text('index'),
-        template_id: flags.text('template'),
-        limit: flags.number('limit') ?? 50,
-      },
-    }),
   records: (result) => result.renders,
   columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
@@ -320,12 +305,10 @@ async function requireKind(name: string, text: string): Promise<JobKindName> {
 
 const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
 
-export const jobKinds = createViewCommand({
+export const jobKinds = createOperationView({
+  operation: 'listJobKinds',
   summary: 'List the kinds of jobs, and show which kinds are paused.',
-  words: [],
-  flags: {},
   examples: ['divisor jobs kinds'],
-  ask: (client) => client.call('listJobKinds'),
   records: ({ kinds }) => kinds.map(toRecord),
 });
 
@@ -345,7 +328,6 @@ export const pauseKind = createViewCommand({
 export const resumeKind = createViewCommand({
   summary: 'Start jobs of a paused kind again.',
   words: [KIND],
-  flags: {},
   examples: ['divisor jobs resume sweep'],
   ask: async (client, [kind = '']) =>
     client.call('resumeJobKind', { params: { job_kind: await requireKind('KIND', kind) } }),
@@ -365,7 +347,6 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
-  words: [],
   flags: {
     failed: { type: 'boolean', help: 'Select failed jobs (required).' },
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },

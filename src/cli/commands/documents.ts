@@ -3,15 +3,13 @@ import type {
   DataVersions,
   DivisorClient,
   DocumentVersion,
-  IndexDeletion,
-  RunsDifference,
   VersionDifference,
 } from '#clients/typescript/divisor.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import type { FlagValues } from './command-line.js';
-import { createViewCommand, type JobCommand } from './job-command.js';
+import { createOperationCommand, createOperationView, createViewCommand, type JobCommand } from './job-command.js';
 
 /** Flag of commands that write versioned documents. */
 export const NOTE = {
@@ -74,7 +72,6 @@ const ALL_VERSIONS = { limit: 1000 };
 export const listVersionsCommand = createViewCommand({
   summary: 'List the versions of a document: author, time and note.',
   words: POSITIONAL_ARGUMENTS,
-  flags: {},
   examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
   ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
     callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL_VERSIONS }),
@@ -89,7 +86,6 @@ export const documentDifference = createViewCommand({
     { name: 'FROM', help: 'Number of a version.' },
     { name: 'TO', help: 'Number of another version.' },
   ],
-  flags: {},
   examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
   ask: (client, words): Promise<VersionDifference> =>
     callOperation(client, (noun) => `diff${noun}Versions`, words, {
@@ -155,12 +151,12 @@ const createNote = (flags: FlagValues): Pick<DocumentRequest, 'note'> => ({ note
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 
-export const dataVersions = createViewCommand({
+export const dataVersions = createOperationView({
+  operation: 'listDataVersions',
   summary: 'List the versions of a data store: time, author and changed rows.',
   words: [STORE],
-  flags: {},
+  fixed: ALL_VERSIONS,
   examples: ['divisor data versions desk'],
-  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL_VERSIONS }),
   records: (result) => result.versions,
   columns: [
     'version',
@@ -181,24 +177,19 @@ const COPIES = {
   missing: 'there is no copy of the latest data; only the source can restore it',
 } as const;
 
-export const dataDifference = createViewCommand({
+export const dataDifference = createOperationView({
+  operation: 'diffDataVersions',
   summary: 'List the values that differ between two versions of the data.',
-  words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
+  words: [
+    STORE,
+    { name: 'FROM', help: 'Number of a version.', member: 'from' },
+    { name: 'TO', help: 'Number of another version.', member: 'to' },
+  ],
   flags: {
     appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.', otherwise: 100 },
   },
   examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
-  ask: (client, [store_id = '', from = '', to = ''], flags) =>
-    client.call('diffDataVersions', {
-      params: { store_id },
-      query: {
-        from: Number(from),
-        to: Number(to),
-        appended: flags.isSet('appended'),
-        limit: flags.number('limit') ?? 100,
-      },
-    }),
   records: (result) => result.changes,
   columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
   notices: ({ cells, appended }: DataDifference) => [
@@ -211,19 +202,16 @@ export const dataDifference = createViewCommand({
   ],
 });
 
-export const runDifference: JobCommand<RunsDifference> = {
+export const runDifference = createOperationCommand({
+  operation: 'diffRuns',
   summary:
     'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
   words: [
     { name: 'INDEX', help: 'Id of an index or strategy.' },
-    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.' },
-    { name: 'TO', help: 'Id of the later run.' },
+    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.', member: 'from' },
+    { name: 'TO', help: 'Id of the later run.', member: 'to' },
   ],
-  flags: {},
   examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
-  submit: async (client, [index_id = '', from = '', to = '']) => ({
-    job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
-  }),
   show: ({
     same_levels: hasSameLevels,
     first_difference: firstDifference,
@@ -242,9 +230,10 @@ export const runDifference: JobCommand<RunsDifference> = {
       ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
       ['total return', String(rest.total_return)],
     ]),
-};
+});
 
-export const removeIndex: JobCommand<IndexDeletion> = {
+export const removeIndex = createOperationCommand({
+  operation: 'deleteIndex',
   summary: 'Delete an index and its results. Its versions are kept and can be restored.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
@@ -252,12 +241,5 @@ export const removeIndex: JobCommand<IndexDeletion> = {
     purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
   },
   examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
-  submit: async (client, [index_id = ''], flags) => ({
-    result: await client.call('deleteIndex', {
-      params: { index_id },
-      query: { purge: flags.isSet('purge') },
-      note: flags.text('note'),
-    }),
-  }),
   show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
-};
+});

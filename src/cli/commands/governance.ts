@@ -1,16 +1,9 @@
-import type {
-  Approval,
-  ApprovalDecisionRequest,
-  DivisorClient,
-  Procedure,
-  ProcedureDocument,
-} from '#clients/typescript/divisor.js';
+import type { Approval, ApprovalDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { APPROVAL_STATES, type ApprovalState } from '#domain/definition/approvals.js';
 import { UsageError } from '../usage.js';
-import { readJsonFile } from './command-line.js';
 import { NOTE } from './documents.js';
-import { createViewCommand, type JobCommand } from './job-command.js';
+import { createOperationCommand, createOperationView, createViewCommand } from './job-command.js';
 
 type Facts = NonNullable<Approval['facts']>;
 type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
@@ -137,7 +130,6 @@ const formatHistory = ({ history }: Approval): string[] =>
 
 export const approvals = createViewCommand({
   summary: 'List changes that wait for the approval of other people.',
-  words: [],
   flags: {
     state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
     subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
@@ -169,7 +161,6 @@ export const approvals = createViewCommand({
 export const showApproval = createViewCommand({
   summary: 'Show a change that waits for approval: its figures, comments and decisions.',
   words: [APPROVAL],
-  flags: {},
   examples: ['divisor approval show 12'],
   ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: parseNumber(word) } }),
   records: (approval) => [approval],
@@ -209,12 +200,11 @@ export const comment = createDecisionCommand('comment', 'Comment on changes that
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 
-export const statement = createViewCommand({
+export const statement = createOperationView({
+  operation: 'getStatement',
   summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor index statement CORE-100 --out core-100.md'],
-  ask: (client, [index_id = '']) => client.call('getStatement', { params: { index_id } }),
   records: ({ methodology, limitations, inputs }) => [
     ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
     ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
@@ -223,19 +213,15 @@ export const statement = createViewCommand({
   notices: ({ procedures, errors, discretion }) => [
     `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
   ],
-  file: (client, { index_id }, { out }) =>
-    out.toLowerCase().endsWith('.md')
-      ? client.download('getStatement', 'text/markdown', { params: { index_id } })
-      : undefined,
+  media: { '.md': 'text/markdown' },
 });
 
-export const methodologyChanges = createViewCommand({
+export const methodologyChanges = createOperationView({
+  operation: 'listMethodologyChanges',
   summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
   words: [INDEX],
   flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
   examples: ['divisor index changes CORE-100'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('listMethodologyChanges', { params: { index_id }, query: { limit: flags.number('limit') } }),
   records: ({ changes }) =>
     changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
   notices: ({ changes, amendments }) => [
@@ -247,50 +233,41 @@ export const methodologyChanges = createViewCommand({
   ],
 });
 
-export const publishedErrors = createViewCommand({
+export const publishedErrors = createOperationView({
+  operation: 'listPublishedErrors',
   summary: 'List the register of errors in published closes of an index.',
   words: [INDEX],
-  flags: {},
+  fixed: { limit: 1000 },
   examples: ['divisor publication errors CORE-100'],
-  ask: (client, [index_id = '']) =>
-    client.call('listPublishedErrors', { params: { index_id }, query: { limit: 1000 } }),
   records: ({ errors }) => errors,
   columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
 });
 
-export const procedures = createViewCommand({
+export const procedures = createOperationView({
+  operation: 'listProcedures',
   summary: 'List the procedures of the administrator.',
-  words: [],
-  flags: {},
   examples: ['divisor procedure list'],
-  ask: (client) => client.call('listProcedures', {}),
   records: (answer) => answer.procedures,
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by', 'updated_at'],
 });
 
-export const showProcedure: JobCommand<Procedure> = {
+export const showProcedure = createOperationCommand({
+  operation: 'getProcedure',
   summary: 'Print a procedure of the administrator as JSON.',
   words: [{ name: 'ID', help: 'Id of a procedure.' }],
-  flags: {},
   examples: ['divisor procedure show cessation --out cessation.json'],
-  submit: async (client, [procedure_id = '']) => ({
-    result: await client.call('getProcedure', { params: { procedure_id } }),
-  }),
   show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
-};
+});
 
-export const putProcedure = createViewCommand({
+export const putProcedure = createOperationView({
+  operation: 'putProcedure',
   summary: 'Store a procedure of the administrator.',
   words: [
     { name: 'ID', help: 'Id of the procedure.' },
-    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.' },
+    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.', isBody: true },
   ],
   flags: NOTE,
   examples: ['divisor procedure put cessation cessation.json --note "Approved by the oversight committee"'],
-  async ask(client, [procedure_id = '', file = ''], flags) {
-    const body = await readJsonFile<ProcedureDocument>(file);
-    return client.call('putProcedure', { params: { procedure_id }, body, note: flags.text('note') });
-  },
   records: (procedure) => [procedure],
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by'],
 });

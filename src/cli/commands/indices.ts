@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type {
-  IndexDocument,
   IndexDocumentBody,
-  IndexExplanation,
   MethodologyTemplateDetail,
   PluginUpsert,
   SavedIndex,
@@ -13,28 +11,32 @@ import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile } from './command-line.js';
 import { NOTE } from './documents.js';
-import { AS_KNOWN_FLAGS, createViewCommand, type JobCommand, readAsKnownOn } from './job-command.js';
+import {
+  AS_KNOWN_FLAGS,
+  createOperationCommand,
+  createOperationView,
+  createViewCommand,
+  type JobCommand,
+  readAsKnownOn,
+} from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
 
-export const list = createViewCommand({
+export const list = createOperationView({
+  operation: 'listIndices',
   summary: 'List the stored indices.',
-  words: [],
-  flags: {},
   examples: ['divisor index list'],
-  ask: (client) => client.call('listIndices', {}),
   records: (result) => result.indices,
 });
 
-export const show: JobCommand<IndexDocument> = {
+export const show = createOperationCommand({
+  operation: 'getIndex',
   summary: 'Print the definition of an index as JSON.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor index show CORE-100 --out core.json'],
-  submit: async (client, [index_id = '']) => ({ result: await client.call('getIndex', { params: { index_id } }) }),
   show: (document) => `${JSON.stringify(document, null, 2)}\n`,
-};
+});
 
 export const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
@@ -59,7 +61,6 @@ function formatSavedText({ index, findings }: SavedIndex): string {
 export const diff = createViewCommand({
   summary: 'Compare the stored definition of an index with a definition in a file.',
   words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
-  flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
     const [stored, written, { parseAcceptedIndex: parseIndex }, { listChanges: listDocumentChanges }] =
@@ -110,42 +111,35 @@ export const preview = createViewCommand({
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const versions = createViewCommand({
+export const versions = createOperationView({
+  operation: 'listIndexVersions',
   summary: 'List the versions of an index definition: author, time and note.',
   words: [INDEX],
-  flags: {},
+  fixed: { limit: 1000 },
   examples: ['divisor index versions CORE-100'],
-  ask: (client, [index_id = '']) => client.call('listIndexVersions', { params: { index_id }, query: { limit: 1000 } }),
   records: (result) => result.versions,
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const restore: JobCommand<SavedIndex> = {
+export const restore = createOperationCommand({
+  operation: 'restoreIndexVersion',
   summary: 'Restore a version of the definition of an index.',
   words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
   examples: ['divisor index restore CORE-100 3'],
-  submit: async (client, [index_id = '', version = ''], flags) => ({
-    result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
-  }),
   show: formatSavedText,
-};
+});
 
 /** Returns the members with scalar values. */
 const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
-export const explain: JobCommand<IndexExplanation> = {
+export const explain = createOperationCommand({
+  operation: 'explainName',
   summary: 'Explain why an index contains or excludes a security.',
   words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
   flags: AS_OF,
   examples: ['divisor index explain CORE-100 AAPL'],
-  submit: async (client, [index_id = '', identifier = ''], flags) => ({
-    result: await client.call('explainName', {
-      params: { index_id, identifier },
-      query: { as_of: flags.text('as-of') },
-    }),
-  }),
   show: ({ rules, datapoints, ...explained }) =>
     formatTable([
       ...Object.entries(selectScalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
@@ -155,14 +149,13 @@ export const explain: JobCommand<IndexExplanation> = {
       ]),
       ...rules.map((rule) => Object.values(selectScalars(rule)).map((value) => String(value ?? '-'))),
     ]),
-};
+});
 
-export const methodology = createViewCommand({
+export const methodology = createOperationView({
+  operation: 'getMethodology',
   summary: 'Print the methodology of an index in numbered sentences.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor index methodology CORE-100'],
-  ask: (client, [index_id = '']) => client.call('getMethodology', { params: { index_id } }),
   records: ({ sentences }) => sentences,
   columns: ['number', 'text'],
 });
@@ -217,12 +210,10 @@ export const amend: JobCommand<SavedIndex> = {
   show: formatSavedText,
 };
 
-export const plugins = createViewCommand({
+export const plugins = createOperationView({
+  operation: 'listPlugins',
   summary: 'List the plug-ins.',
-  words: [],
-  flags: {},
   examples: ['divisor plugin list'],
-  ask: (client) => client.call('listPlugins', {}),
   records: (result) =>
     result.plugins.map(({ plugin_id, name, kind, inputs, sha256, updated_at }) => ({
       plugin_id,
@@ -262,12 +253,10 @@ export const putPlugin = createViewCommand({
 const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(() => Promise.reject(new UsageError(`there is no file ${path}`)));
 
-export const strategies = createViewCommand({
+export const strategies = createOperationView({
+  operation: 'listStrategies',
   summary: 'List the strategies.',
-  words: [],
-  flags: {},
   examples: ['divisor strategy list'],
-  ask: (client) => client.call('listStrategies', {}),
   records: (answer) => answer.strategies.map(({ strategy, problems }) => ({ ...strategy, problems: problems.length })),
   columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
 });
@@ -285,12 +274,10 @@ export const putStrategy = createViewCommand({
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const templates = createViewCommand({
+export const templates = createOperationView({
+  operation: 'listMethodologyTemplates',
   summary: 'List the templates of published methodologies, and whether the served store can run them.',
-  words: [],
-  flags: {},
   examples: ['divisor index templates'],
-  ask: (client) => client.call('listMethodologyTemplates', {}),
   records: (result) =>
     result.templates.map(({ id, title, can_run, needs }) => ({
       id,
@@ -309,7 +296,6 @@ export const create: JobCommand<{
   readonly findings: MethodologyTemplateDetail['findings'];
 }> = {
   summary: 'Create an index from a published methodology, with the indices that it needs.',
-  words: [],
   flags: {
     from: { type: 'string', value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
     id: {

@@ -1,15 +1,13 @@
 import type {
   ChangedOverrides,
-  ClosuresBody,
   DeskAction,
   DeskDecisionRequest,
   DivisorClient,
   PriceOverrideRequest,
 } from '#clients/typescript/divisor.js';
-import { DESK_STATES, type DeskState } from '#domain/definition/action-desk.js';
-import { readJsonFile } from './command-line.js';
+import { DESK_STATES } from '#domain/definition/action-desk.js';
 import { NOTE } from './documents.js';
-import { createViewCommand } from './job-command.js';
+import { createOperationView, createViewCommand } from './job-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
 const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
@@ -19,40 +17,29 @@ const formatHistory = ({ decisions }: DeskAction): string[] =>
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const deskActions = createViewCommand({
+export const deskActions = createOperationView({
+  operation: 'listActions',
   summary: 'List coming and recent corporate actions with their state and flags.',
-  words: [],
+  fixed: { limit: 1000 },
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
     state: { type: 'string', value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
-    security: { type: 'string', value: 'ID', help: 'Security. Default: all.' },
-    flagged: { type: 'boolean', help: 'Only actions with flags.' },
+    security: { type: 'string', value: 'ID', member: 'identifier', help: 'Security. Default: all.' },
+    flagged: { type: 'boolean', otherwise: false, help: 'Only actions with flags.' },
   },
   examples: ['divisor action list --state new', 'divisor action list --flagged'],
-  ask: (client, _words, flags) =>
-    client.call('listActions', {
-      query: {
-        from: flags.text('from'),
-        to: flags.text('to'),
-        state: flags.text('state') as DeskState | undefined, // The service refuses unknown states.
-        identifier: flags.text('security'),
-        flagged: flags.isSet('flagged') === true,
-        limit: 1000,
-      },
-    }),
   records: ({ actions }) => actions.map(createRow),
   columns: COLUMNS,
   notices: ({ actions, total }) =>
     total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
 });
 
-export const deskAction = createViewCommand({
+export const deskAction = createOperationView({
+  operation: 'getAction',
   summary: 'Show the effect of a corporate action on each index, before and after.',
   words: [ACTION],
-  flags: {},
   examples: ['divisor action show 4be1c0ffee4be1c0ffee'],
-  ask: (client, [action_id = '']) => client.call('getAction', { params: { action_id } }),
   records: ({ effects }) => effects,
   notices: (action) => [
     `${action.type} of ${action.identifier} on ${action.ex_date}, ${action.value}: ${action.state}`,
@@ -91,46 +78,39 @@ export const confirmAction = createDecisionCommand(
 export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
 export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
 
-export const closures = createViewCommand({
+export const closures = createOperationView({
+  operation: 'listClosures',
   summary: 'List calendars with recorded changes of their sessions.',
-  words: [],
-  flags: {},
   examples: ['divisor closure list'],
-  ask: (client) => client.call('listClosures', {}),
   records: ({ calendars }) =>
     calendars.map((calendarClosures) => ({ ...calendarClosures, changes: calendarClosures.changes.length })),
   columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
 });
 
-export const showClosures = createViewCommand({
+export const showClosures = createOperationView({
+  operation: 'getClosures',
   summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
   words: [{ name: 'CODE', help: 'Code of the calendar.' }],
-  flags: {},
   examples: ['divisor closure show XNYS'],
-  ask: (client, [calendar_code = '']) => client.call('getClosures', { params: { calendar_code } }),
   records: ({ changes }) => changes,
   columns: ['date', 'session', 'opens', 'closes', 'reason'],
 });
 
-export const recordClosures = createViewCommand({
+export const recordClosures = createOperationView({
+  operation: 'putClosures',
   summary: 'Record the changes of a calendar, and show their effect. They replace all changes recorded before.',
   words: [
     { name: 'CODE', help: 'Code of the calendar.' },
-    { name: 'FILE', help: 'Changes as JSON; - reads standard input.' },
+    { name: 'FILE', help: 'Changes as JSON; - reads standard input.', isBody: true },
   ],
   flags: {
     ...NOTE,
-    'dry-run': { type: 'boolean', help: 'Only show the effect of the changes.' },
+    'dry-run': { type: 'boolean', otherwise: false, help: 'Only show the effect of the changes.' },
   },
   examples: [
     'divisor closure put XNYS changes.json --dry-run',
     'divisor closure put XNYS changes.json --note "Notice of the exchange"',
   ],
-  async ask(client, [calendar_code = '', file = ''], flags) {
-    const document = await readJsonFile<ClosuresBody>(file);
-    const body = { ...document, dry_run: flags.isSet('dry-run') ?? false };
-    return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
-  },
   records: ({ effect }) =>
     effect.indices.map(({ index_id, before, after, published, unpublished, stale }) => ({
       index_id,
@@ -159,19 +139,16 @@ const formatDates = (label: string, dates: readonly string[]): string[] =>
 const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
 const START = { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
 const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
-const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
-/** Maximum number of rows in one response of a listing. */
-const ROWS_MAX = 1000;
+const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.', otherwise: 1000 } as const;
 
-const splitList = (text: string | undefined) => text?.split(',');
-
-export const prices = createViewCommand({
+export const prices = createOperationView({
+  operation: 'getPrices',
   summary: 'Print market data of one security by date.',
   words: [NAME],
   flags: {
     start: START,
     end: END,
-    columns: { type: 'string', value: 'A,B', help: 'Columns, separated by commas. Default: all.' },
+    columns: { type: 'string', value: 'A,B', isList: true, help: 'Columns, separated by commas. Default: all.' },
     interval: {
       type: 'string',
       value: 'native|weekly|monthly',
@@ -186,80 +163,55 @@ export const prices = createViewCommand({
     },
   },
   examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
-  ask: (client, [identifier = ''], flags) =>
-    client.call('getPrices', {
-      params: { identifier },
-      query: {
-        start: flags.text('start'),
-        end: flags.text('end'),
-        columns: splitList(flags.text('columns')),
-        interval: flags.text<'native' | 'weekly' | 'monthly'>('interval'),
-        adjust: flags.text<'none' | 'splits' | 'total'>('adjust'),
-      },
-    }),
   records: ({ prices: { index, columns, data } }) =>
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
 });
 
-export const reference = createViewCommand({
+export const reference = createOperationView({
+  operation: 'getAssetReferences',
   summary: 'Print reference data of securities on one date.',
-  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
+  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true, member: 'identifiers' }],
   flags: {
-    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints, separated by commas.' },
+    fields: { type: 'string', value: 'A,B', isList: true, help: 'Columns and datapoints, separated by commas.' },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
-  ask: (client, [names = ''], flags) =>
-    client.call('getAssetReferences', {
-      query: {
-        identifiers: names.split(','),
-        fields: splitList(flags.text('fields')),
-        as_of: flags.text('as-of'),
-      },
-    }),
   records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
 });
 
-export const actions = createViewCommand({
+export const actions = createOperationView({
+  operation: 'getCorporateActions',
   summary: 'List the corporate actions of one security.',
   words: [NAME],
   flags: { start: START, end: END },
   examples: ['divisor data actions AAPL'],
-  ask: (client, [identifier = ''], flags) =>
-    client.call('getCorporateActions', {
-      params: { identifier },
-      query: { start: flags.text('start'), end: flags.text('end') },
-    }),
   records: (answer) => answer.actions,
 });
 
-export const names = createViewCommand({
+export const names = createOperationView({
+  operation: 'searchIdentifiers',
   summary: 'List the securities of the served store, with their first and last dates.',
-  words: [],
-  flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
+  flags: {
+    find: { type: 'string', value: 'TEXT', member: 'q', help: 'Only identifiers that contain this text.' },
+    limit: LIMIT,
+  },
   examples: ['divisor data names --find energy'],
-  ask: (client, _words, flags) =>
-    client.call('searchIdentifiers', { query: { q: flags.text('find'), limit: flags.number('limit') ?? ROWS_MAX } }),
   records: ({ identifiers }) => identifiers,
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const series = createViewCommand({
+export const series = createOperationView({
+  operation: 'listSeries',
   summary: 'List the series of the served store: benchmarks, rates and currencies, which are never constituents.',
-  words: [],
-  flags: {},
   examples: ['divisor data series'],
-  ask: (client) => client.call('listSeries', {}),
   records: (answer) => answer.series,
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const fields = createViewCommand({
+export const fields = createOperationView({
+  operation: 'listFields',
   summary: 'List the datapoints that rules can use, and their sources.',
-  words: [],
-  flags: {},
   examples: ['divisor data fields'],
-  ask: (client) => client.call('listFields', {}),
   records: (answer) => answer.fields,
 });
 
@@ -274,12 +226,11 @@ const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
-export const overrides = createViewCommand({
+export const overrides = createOperationView({
+  operation: 'listPriceOverrides',
   summary: 'List the prices of a data store that people have overridden.',
   words: [STORE],
-  flags: {},
   examples: ['divisor override list us'],
-  ask: (client, [store_id = '']) => client.call('listPriceOverrides', { params: { store_id } }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
 });

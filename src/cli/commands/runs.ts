@@ -9,10 +9,7 @@ import {
   type OptimisationRunResult,
   type RenderJobStatus,
   type RerunRow,
-  type RerunView,
-  type StudyRequest,
   type StudyRow,
-  type StudyView,
   type SweepRequest,
   type SweepRow,
   type SweepView,
@@ -26,6 +23,7 @@ import {
   AS_KNOWN_FLAGS,
   BENCHMARK_FLAG,
   computeFindingsStatus,
+  createOperationCommand,
   FAIL_ON_FLAGS,
   formatFigure,
   formatMembers,
@@ -288,27 +286,29 @@ export const report: JobCommand<Render> = {
 /** Maximum number of rows on a terminal. */
 const LISTED_ROWS_MAX = 20;
 
-export const rerun: JobCommand<RerunView> = {
+export const rerun = createOperationCommand({
+  operation: 'startRerun',
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
   notes:
     'Each rerun uses the settings of the stored run. Exit status 1: an index was refused, and its stored run is unchanged.',
-  words: [],
   flags: {
     ids: {
       type: 'string',
       value: 'IDS',
       help: 'Ids, separated by commas. Default: all indices and strategies with a stored run.',
+      isList: true,
+      otherwise: null,
     },
-    id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated id.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      member: 'rerun_id',
+      otherwise: null,
+      help: 'Id of the rerun. Default: a generated id.',
+    },
     ...JOB_FLAGS,
   },
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
-  submit: async (client, _, flags) => ({
-    job: await client.call('startRerun', {
-      query: readJobQuery(flags),
-      body: { rerun_id: flags.text('id') ?? null, ids: flags.text('ids')?.split(',') ?? null },
-    }),
-  }),
   show(view) {
     const changedRows = view.rows.filter(({ outcome }) => outcome !== 'current');
     const listedRows = changedRows.slice(0, LISTED_ROWS_MAX);
@@ -321,7 +321,7 @@ export const rerun: JobCommand<RerunView> = {
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: RERUN_HEADER, rows: rows.map(listCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
-};
+});
 
 const RERUN_HEADER = ['index_id', 'outcome', 'run_id', 'end', 'extended_from', 'error'];
 
@@ -334,26 +334,27 @@ const listCells = ({ index_id, outcome, run_id, end, extended_from, error }: Rer
   error && `${error.code}: ${error.message}`,
 ];
 
-export const study: JobCommand<StudyView> = {
+export const study = createOperationCommand({
+  operation: 'startStudy',
   summary: 'Run many optimisations as one job.',
   notes: 'Exit status 1: an optimisation has no result. The results of all other optimisations are stored.',
   words: [
     {
       name: 'FILE',
       help: 'Request as JSON: runs, each with index_id, constraint_set_id and so on; - reads standard input.',
+      isBody: true,
     },
   ],
   flags: {
-    id: { type: 'string', value: 'ID', help: 'Id of the study. Default: the id in the file, or a generated id.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      member: 'study_id',
+      help: 'Id of the study. Default: the id in the file, or a generated id.',
+    },
     ...JOB_FLAGS,
   },
   examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],
-  async submit(client, [file = ''], flags) {
-    const request = await readJsonFile<StudyRequest>(file);
-    const id = flags.text('id');
-    const body = id === undefined ? request : { ...request, study_id: id };
-    return { job: await client.call('startStudy', { query: readJobQuery(flags), body }) };
-  },
   show({ rows, runs, solved, refused }) {
     const listedRows = rows
       .slice(0, LISTED_ROWS_MAX)
@@ -365,7 +366,7 @@ export const study: JobCommand<StudyView> = {
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: STUDY_HEADER, rows: rows.map(listStudyCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
-};
+});
 
 const STUDY_HEADER = [
   'position',

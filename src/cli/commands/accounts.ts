@@ -8,7 +8,7 @@ import { createOperationCommand, type JobCommand } from './job-command.js';
 
 const HEADER = ['date', 'value', 'cash', 'accrued_tax'] as const;
 
-export const account = createOperationCommand({
+const account = createOperationCommand({
   operation: 'backtestAccount',
   summary: 'Run one account with tax lots over the history of an index, after tax.',
   words: [
@@ -40,7 +40,7 @@ export const account = createOperationCommand({
   }),
 });
 
-export const batch: JobCommand<BatchView> = {
+const batch: JobCommand<BatchView> = {
   summary: 'Compute the trades of many accounts with tax lots that follow an index.',
   words: [
     {
@@ -130,3 +130,8 @@ async function submitFile(client: DivisorClient, file: string, batchFlags: Batch
   };
   return client.upload('startBatch', media, await openAsBlob(resolve(file)), { query });
 }
+
+export const ACCOUNT_COMMANDS = {
+  batch,
+  account,
+};

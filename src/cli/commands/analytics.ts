@@ -4,6 +4,7 @@ import type {
   DifferenceCause,
   DifferencesView,
   RebalancePackRequest,
+  RenderJobStatus,
   TotalRiskDecomposition,
 } from '#clients/typescript/divisor.js';
 import type { Route } from '#contract/route.js';
@@ -15,8 +16,10 @@ import { readJsonFile, readTextFile } from './command-line.js';
 import { EXIT } from './connection.js';
 import {
   BENCHMARK_FLAG,
+  createOperationCommand,
   createOperationView,
   createViewCommand,
+  formatMembers,
   JOB_FLAGS,
   type JobCommand,
   readJobQuery,
@@ -43,7 +46,7 @@ interface DataVersion {
   readonly as_known?: string;
 }
 
-export const runs = createOperationView({
+const runs = createOperationView({
   operation: 'listRuns',
   summary: 'List the stored runs of an index or strategy, newest first.',
   words: [INDEX],
@@ -59,7 +62,7 @@ export const runs = createOperationView({
   columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
 });
 
-export const levels = createOperationView({
+const levels = createOperationView({
   operation: 'getLevels',
   summary: 'Print the levels of a stored run.',
   words: [INDEX],
@@ -84,7 +87,7 @@ export const levels = createOperationView({
     })),
 });
 
-export const weights = createOperationView({
+const weights = createOperationView({
   operation: 'getWeights',
   summary: 'Print the holdings of a stored run and their weights.',
   words: [INDEX],
@@ -93,7 +96,7 @@ export const weights = createOperationView({
   records: (view) => view.weights,
 });
 
-export const verifyText = createViewCommand({
+const verifyText = createViewCommand({
   summary: 'Compare each number of a Markdown text with the result that its footnote cites.',
   words: [{ name: 'FILE', help: 'Markdown text; - reads it from standard input.' }],
   examples: ['divisor verify-text report.md', 'divisor performance CORE-100 --sources'],
@@ -108,7 +111,7 @@ export const verifyText = createViewCommand({
   exitStatus: ({ numbers, proven }) => (proven === numbers.length ? EXIT.done : EXIT.jobFailed),
 });
 
-export const compare = createOperationView({
+const compare = createOperationView({
   operation: 'compareRuns',
   summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
   words: [
@@ -131,7 +134,7 @@ export const compare = createOperationView({
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-export const attribution = createViewCommand({
+const attribution = createViewCommand({
   summary: 'Print the contribution of each security, or of each group, to the return of a stored run.',
   words: [INDEX],
   flags: {
@@ -167,7 +170,7 @@ export const attribution = createViewCommand({
     }),
 });
 
-export const rolling = createOperationView({
+const rolling = createOperationView({
   operation: 'getRollingRisk',
   summary: 'Print rolling volatility, tracking error, beta and correlation of a stored run.',
   words: [INDEX],
@@ -191,7 +194,7 @@ export const rolling = createOperationView({
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
 });
 
-export const performance = createOperationView({
+const performance = createOperationView({
   operation: 'getPerformance',
   summary: 'Print the figures of a stored run over a window, some relative to the tracked index or the benchmark.',
   words: [INDEX],
@@ -209,7 +212,7 @@ export const performance = createOperationView({
   },
 });
 
-export const rebalances = createOperationView({
+const rebalances = createOperationView({
   operation: 'listRebalances',
   summary: 'List the rebalances of a stored run.',
   words: [INDEX],
@@ -229,7 +232,7 @@ async function listOperations(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Shows any view of a stored run, with the parameters of its route. A new view therefore needs no separate command. */
-export const view = createViewCommand({
+const view = createViewCommand({
   summary: 'Print any view of a stored run, by its name and the parameters of its route.',
   words: [
     {
@@ -313,7 +316,7 @@ function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] 
 const DESK_INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
 
-export const events = createOperationView({
+const events = createOperationView({
   operation: 'listEvents',
   summary:
     'List dated events: announcements, effective dates, expiries, holidays, early closes and recorded closures. --out FILE.ics writes a calendar.',
@@ -345,7 +348,7 @@ export const events = createOperationView({
   media: { '.ics': 'text/calendar' },
 });
 
-export const actions = createOperationView({
+const actions = createOperationView({
   operation: 'getIndexActions',
   summary: 'List past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
   words: [DESK_INDEX],
@@ -382,7 +385,7 @@ const listChoices = ({ actions: indexActions }: ActionsView) =>
       })),
     );
 
-export const rebalancePack = createViewCommand({
+const rebalancePack = createViewCommand({
   summary: 'List the orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [DESK_INDEX],
   flags: {
@@ -411,7 +414,7 @@ export const rebalancePack = createViewCommand({
 const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
 const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
-export const limits = createOperationView({
+const limits = createOperationView({
   operation: 'getLimits',
   summary: 'Check a concentration rule on every session of a stored run, and print breaches and the smallest headroom.',
   words: [INDEX],
@@ -460,7 +463,7 @@ const SPLIT_TABLE = {
 
 const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
 
-export const factorRisk = createOperationView({
+const factorRisk = createOperationView({
   operation: 'getFactorRisk',
   summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
   words: [INDEX],
@@ -473,7 +476,7 @@ export const factorRisk = createOperationView({
   ...SPLIT_TABLE,
 });
 
-export const totalRisk = createOperationView({
+const totalRisk = createOperationView({
   operation: 'getTotalRisk',
   summary: 'Split the total variance of a stored run into factors and specific risk.',
   words: [INDEX],
@@ -482,7 +485,7 @@ export const totalRisk = createOperationView({
   ...SPLIT_TABLE,
 });
 
-export const termStructure = createViewCommand({
+const termStructure = createViewCommand({
   summary: 'Print fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {
@@ -554,7 +557,7 @@ const listCauseCells = ({ date, subject, manner, identifier, value, sessions, ef
 
 const CAUSE_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
 
-export const explainDifference: JobCommand<DifferencesView> = {
+const explainDifference: JobCommand<DifferencesView> = {
   summary: 'Explain why levels from a file differ from those of a stored run.',
   notes: 'Exit status 1: sessions remain unexplained. Ties explain the same sessions equally well.',
   words: [INDEX, { name: 'FILE', help: 'CSV file with a header and the columns date and value (or level, or close).' }],
@@ -600,4 +603,96 @@ export const explainDifference: JobCommand<DifferencesView> = {
   },
   csv: ({ causes }) => ({ header: CAUSE_HEADER, rows: causes.map(listCauseCells) }),
   exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),
+};
+
+const runDifference = createOperationCommand({
+  operation: 'diffRuns',
+  summary:
+    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
+  words: [
+    { name: 'INDEX', help: 'Id of an index or strategy.' },
+    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.', member: 'from' },
+    { name: 'TO', help: 'Id of the later run.', member: 'to' },
+  ],
+  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
+  show: ({
+    same_levels: hasSameLevels,
+    first_difference: firstDifference,
+    data,
+    effects,
+    effects_reason: reason,
+    ...rest
+  }) =>
+    formatTable([
+      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
+      ['definition', `${rest.definition.length} fields`],
+      ['request', `${rest.request.length} fields`],
+      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
+      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
+      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
+      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
+      ['total return', String(rest.total_return)],
+    ]),
+});
+
+const report: JobCommand<NonNullable<RenderJobStatus['result']>> = {
+  summary: 'Render a PDF report.',
+  words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
+  flags: {
+    index: {
+      type: 'string',
+      value: 'ID',
+      help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
+    },
+    'run-id': {
+      type: 'string',
+      value: 'RUN',
+      help: 'With --index, the id of an earlier run. Default: the newest run.',
+    },
+  },
+  examples: [
+    'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',
+    'divisor report FACTSHEET-A4 --index CORE-100,EVEN-100 --out watched.pdf',
+  ],
+  async submit(client, [template_id = ''], flags) {
+    const [index, run] = [flags.text('index'), flags.text('run-id')];
+    if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
+    const ids = index?.split(',') ?? [];
+    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
+    const subject = ids.length > 1 ? { index_ids: ids } : { index_id: index };
+    const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
+    return { job: await client.call('renderReport', { body: { template_id, ...subject, ...runs } }) };
+  },
+  show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
+  ending: '.pdf',
+  file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
+};
+
+export const REPORT_COMMANDS = {
+  'explain-difference': explainDifference,
+  report,
+  'verify-text': verifyText,
+};
+
+export const VIEW_COMMANDS = {
+  runs,
+  'run diff': runDifference,
+  levels,
+  weights,
+  rebalances,
+  attribution,
+  rolling,
+  performance,
+  view,
+};
+
+export const ANALYSIS_COMMANDS = {
+  compare,
+  limits,
+  'factor-risk': factorRisk,
+  'total-risk': totalRisk,
+  'term-structure': termStructure,
+  events,
+  actions,
+  'rebalance-pack': rebalancePack,
 };

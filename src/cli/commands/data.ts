@@ -23,7 +23,7 @@ import {
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 
-export const stores = createOperationView({
+const stores = createOperationView({
   operation: 'listStores',
   summary: 'List the data stores.',
   examples: ['divisor stores'],
@@ -47,7 +47,7 @@ export const auditStore = createOperationView({
   columns: ['id', 'confidence', 'repair', 'message'],
 });
 
-export const jobs = createOperationView({
+const jobs = createOperationView({
   operation: 'listJobs',
   summary: 'List jobs, the newest first.',
   flags: {
@@ -60,7 +60,7 @@ export const jobs = createOperationView({
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
 });
 
-export const watchlists = createOperationView({
+const watchlists = createOperationView({
   operation: 'listWatchlists',
   summary: 'List the watchlists.',
   examples: ['divisor watchlist list'],
@@ -73,7 +73,7 @@ export const watchlists = createOperationView({
   columns: ['watchlist_id', 'name', 'names', 'unknown', 'updated_at'],
 });
 
-export const putWatchlist = createViewCommand({
+const putWatchlist = createViewCommand({
   summary: 'Store a watchlist, which definitions can use as their universe.',
   words: [
     { name: 'ID', help: 'Id of the watchlist.' },
@@ -113,7 +113,7 @@ function describeUnknown(unknownIdentifiers: readonly string[]): string {
   return `the served store has no ${list}${hiddenCount > 0 ? ` and ${hiddenCount} more` : ''}: the watchlist contains them, but no universe does`;
 }
 
-export const renders = createOperationView({
+const renders = createOperationView({
   operation: 'listRenders',
   summary: 'List rendered reports, the newest first.',
   flags: {
@@ -134,7 +134,7 @@ export const renders = createOperationView({
 /** Store, with a mark if it was already served before. */
 type ActivatedStore = DataStore & { readonly already_served?: true };
 
-export const activate: JobCommand<ActivatedStore> = {
+const activate: JobCommand<ActivatedStore> = {
   summary:
     'Serve a data store. The previous store is served until the new store is loaded. The command has no effect if the store is already served.',
   words: [STORE],
@@ -259,7 +259,7 @@ export const refresh: JobCommand<RefreshResult> = {
   exitStatus: ({ findings }, flags) => computeFindingsStatus(findings, flags),
 };
 
-export const repair: JobCommand<ImportResult> = {
+const repair: JobCommand<ImportResult> = {
   summary: 'Write a new data store in which data warnings are repaired. The old store does not change.',
   words: [STORE],
   flags: {
@@ -305,14 +305,14 @@ async function requireKind(name: string, text: string): Promise<JobKindName> {
 
 const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
 
-export const jobKinds = createOperationView({
+const jobKinds = createOperationView({
   operation: 'listJobKinds',
   summary: 'List the kinds of jobs, and show which kinds are paused.',
   examples: ['divisor jobs kinds'],
   records: ({ kinds }) => kinds.map(toRecord),
 });
 
-export const pauseKind = createViewCommand({
+const pauseKind = createViewCommand({
   summary: 'Stop starting jobs of a kind. Running jobs continue.',
   words: [KIND],
   flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, which is shown with the kind.' } },
@@ -325,7 +325,7 @@ export const pauseKind = createViewCommand({
   records: (state) => [toRecord(state)],
 });
 
-export const resumeKind = createViewCommand({
+const resumeKind = createViewCommand({
   summary: 'Start jobs of a paused kind again.',
   words: [KIND],
   examples: ['divisor jobs resume sweep'],
@@ -345,7 +345,7 @@ const toRecord = ({ kind, lane, pause }: JobKindState) => ({
 /** Matches a date. It means midnight UTC at the start of the day. */
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-export const retryJobs = createViewCommand({
+const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
   flags: {
     failed: { type: 'boolean', help: 'Select failed jobs (required).' },
@@ -375,3 +375,21 @@ export const retryJobs = createViewCommand({
   ],
   notices: ({ is_complete: isComplete }) => (isComplete ? [] : ['More failed jobs match: run the command again.']),
 });
+
+export const STORE_COMMANDS = {
+  stores,
+  activate,
+  refresh,
+  repair,
+  jobs,
+  'jobs retry': retryJobs,
+  'jobs kinds': jobKinds,
+  'jobs pause': pauseKind,
+  'jobs resume': resumeKind,
+  renders,
+};
+
+export const WATCHLIST_COMMANDS = {
+  'watchlist list': watchlists,
+  'watchlist put': putWatchlist,
+};

@@ -1,15 +1,8 @@
-import type {
-  DataDifference,
-  DataVersions,
-  DivisorClient,
-  DocumentVersion,
-  VersionDifference,
-} from '#clients/typescript/divisor.js';
-import { formatCount } from '#domain/base/numbers.js';
+import type { DivisorClient, DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import type { FlagValues } from './command-line.js';
-import { createOperationCommand, createOperationView, createViewCommand, type JobCommand } from './job-command.js';
+import { createViewCommand, type JobCommand } from './job-command.js';
 
 /** Flag of commands that write versioned documents. */
 export const NOTE = {
@@ -67,9 +60,9 @@ const POSITIONAL_ARGUMENTS = [
   { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
   { name: 'ID', help: 'Id of the document; overlays and derived indices belong to the family index.' },
 ];
-const ALL_VERSIONS = { limit: 1000 };
+export const ALL_VERSIONS = { limit: 1000 };
 
-export const listVersionsCommand = createViewCommand({
+const listVersionsCommand = createViewCommand({
   summary: 'List the versions of a document: author, time and note.',
   words: POSITIONAL_ARGUMENTS,
   examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
@@ -79,7 +72,7 @@ export const listVersionsCommand = createViewCommand({
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const documentDifference = createViewCommand({
+const documentDifference = createViewCommand({
   summary: 'Compare two versions of a document; for an index, also its methodology sentences.',
   words: [
     ...POSITIONAL_ARGUMENTS,
@@ -114,7 +107,7 @@ interface DocumentOutcome {
 
 const formatOutcome = ({ family, id, done }: DocumentOutcome): string => formatTable([[family, id, done]]);
 
-export const restoreDocument: JobCommand<DocumentOutcome> = {
+const restoreDocument: JobCommand<DocumentOutcome> = {
   summary: 'Restore a version of a document, even after its deletion.',
   words: [...POSITIONAL_ARGUMENTS, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
@@ -130,7 +123,7 @@ export const restoreDocument: JobCommand<DocumentOutcome> = {
   show: formatOutcome,
 };
 
-export const deleteDocument: JobCommand<DocumentOutcome> = {
+const deleteDocument: JobCommand<DocumentOutcome> = {
   summary: 'Delete a document; its versions are kept and can be restored.',
   words: POSITIONAL_ARGUMENTS,
   flags: {
@@ -149,97 +142,9 @@ export const deleteDocument: JobCommand<DocumentOutcome> = {
 
 const createNote = (flags: FlagValues): Pick<DocumentRequest, 'note'> => ({ note: flags.text('note') });
 
-const STORE = { name: 'STORE', help: 'Id of a data store.' };
-
-export const dataVersions = createOperationView({
-  operation: 'listDataVersions',
-  summary: 'List the versions of a data store: time, author and changed rows.',
-  words: [STORE],
-  fixed: ALL_VERSIONS,
-  examples: ['divisor data versions desk'],
-  records: (result) => result.versions,
-  columns: [
-    'version',
-    'known_at',
-    'source',
-    'rows_added',
-    'rows_changed',
-    'rows_removed',
-    'author',
-    'note',
-    'readable',
-  ],
-  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
-});
-
-const COPIES = {
-  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
-  missing: 'there is no copy of the latest data; only the source can restore it',
-} as const;
-
-export const dataDifference = createOperationView({
-  operation: 'diffDataVersions',
-  summary: 'List the values that differ between two versions of the data.',
-  words: [
-    STORE,
-    { name: 'FROM', help: 'Number of a version.', member: 'from' },
-    { name: 'TO', help: 'Number of another version.', member: 'to' },
-  ],
-  flags: {
-    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.', otherwise: 100 },
-  },
-  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
-  records: (result) => result.changes,
-  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
-  notices: ({ cells, appended }: DataDifference) => [
-    `${cells} values of earlier rows differ`,
-    ...(appended === null
-      ? []
-      : [
-          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
-        ]),
-  ],
-});
-
-export const runDifference = createOperationCommand({
-  operation: 'diffRuns',
-  summary:
-    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
-  words: [
-    { name: 'INDEX', help: 'Id of an index or strategy.' },
-    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.', member: 'from' },
-    { name: 'TO', help: 'Id of the later run.', member: 'to' },
-  ],
-  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
-  show: ({
-    same_levels: hasSameLevels,
-    first_difference: firstDifference,
-    data,
-    effects,
-    effects_reason: reason,
-    ...rest
-  }) =>
-    formatTable([
-      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
-      ['definition', `${rest.definition.length} fields`],
-      ['request', `${rest.request.length} fields`],
-      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
-      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
-      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
-      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
-      ['total return', String(rest.total_return)],
-    ]),
-});
-
-export const removeIndex = createOperationCommand({
-  operation: 'deleteIndex',
-  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
-  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
-  flags: {
-    ...NOTE,
-    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
-  },
-  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
-  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
-});
+export const DOCUMENT_COMMANDS = {
+  versions: listVersionsCommand,
+  'document diff': documentDifference,
+  'document restore': restoreDocument,
+  'document delete': deleteDocument,
+};

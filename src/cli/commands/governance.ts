@@ -128,7 +128,7 @@ const formatHistory = ({ history }: Approval): string[] =>
     ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const approvals = createViewCommand({
+const approvals = createViewCommand({
   summary: 'List changes that wait for the approval of other people.',
   flags: {
     state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
@@ -158,7 +158,7 @@ export const approvals = createViewCommand({
   columns: COLUMNS,
 });
 
-export const showApproval = createViewCommand({
+const showApproval = createViewCommand({
   summary: 'Show a change that waits for approval: its figures, comments and decisions.',
   words: [APPROVAL],
   examples: ['divisor approval show 12'],
@@ -193,57 +193,12 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
   });
 }
 
-export const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
-export const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
-export const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
-export const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);
+const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
+const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
+const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
+const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);
 
-const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
-
-export const statement = createOperationView({
-  operation: 'getStatement',
-  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
-  words: [INDEX],
-  examples: ['divisor index statement CORE-100 --out core-100.md'],
-  records: ({ methodology, limitations, inputs }) => [
-    ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
-    ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
-    ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
-  ],
-  notices: ({ procedures, errors, discretion }) => [
-    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
-  ],
-  media: { '.md': 'text/markdown' },
-});
-
-export const methodologyChanges = createOperationView({
-  operation: 'listMethodologyChanges',
-  summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
-  words: [INDEX],
-  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
-  examples: ['divisor index changes CORE-100'],
-  records: ({ changes }) =>
-    changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
-  notices: ({ changes, amendments }) => [
-    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
-    ...changes.flatMap(({ version, removed, added }) => [
-      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
-      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
-    ]),
-  ],
-});
-
-export const publishedErrors = createOperationView({
-  operation: 'listPublishedErrors',
-  summary: 'List the register of errors in published closes of an index.',
-  words: [INDEX],
-  fixed: { limit: 1000 },
-  examples: ['divisor publication errors CORE-100'],
-  records: ({ errors }) => errors,
-  columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
-});
-
-export const procedures = createOperationView({
+const procedures = createOperationView({
   operation: 'listProcedures',
   summary: 'List the procedures of the administrator.',
   examples: ['divisor procedure list'],
@@ -251,7 +206,7 @@ export const procedures = createOperationView({
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by', 'updated_at'],
 });
 
-export const showProcedure = createOperationCommand({
+const showProcedure = createOperationCommand({
   operation: 'getProcedure',
   summary: 'Print a procedure of the administrator as JSON.',
   words: [{ name: 'ID', help: 'Id of a procedure.' }],
@@ -259,7 +214,7 @@ export const showProcedure = createOperationCommand({
   show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
 });
 
-export const putProcedure = createOperationView({
+const putProcedure = createOperationView({
   operation: 'putProcedure',
   summary: 'Store a procedure of the administrator.',
   words: [
@@ -271,3 +226,18 @@ export const putProcedure = createOperationView({
   records: (procedure) => [procedure],
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by'],
 });
+
+export const APPROVAL_COMMANDS = {
+  'approval list': approvals,
+  'approval show': showApproval,
+  'approval approve': approve,
+  'approval reject': reject,
+  'approval withdraw': withdraw,
+  'approval comment': comment,
+};
+
+export const PROCEDURE_COMMANDS = {
+  'procedure list': procedures,
+  'procedure show': showProcedure,
+  'procedure put': putProcedure,
+};

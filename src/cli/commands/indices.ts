@@ -7,6 +7,7 @@ import type {
   StrategyDocumentInput,
 } from '#clients/typescript/divisor.js';
 import type { DocumentChange } from '#domain/base/json.js';
+import { formatCount } from '#domain/base/numbers.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile } from './command-line.js';
@@ -23,14 +24,14 @@ import {
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
 
-export const list = createOperationView({
+const list = createOperationView({
   operation: 'listIndices',
   summary: 'List the stored indices.',
   examples: ['divisor index list'],
   records: (result) => result.indices,
 });
 
-export const show = createOperationCommand({
+const show = createOperationCommand({
   operation: 'getIndex',
   summary: 'Print the definition of an index as JSON.',
   words: [INDEX],
@@ -38,7 +39,7 @@ export const show = createOperationCommand({
   show: (document) => `${JSON.stringify(document, null, 2)}\n`,
 });
 
-export const put: JobCommand<SavedIndex> = {
+const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
   words: [{ name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: NOTE,
@@ -58,7 +59,7 @@ function formatSavedText({ index, findings }: SavedIndex): string {
   ]);
 }
 
-export const diff = createViewCommand({
+const diff = createViewCommand({
   summary: 'Compare the stored definition of an index with a definition in a file.',
   words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   examples: ['divisor index diff CORE-100 core.json'],
@@ -87,7 +88,7 @@ const formatChange = ({ path, op, before, after }: DocumentChange) => ({
   file: op === 'remove' ? null : JSON.stringify(after),
 });
 
-export const preview = createViewCommand({
+const preview = createViewCommand({
   summary: 'Print the constituents and weights of an index on a date.',
   words: [INDEX],
   flags: { ...AS_OF, 'as-known-on': AS_KNOWN_FLAGS['as-known-on'] },
@@ -111,7 +112,7 @@ export const preview = createViewCommand({
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const versions = createOperationView({
+const versions = createOperationView({
   operation: 'listIndexVersions',
   summary: 'List the versions of an index definition: author, time and note.',
   words: [INDEX],
@@ -121,7 +122,7 @@ export const versions = createOperationView({
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const restore = createOperationCommand({
+const restore = createOperationCommand({
   operation: 'restoreIndexVersion',
   summary: 'Restore a version of the definition of an index.',
   words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
@@ -134,7 +135,7 @@ export const restore = createOperationCommand({
 const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
-export const explain = createOperationCommand({
+const explain = createOperationCommand({
   operation: 'explainName',
   summary: 'Explain why an index contains or excludes a security.',
   words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
@@ -151,7 +152,7 @@ export const explain = createOperationCommand({
     ]),
 });
 
-export const methodology = createOperationView({
+const methodology = createOperationView({
   operation: 'getMethodology',
   summary: 'Print the methodology of an index in numbered sentences.',
   words: [INDEX],
@@ -161,7 +162,7 @@ export const methodology = createOperationView({
 });
 
 /** Appends an amendment to a stored definition. Fails if the definition was changed since it was read. */
-export const amend: JobCommand<SavedIndex> = {
+const amend: JobCommand<SavedIndex> = {
   summary: 'Change the methodology of an index from a date. The earlier history does not change.',
   words: [
     { name: 'INDEX', help: 'Id of a stored index.' },
@@ -210,7 +211,7 @@ export const amend: JobCommand<SavedIndex> = {
   show: formatSavedText,
 };
 
-export const plugins = createOperationView({
+const plugins = createOperationView({
   operation: 'listPlugins',
   summary: 'List the plug-ins.',
   examples: ['divisor plugin list'],
@@ -226,7 +227,7 @@ export const plugins = createOperationView({
   columns: ['plugin_id', 'name', 'kind', 'inputs', 'updated_at'],
 });
 
-export const putPlugin = createViewCommand({
+const putPlugin = createViewCommand({
   summary: 'Store a plug-in: a datapoint, a selection rule or a weighting in JavaScript.',
   words: [
     { name: 'ID', help: 'Id of the plug-in.' },
@@ -253,7 +254,7 @@ export const putPlugin = createViewCommand({
 const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(() => Promise.reject(new UsageError(`there is no file ${path}`)));
 
-export const strategies = createOperationView({
+const strategies = createOperationView({
   operation: 'listStrategies',
   summary: 'List the strategies.',
   examples: ['divisor strategy list'],
@@ -261,7 +262,7 @@ export const strategies = createOperationView({
   columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
 });
 
-export const putStrategy = createViewCommand({
+const putStrategy = createViewCommand({
   summary: 'Store a strategy under its id; divisor backtest runs it.',
   words: [{ name: 'FILE', help: 'Strategy as JSON; - reads standard input.' }],
   flags: NOTE,
@@ -274,7 +275,7 @@ export const putStrategy = createViewCommand({
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const templates = createOperationView({
+const templates = createOperationView({
   operation: 'listMethodologyTemplates',
   summary: 'List the templates of published methodologies, and whether the served store can run them.',
   examples: ['divisor index templates'],
@@ -290,7 +291,7 @@ export const templates = createOperationView({
     })),
 });
 
-export const create: JobCommand<{
+const create: JobCommand<{
   readonly saved: readonly SavedIndex[];
   /** Reasons why the template cannot run on the served store. */
   readonly findings: MethodologyTemplateDetail['findings'];
@@ -338,3 +339,76 @@ const formatFinding = ({ severity, code, path, message }: MethodologyTemplateDet
   severity,
   `${code} ${path}: ${message}`,
 ];
+
+const removeIndex = createOperationCommand({
+  operation: 'deleteIndex',
+  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
+  },
+  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
+  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
+});
+
+const statement = createOperationView({
+  operation: 'getStatement',
+  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
+  words: [INDEX],
+  examples: ['divisor index statement CORE-100 --out core-100.md'],
+  records: ({ methodology, limitations, inputs }) => [
+    ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
+    ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
+    ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
+  ],
+  notices: ({ procedures, errors, discretion }) => [
+    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
+  ],
+  media: { '.md': 'text/markdown' },
+});
+
+const methodologyChanges = createOperationView({
+  operation: 'listMethodologyChanges',
+  summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
+  words: [INDEX],
+  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
+  examples: ['divisor index changes CORE-100'],
+  records: ({ changes }) =>
+    changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
+  notices: ({ changes, amendments }) => [
+    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
+    ...changes.flatMap(({ version, removed, added }) => [
+      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
+      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
+    ]),
+  ],
+});
+
+export const INDEX_COMMANDS = {
+  'index list': list,
+  'index templates': templates,
+  'index new': create,
+  'index show': show,
+  'index put': put,
+  'index amend': amend,
+  'index diff': diff,
+  'index versions': versions,
+  'index restore': restore,
+  'index delete': removeIndex,
+  'index preview': preview,
+  'index explain': explain,
+  'index methodology': methodology,
+  'index statement': statement,
+  'index changes': methodologyChanges,
+};
+
+export const PLUGIN_COMMANDS = {
+  'plugin list': plugins,
+  'plugin put': putPlugin,
+};
+
+export const STRATEGY_COMMANDS = {
+  'strategy list': strategies,
+  'strategy put': putStrategy,
+};

@@ -50,6 +50,10 @@ export interface JobCommand<R> extends Grammar {
   exitStatus?(result: R, flags: FlagValues): number;
   /** True if a home that the command opens is served with its stored data, without reading its source again. */
   readonly keepsServed?: true;
+  /** Operation whose parameters the words and flags state, if the command sends only one request. */
+  readonly operation?: OperationId;
+  /** Members of every request, in addition to those of words and flags. */
+  readonly fixed?: Readonly<Record<string, unknown>>;
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
   /** Returns the content of the file that `--out` names. If absent, it is the result as JSON. */
@@ -77,8 +81,6 @@ type Outcome<K extends OperationId> =
 /** Command whose words and flags are the request of one operation. */
 interface OfOperation<K extends OperationId> {
   readonly operation: K;
-  /** Members of every request, in addition to those of words and flags. */
-  readonly fixed?: Readonly<Record<string, unknown>>;
   /** Media types of the response by the extension of the file that `--out` names. All other files are JSON. */
   readonly media?: Readonly<Record<string, string>>;
 }
@@ -90,8 +92,9 @@ export function createOperationCommand<K extends OperationId>({
   operation,
   media = {},
   ...command
-}: OfOperation<K> & Omit<JobCommand<Outcome<K>>, 'submit'>): JobCommand<Outcome<K>> {
+}: OfOperation<K> & Omit<JobCommand<Outcome<K>>, 'submit' | 'operation'>): JobCommand<Outcome<K>> {
   return {
+    operation,
     file: (client, _result, { out, ...line }) => {
       const type = media[extname(out).toLowerCase()];
       return type === undefined
@@ -423,9 +426,9 @@ export const createOperationView = <K extends OperationId>({
   records,
   columns,
   ...command
-}: OfOperation<K> & Rows<Outcome<K>> & Omit<JobCommand<Outcome<K>>, 'submit' | 'show' | 'lines' | 'csv'>): JobCommand<
-  Outcome<K>
-> =>
+}: OfOperation<K> &
+  Rows<Outcome<K>> &
+  Omit<JobCommand<Outcome<K>>, 'submit' | 'operation' | 'show' | 'lines' | 'csv'>): JobCommand<Outcome<K>> =>
   createOperationCommand<K>({
     ...command,
     ...showRows({ records, columns, notices: command.notices }),

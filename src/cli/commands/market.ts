@@ -1,12 +1,14 @@
 import type {
   ChangedOverrides,
+  DataDifference,
+  DataVersions,
   DeskAction,
   DeskDecisionRequest,
   DivisorClient,
-  PriceOverrideRequest,
 } from '#clients/typescript/divisor.js';
+import { formatCount } from '#domain/base/numbers.js';
 import { DESK_STATES } from '#domain/definition/action-desk.js';
-import { NOTE } from './documents.js';
+import { ALL_VERSIONS, NOTE } from './documents.js';
 import { createOperationView, createViewCommand } from './job-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
@@ -17,7 +19,7 @@ const formatHistory = ({ decisions }: DeskAction): string[] =>
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const deskActions = createOperationView({
+const deskActions = createOperationView({
   operation: 'listActions',
   summary: 'List coming and recent corporate actions with their state and flags.',
   fixed: { limit: 1000 },
@@ -35,7 +37,7 @@ export const deskActions = createOperationView({
     total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
 });
 
-export const deskAction = createOperationView({
+const deskAction = createOperationView({
   operation: 'getAction',
   summary: 'Show the effect of a corporate action on each index, before and after.',
   words: [ACTION],
@@ -70,15 +72,15 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
   });
 }
 
-export const confirmAction = createDecisionCommand(
+const confirmAction = createDecisionCommand(
   'confirm',
   'confirmed',
   'Confirm a corporate action with its current terms.',
 );
-export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
-export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
+const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
+const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
 
-export const closures = createOperationView({
+const closures = createOperationView({
   operation: 'listClosures',
   summary: 'List calendars with recorded changes of their sessions.',
   examples: ['divisor closure list'],
@@ -87,7 +89,7 @@ export const closures = createOperationView({
   columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
 });
 
-export const showClosures = createOperationView({
+const showClosures = createOperationView({
   operation: 'getClosures',
   summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
   words: [{ name: 'CODE', help: 'Code of the calendar.' }],
@@ -96,7 +98,7 @@ export const showClosures = createOperationView({
   columns: ['date', 'session', 'opens', 'closes', 'reason'],
 });
 
-export const recordClosures = createOperationView({
+const recordClosures = createOperationView({
   operation: 'putClosures',
   summary: 'Record the changes of a calendar, and show their effect. They replace all changes recorded before.',
   words: [
@@ -141,7 +143,7 @@ const START = { type: 'string', value: 'DATE', help: 'First date. Default: the f
 const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
 const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.', otherwise: 1000 } as const;
 
-export const prices = createOperationView({
+const prices = createOperationView({
   operation: 'getPrices',
   summary: 'Print market data of one security by date.',
   words: [NAME],
@@ -167,7 +169,7 @@ export const prices = createOperationView({
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
 });
 
-export const reference = createOperationView({
+const reference = createOperationView({
   operation: 'getAssetReferences',
   summary: 'Print reference data of securities on one date.',
   words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true, member: 'identifiers' }],
@@ -179,7 +181,7 @@ export const reference = createOperationView({
   records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
 });
 
-export const actions = createOperationView({
+const actions = createOperationView({
   operation: 'getCorporateActions',
   summary: 'List the corporate actions of one security.',
   words: [NAME],
@@ -188,7 +190,7 @@ export const actions = createOperationView({
   records: (answer) => answer.actions,
 });
 
-export const names = createOperationView({
+const names = createOperationView({
   operation: 'searchIdentifiers',
   summary: 'List the securities of the served store, with their first and last dates.',
   flags: {
@@ -200,7 +202,7 @@ export const names = createOperationView({
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const series = createOperationView({
+const series = createOperationView({
   operation: 'listSeries',
   summary: 'List the series of the served store: benchmarks, rates and currencies, which are never constituents.',
   examples: ['divisor data series'],
@@ -208,7 +210,7 @@ export const series = createOperationView({
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const fields = createOperationView({
+const fields = createOperationView({
   operation: 'listFields',
   summary: 'List the datapoints that rules can use, and their sources.',
   examples: ['divisor data fields'],
@@ -218,15 +220,15 @@ export const fields = createOperationView({
 const STORE = { name: 'STORE', help: 'Id of the data store.' };
 const PRICE_ARGUMENTS = [
   STORE,
-  { name: 'SECURITY', help: 'Security.' },
-  { name: 'DATE', help: 'Session of the price.' },
+  { name: 'SECURITY', help: 'Security.', member: 'identifier' },
+  { name: 'DATE', help: 'Session of the price.', member: 'date' },
 ];
 const OVERRIDES_COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
-export const overrides = createOperationView({
+const overrides = createOperationView({
   operation: 'listPriceOverrides',
   summary: 'List the prices of a data store that people have overridden.',
   words: [STORE],
@@ -235,27 +237,12 @@ export const overrides = createOperationView({
   columns: OVERRIDES_COLUMNS,
 });
 
-interface OverrideTerms {
-  readonly price: number | null | undefined;
-  readonly reason: string | undefined;
-}
-
-const change = (
-  client: DivisorClient,
-  [store_id = '', identifier = '', date = '']: readonly string[],
-  overrideTerms: OverrideTerms,
-) =>
-  client.call('overridePrice', {
-    params: { store_id },
-    // The service refuses a request that has no price or no reason.
-    body: { identifier, date, ...overrideTerms } as PriceOverrideRequest,
-  });
-
 const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
   id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
 ];
 
-export const overridePrice = createViewCommand({
+const overridePrice = createOperationView({
+  operation: 'overridePrice',
   summary: 'Override a price of a data store; the source is not changed.',
   words: PRICE_ARGUMENTS,
   flags: {
@@ -263,19 +250,100 @@ export const overridePrice = createViewCommand({
     ...REASON,
   },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
-  ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
   notices: listNotices,
 });
 
-export const withdrawOverride = createViewCommand({
+const withdrawOverride = createOperationView({
+  operation: 'overridePrice',
+  fixed: { price: null },
   summary: 'Withdraw the override of a price. The price of the source then applies again.',
   words: PRICE_ARGUMENTS,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
-  ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
   notices: listNotices,
 });
+
+const DATA_STORE = { name: 'STORE', help: 'Id of a data store.' };
+
+const dataVersions = createOperationView({
+  operation: 'listDataVersions',
+  summary: 'List the versions of a data store: time, author and changed rows.',
+  words: [DATA_STORE],
+  fixed: ALL_VERSIONS,
+  examples: ['divisor data versions desk'],
+  records: (result) => result.versions,
+  columns: [
+    'version',
+    'known_at',
+    'source',
+    'rows_added',
+    'rows_changed',
+    'rows_removed',
+    'author',
+    'note',
+    'readable',
+  ],
+  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
+});
+
+const COPIES = {
+  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
+  missing: 'there is no copy of the latest data; only the source can restore it',
+} as const;
+
+const dataDifference = createOperationView({
+  operation: 'diffDataVersions',
+  summary: 'List the values that differ between two versions of the data.',
+  words: [
+    DATA_STORE,
+    { name: 'FROM', help: 'Number of a version.', member: 'from' },
+    { name: 'TO', help: 'Number of another version.', member: 'to' },
+  ],
+  flags: {
+    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.', otherwise: 100 },
+  },
+  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
+  records: (result) => result.changes,
+  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
+  notices: ({ cells, appended }: DataDifference) => [
+    `${cells} values of earlier rows differ`,
+    ...(appended === null
+      ? []
+      : [
+          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
+        ]),
+  ],
+});
+
+export const DATA_COMMANDS = {
+  'data names': names,
+  'data prices': prices,
+  'data reference': reference,
+  'data actions': actions,
+  'data series': series,
+  'data fields': fields,
+  'data versions': dataVersions,
+  'data diff': dataDifference,
+};
+
+export const ACTION_COMMANDS = {
+  'action list': deskActions,
+  'action show': deskAction,
+  'action confirm': confirmAction,
+  'action reject': rejectAction,
+  'action reopen': reopenAction,
+};
+
+export const OVERRIDE_COMMANDS = {
+  'override list': overrides,
+  'override put': overridePrice,
+  'override withdraw': withdrawOverride,
+  'closure list': closures,
+  'closure show': showClosures,
+  'closure put': recordClosures,
+};

@@ -9,7 +9,7 @@ import { createOperationCommand, createOperationView, createViewCommand, formatM
 const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
 const formatList = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
 
-export const clients = createOperationView({
+const clients = createOperationView({
   operation: 'listClients',
   summary: 'List the clients that receive files, with their entitlements.',
   flags: {
@@ -34,7 +34,7 @@ export const clients = createOperationView({
   columns: ['client_id', 'name', 'enabled', 'entitlements', 'targets'],
 });
 
-export const showClient = createOperationView({
+const showClient = createOperationView({
   operation: 'getClient',
   summary: 'Show the entitlements of a client, or its targets.',
   words: [CLIENT],
@@ -57,7 +57,7 @@ export const showClient = createOperationView({
         })),
 });
 
-export const putClient = createViewCommand({
+const putClient = createViewCommand({
   summary: 'Store a client with its entitlements and targets.',
   words: [
     { name: 'ID', help: 'Id of the client.' },
@@ -104,7 +104,7 @@ async function readSecrets(text: string | undefined): Promise<Map<string, string
   return secrets;
 }
 
-export const deliveries = createOperationView({
+const deliveries = createOperationView({
   operation: 'listDeliveries',
   summary: 'List the files that a client has received or will receive, or the log of the attempts.',
   words: [CLIENT],
@@ -134,7 +134,7 @@ export const deliveries = createOperationView({
 
 const INDEX = { name: 'INDEX', help: 'Id of an index.' };
 
-export const publish = createOperationCommand({
+const publish = createOperationCommand({
   operation: 'publishIndex',
   summary: 'Publish the closes of a stored run that are not yet published, or restate published closes that differ.',
   words: [INDEX],
@@ -165,7 +165,7 @@ export const publish = createOperationCommand({
     ]),
 });
 
-export const publishedKeys = createOperationView({
+const publishedKeys = createOperationView({
   operation: 'getPublishedKeys',
   summary:
     'Print the public keys that sign the published log of an index. --out writes them for verify-published --key.',
@@ -174,7 +174,7 @@ export const publishedKeys = createOperationView({
   records: ({ keys }) => keys,
 });
 
-export const rotateKey = createOperationCommand({
+const rotateKey = createOperationCommand({
   operation: 'rotateSigningKey',
   summary: 'Replace the signing key. Signatures of earlier keys stay valid.',
   examples: ['divisor publication rotate'],
@@ -186,7 +186,7 @@ const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, which the register of decisions records.' },
 } as const;
 
-export const schedules = createOperationView({
+const schedules = createOperationView({
   operation: 'listSchedules',
   summary: 'List the schedules.',
   examples: ['divisor schedule list'],
@@ -199,7 +199,7 @@ export const schedules = createOperationView({
   columns: ['schedule_id', 'name', 'enabled', 'calendar', 'at', 'indices', 'steps'],
 });
 
-export const putSchedule = createOperationView({
+const putSchedule = createOperationView({
   operation: 'putSchedule',
   summary: 'Store the daily plan of an index family. The service performs the plan.',
   words: [
@@ -212,7 +212,7 @@ export const putSchedule = createOperationView({
   columns: ['schedule_id', 'name', 'calendar', 'at', 'starts_on'],
 });
 
-export const showSchedule = createOperationView({
+const showSchedule = createOperationView({
   operation: 'getSchedulePlan',
   summary: 'Show the daily plan of an index family; --out FILE.json writes it.',
   words: [SCHEDULE],
@@ -274,7 +274,7 @@ const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }
   ),
 ];
 
-export const scheduleStatus = createViewCommand({
+const scheduleStatus = createViewCommand({
   summary: 'List the days of a schedule, or the steps of one day.',
   words: [SCHEDULE],
   flags: {
@@ -307,7 +307,7 @@ type DayListing = Awaited<ReturnType<typeof readListedDays>>;
 const readListedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
-export const runSchedule = createViewCommand({
+const runSchedule = createViewCommand({
   summary: 'Perform the day of a session now, or after the current attempt. Existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
@@ -335,7 +335,7 @@ export const runSchedule = createViewCommand({
 
 const listAgain = (flags: FlagValues): string[] => (flags.text('again') ?? '').split(',').filter((name) => name !== '');
 
-export const skipSchedule = createOperationView({
+const skipSchedule = createOperationView({
   operation: 'skipScheduleDay',
   summary: 'End a day that is not done, with a reason.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
@@ -345,7 +345,7 @@ export const skipSchedule = createOperationView({
   columns: DAY_COLUMNS,
 });
 
-export const waiveSchedule = createOperationView({
+const waiveSchedule = createOperationView({
   operation: 'waiveScheduleCheck',
   summary: 'Accept findings of a check on a day, with a reason.',
   words: [
@@ -375,7 +375,7 @@ export const waiveSchedule = createOperationView({
   columns: DAY_COLUMNS,
 });
 
-export const backfillSchedule = createOperationView({
+const backfillSchedule = createOperationView({
   operation: 'backfillSchedule',
   summary: 'Perform the days of a range of sessions, oldest first.',
   words: [
@@ -388,7 +388,7 @@ export const backfillSchedule = createOperationView({
   records: ({ dates }) => dates.map((date) => ({ date })),
 });
 
-export const judgements = createOperationView({
+const judgements = createOperationView({
   operation: 'listJudgements',
   summary: 'List the decisions of people about the days of a schedule, with their reasons.',
   words: [SCHEDULE],
@@ -397,3 +397,39 @@ export const judgements = createOperationView({
   records: (result) => result.judgements,
   columns: ['seq', 'at', 'author', 'action', 'date', 'index_id', 'check', 'identifier', 'reason'],
 });
+
+const publishedErrors = createOperationView({
+  operation: 'listPublishedErrors',
+  summary: 'List the register of errors in published closes of an index.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  fixed: { limit: 1000 },
+  examples: ['divisor publication errors CORE-100'],
+  records: ({ errors }) => errors,
+  columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
+});
+
+export const SCHEDULE_COMMANDS = {
+  'schedule list': schedules,
+  'schedule put': putSchedule,
+  'schedule show': showSchedule,
+  'schedule status': scheduleStatus,
+  'schedule run': runSchedule,
+  'schedule skip': skipSchedule,
+  'schedule waive': waiveSchedule,
+  'schedule backfill': backfillSchedule,
+  'schedule judgements': judgements,
+  'client list': clients,
+  'client show': showClient,
+  'client put': putClient,
+  'client deliveries': deliveries,
+};
+
+export const PUBLISH_COMMANDS = {
+  publish,
+};
+
+export const PUBLICATION_COMMANDS = {
+  'publication errors': publishedErrors,
+  'publication keys': publishedKeys,
+  'publication rotate': rotateKey,
+};

@@ -27,7 +27,7 @@ const MEDIA: Readonly<Record<string, keyof typeof MODEL_FILES>> = {
   '.arrow': 'application/vnd.apache.arrow.stream',
 };
 
-export const importRisk: JobCommand<RiskModelImportResult> = {
+const importRisk: JobCommand<RiskModelImportResult> = {
   summary: 'Store an imported risk model.',
   words: [
     { name: 'MODEL', help: 'Id under which the model is stored.' },
@@ -138,7 +138,7 @@ const formatFlag = (name: EstimatorSettingName): string => name.replaceAll('_', 
 const getValues = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
   choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
 
-export const risk = createOperationCommand({
+const risk = createOperationCommand({
   operation: 'estimateRiskModel',
   summary: 'Estimate a covariance risk model.',
   words: [{ name: 'MODEL', help: 'Id under which the model is stored.' }],
@@ -188,7 +188,7 @@ const LISTED_NAMES_MAX = 5;
 const formatNames = (names: readonly string[]) =>
   `${names.slice(0, LISTED_NAMES_MAX).join(', ')}${names.length > LISTED_NAMES_MAX ? ', ...' : ''}`;
 
-export const validateRisk = createOperationCommand({
+const validateRisk = createOperationCommand({
   operation: 'validateRiskModel',
   summary: 'Validate the forecasts of a risk model over history.',
   words: [{ name: 'MODEL', help: 'Id of a stored risk model.' }],
@@ -241,3 +241,9 @@ const COLUMNS = [
   'forecast_volatility',
   'realised_volatility',
 ] as const;
+
+export const RISK_COMMANDS = {
+  risk,
+  'import-risk': importRisk,
+  'validate-risk': validateRisk,
+};

@@ -7,7 +7,6 @@ import {
   type IndexDocumentBody,
   type OptimisationRunRequest,
   type OptimisationRunResult,
-  type RenderJobStatus,
   type RerunRow,
   type StudyRow,
   type SweepRequest,
@@ -34,7 +33,7 @@ import {
   readJobQuery,
 } from './job-command.js';
 
-export const backtest: JobCommand<BacktestRunResult> = {
+const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
@@ -96,7 +95,7 @@ interface BacktestOutcome {
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
-export const backtests: JobCommand<readonly BacktestOutcome[]> = {
+const backtests: JobCommand<readonly BacktestOutcome[]> = {
   summary: 'Backtest many stored indices, each as a separate job.',
   notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
@@ -176,7 +175,7 @@ async function awaitBacktest(client: DivisorClient, index_id: string, job: Job):
   }
 }
 
-export const optimise: JobCommand<OptimisationRunResult> = {
+const optimise: JobCommand<OptimisationRunResult> = {
   summary: 'Optimise the weights of an index under a stored constraint set.',
   words: [
     { name: 'INDEX', help: 'Id of the target index.' },
@@ -248,45 +247,10 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     ]),
 };
 
-type Render = NonNullable<RenderJobStatus['result']>;
-
-export const report: JobCommand<Render> = {
-  summary: 'Render a PDF report.',
-  words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
-  flags: {
-    index: {
-      type: 'string',
-      value: 'ID',
-      help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
-    },
-    'run-id': {
-      type: 'string',
-      value: 'RUN',
-      help: 'With --index, the id of an earlier run. Default: the newest run.',
-    },
-  },
-  examples: [
-    'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',
-    'divisor report FACTSHEET-A4 --index CORE-100,EVEN-100 --out watched.pdf',
-  ],
-  async submit(client, [template_id = ''], flags) {
-    const [index, run] = [flags.text('index'), flags.text('run-id')];
-    if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
-    const ids = index?.split(',') ?? [];
-    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
-    const subject = ids.length > 1 ? { index_ids: ids } : { index_id: index };
-    const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
-    return { job: await client.call('renderReport', { body: { template_id, ...subject, ...runs } }) };
-  },
-  show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
-  ending: '.pdf',
-  file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
-};
-
 /** Maximum number of rows on a terminal. */
 const LISTED_ROWS_MAX = 20;
 
-export const rerun = createOperationCommand({
+const rerun = createOperationCommand({
   operation: 'startRerun',
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
   notes:
@@ -334,7 +298,7 @@ const listCells = ({ index_id, outcome, run_id, end, extended_from, error }: Rer
   error && `${error.code}: ${error.message}`,
 ];
 
-export const study = createOperationCommand({
+const study = createOperationCommand({
   operation: 'startStudy',
   summary: 'Run many optimisations as one job.',
   notes: 'Exit status 1: an optimisation has no result. The results of all other optimisations are stored.',
@@ -395,7 +359,7 @@ const listStudyCells = ({ position, index_id, constraint_set_id, run_id, figures
 /** Metrics of a row, in addition to the metric by which the variants are ranked. */
 const METRIC_COLUMNS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 
-export const sweep: JobCommand<SweepView> = {
+const sweep: JobCommand<SweepView> = {
   summary: 'Run many variants of an index and rank them.',
   words: [{ name: 'FILE', help: 'Variants as JSON; - reads standard input.' }],
   notes: `FILE is a grid of values by JSON pointer; every combination is a variant:
@@ -543,3 +507,15 @@ function formatVerdict({ variants, refused, verdict: sentences = [] }: SweepView
   const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');
 }
+
+export const RUN_COMMANDS = {
+  backtest,
+  backtests,
+  rerun,
+  sweep,
+};
+
+export const OPTIMISATION_COMMANDS = {
+  optimise,
+  study,
+};

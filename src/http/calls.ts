@@ -6,7 +6,7 @@ import type { Origin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { PurgedDocument, Versions } from '#services/shared/versions.js';
 import { toDocumentReply, toJobReply } from './answers.js';
-import type { Handler, Handlers, Parsed, ParsedBody, Principal, Reply } from './handler.js';
+import type { Handler, Handlers, Principal, Reply, RouteRequest } from './handler.js';
 
 /** Routes of a table that name a service call. */
 export type CalledRoutes<T extends Record<string, Route>> = {
@@ -27,9 +27,9 @@ type Has<R, Member extends string> = R extends { readonly [M in Member]: object 
 
 /** Arguments of the service call of a route. */
 type CallArguments<R extends Route> = [
-  ...ParameterValues<Parsed<R['params']>, ParameterNames<R['path']>>,
-  ...If<R['method'] extends 'DELETE' ? false : Has<R, 'query'>, [Parsed<R['query']>]>,
-  ...If<Has<R, 'body'>, [ParsedBody<R['body']>]>,
+  ...ParameterValues<RouteRequest<R>['params'], ParameterNames<R['path']>>,
+  ...If<R['method'] extends 'DELETE' ? false : Has<R, 'query'>, [RouteRequest<R>['query']]>,
+  ...If<Has<R, 'body'>, [ReturnType<RouteRequest<R>['body']>]>,
   ...If<R['method'] extends 'PUT' | 'PATCH' | 'DELETE' ? true : false, [Precondition | undefined]>,
   ...If<R['versioned'], [Authorship]>,
   ...If<R['success']['status'] extends 202 ? true : R['startsJobs'], [Origin]>,

@@ -82,8 +82,8 @@ export interface Env {
 
 export type RequestContext = Context<Env>;
 
-export type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
-export type ParsedBody<B> = B extends Body
+type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
+type ParsedBody<B> = B extends Body
   ? B extends { readonly raw: true }
     ? Uint8Array
     : B extends { readonly document: true }

@@ -1,3 +1,4 @@
+import { OPERATIONS } from '#clients/typescript/contract.js';
 import type { DivisorClient, DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
@@ -9,26 +10,20 @@ export const NOTE = {
   note: { type: 'string', value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
 } as const;
 
-/**
- * Families of versioned documents: the noun in the names of their operations, and the parameter that contains the id.
- */
-const FAMILIES = {
-  index: { noun: 'Index', param: 'index_id' },
-  strategy: { noun: 'Strategy', param: 'strategy_id' },
-  'constraint-set': { noun: 'ConstraintSet', param: 'constraint_set_id' },
-  template: { noun: 'Template', param: 'template_id' },
-  watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
-  plugin: { noun: 'Plugin', param: 'plugin_id' },
-  client: { noun: 'Client', param: 'client_id' },
-  schedule: { noun: 'Schedule', param: 'schedule_id' },
-  closures: { noun: 'Closures', param: 'calendar_code' },
-  procedure: { noun: 'Procedure', param: 'procedure_id' },
-  store: { noun: 'Store', param: 'store_id' },
-} as const;
-type Family = keyof typeof FAMILIES;
-type Noun = (typeof FAMILIES)[Family]['noun'];
+type Operation = 'listIndexVersions' | 'diffIndexVersions' | 'restoreIndexVersion' | 'deleteIndex';
 
-type Operation = `list${Noun}Versions` | `diff${Noun}Versions` | `restore${Noun}Version` | `delete${Noun}`;
+/**
+ * Families of versioned documents, by the name of the command line: the noun in the names of their operations, and the
+ * parameter that contains the id.
+ */
+const FAMILIES: ReadonlyMap<string, { readonly noun: string; readonly param: string }> = new Map(
+  Object.entries(OPERATIONS).flatMap(([operation, route]) => {
+    const [, noun] = /^restore(\w+)Version$/.exec(operation) ?? [];
+    const [, param] = /\{(\w+)\}/.exec(route) ?? [];
+    if (noun === undefined || param === undefined) return [];
+    return [[noun.replaceAll(/(?!^)[A-Z]/g, '-$&').toLowerCase(), { noun, param }]];
+  }),
+);
 
 interface DocumentRequest {
   readonly params?: Readonly<Record<string, string>>;
@@ -42,22 +37,23 @@ interface DocumentRequest {
  */
 async function callOperation<A>(
   client: DivisorClient,
-  operation: (noun: Noun) => Operation,
+  operation: (noun: string) => string,
   [family = '', id = '']: readonly string[],
   { params, ...request }: DocumentRequest,
 ): Promise<A> {
-  const { noun, param } = FAMILIES[parseFamily(family)];
+  const { noun, param } = findFamily(family);
   const fullRequest = { ...request, params: { ...params, [param]: id } };
-  return (await client.call(operation(noun), fullRequest as never)) as A; // the operation determines the types of request and response
+  return (await client.call(operation(noun) as Operation, fullRequest as never)) as A; // all families have the operations of indices
 }
 
-function parseFamily(word: string): Family {
-  if (Object.hasOwn(FAMILIES, word)) return word as Family; // the test above proves that the word is a family
-  throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
+function findFamily(word: string): { readonly noun: string; readonly param: string } {
+  const family = FAMILIES.get(word);
+  if (family !== undefined) return family;
+  throw new UsageError(`FAMILY must be one of ${[...FAMILIES.keys()].join(', ')}, not ${word}`);
 }
 
 const POSITIONAL_ARGUMENTS = [
-  { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
+  { name: 'FAMILY', help: [...FAMILIES.keys()].join(', ') },
   { name: 'ID', help: 'Id of the document; overlays and derived indices belong to the family index.' },
 ];
 export const ALL_VERSIONS = { limit: 1000 };

@@ -15,7 +15,7 @@ import type { Approvals } from '#services/shared/approvals.js';
 import { formatStatement } from '#views/statement-text.js';
 import { toDocumentReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';
-import type { Handlers, Principal } from '../handler.js';
+import type { Principal } from '../handler.js';
 
 /** Log entries in batches. */
 type Batches = AsyncGenerator<readonly object[]>;
@@ -89,7 +89,7 @@ function listNames({ keyId, name, isSubject }: Principal): string[] {
   return names.filter((each) => each !== null);
 }
 
-export function createAuditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
+export function createAuditHandlers(audit: Audit): OwnHandlers<typeof auditRoutes> {
   return {
     async getAudit({ query, media }) {
       const { head, batches, seals, keys, left, isWhole } = await audit.read(query);

@@ -13,9 +13,9 @@ import type { Strategies } from '#services/indices/strategies.js';
 import type { PurgedDocument } from '#services/shared/versions.js';
 import { formatCalendar } from '#views/icalendar.js';
 import type { OwnHandlers, Removals } from '../calls.js';
-import { getContentType, type Handlers, parseExportFormat } from '../handler.js';
+import { getContentType, parseExportFormat } from '../handler.js';
 
-export function createEventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
+export function createEventHandlers(events: Events, today: () => Day): OwnHandlers<typeof eventRoutes> {
   return {
     async listEvents({ query, media }) {
       const result = await events.list(query);

@@ -16,7 +16,7 @@ import type { RiskModels } from '#services/risk/models.js';
 import { ARROW_TYPE } from '#views/formats/text.js';
 import { toDocumentReply, toJobReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
-import { getContentType, type Handlers, parseExportFormat, type RouteRequest } from '../handler.js';
+import { getContentType, parseExportFormat, type RouteRequest } from '../handler.js';
 
 export function createBatchHandlers(batches: Batches, results: BatchResults): OwnHandlers<typeof batchRoutes> {
   return {
@@ -113,7 +113,7 @@ function parseImport({
   throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }
 
-export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
+export function createStudyHandlers(studies: Studies): OwnHandlers<typeof studyRoutes> {
   return {
     getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
     startStudy: async ({ body, lines, origin }) => toJobReply(await studies.start(body(), lines(), origin)),

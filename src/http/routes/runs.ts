@@ -84,7 +84,7 @@ async function readStoredReply({ length, etag, open }: StoredBytes): Promise<Rep
   return { stream: await open(), length, etag };
 }
 
-export function createExportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
+export function createExportHandlers(exports: Exports): OwnHandlers<typeof exportRoutes> {
   return {
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
       const format = parseExportFormat(media);
@@ -110,7 +110,7 @@ function listParts(staleState: StaleState): string[] {
   return (['definition', 'data', 'engine'] as const).filter((part) => staleState[part]);
 }
 
-export function createReplayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
+export function createReplayHandlers(replays: Replays): OwnHandlers<typeof replayRoutes> {
   return {
     async replayRun({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -185,14 +185,14 @@ function assertFile(table: string | undefined, format: ExportFormat, media: read
   ]);
 }
 
-export function createRunDifferenceHandlers(differences: RunDifferences): Handlers<typeof runDifferenceRoutes> {
+export function createRunDifferenceHandlers(differences: RunDifferences): OwnHandlers<typeof runDifferenceRoutes> {
   return {
     diffRuns: async ({ params, body, origin }) =>
       toJobReply(await differences.difference(params.index_id, body, origin)),
   };
 }
 
-export function createDifferenceHandlers(differences: OutsideDifferences): Handlers<typeof differenceRoutes> {
+export function createDifferenceHandlers(differences: OutsideDifferences): OwnHandlers<typeof differenceRoutes> {
   return {
     async explainDifference({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -202,7 +202,7 @@ export function createDifferenceHandlers(differences: OutsideDifferences): Handl
   };
 }
 
-export function createSimulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
+export function createSimulationHandlers(simulations: Simulations): OwnHandlers<typeof simulationRoutes> {
   return {
     async simulateIndex({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -212,7 +212,7 @@ export function createSimulationHandlers(simulations: Simulations): Handlers<typ
   };
 }
 
-export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
+export function createSqlHandlers(sql: Sql): OwnHandlers<typeof sqlRoutes> {
   return {
     async runSql({ body, media, principal, signal }) {
       const { query, format: namedFormat } = body();

@@ -148,7 +148,12 @@ import {
   createRunDifferences,
 } from '#services/runs/differences.js';
 import { createExports, type Exports } from '#services/runs/exports.js';
-import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import {
+  createExtremes,
+  createExtremesJob,
+  createSimulationJob,
+  createSimulations,
+} from '#services/runs/simulations.js';
 import { createSql } from '#services/runs/sql.js';
 import { createRunTexts, createStoredRuns } from '#services/runs/stored-runs.js';
 import { createSweepJob, createSweeps } from '#services/runs/sweeps.js';
@@ -321,6 +326,7 @@ function composeRuns(
       derivatives,
       reruns,
       sweeps,
+      extremes: createExtremes({ ...core, kind: kinds.extremes }),
       storedRuns: createStoredRuns({ ...core, maker }),
       actionDesk: composeDesk(core, runViews),
     },
@@ -356,6 +362,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
     differences: createOutsideDifferenceJob(jobDependencies),
     sweep: createSweepJob({ ...jobDependencies, workers }),
     simulate: createSimulationJob({ ...jobDependencies, workers }),
+    extremes: createExtremesJob(jobDependencies),
   };
 }
 

@@ -126,7 +126,6 @@ function createMemoryError(error: RangeError): ErrorDetail {
 /** Tasks by name. Compilation fails for a task without a worker. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./runs/backtest.js')).backtest,
-  extremes: async () => (await import('./runs/backtest.js')).extremes,
   replay: async () => (await import('./runs/backtest.js')).replay,
   'batch-part': async () => (await import('./personal/accounts.js')).solveBatchPart,
   'account-backtest': async () => (await import('./personal/accounts.js')).runAccountBacktest,

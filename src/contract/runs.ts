@@ -274,29 +274,7 @@ export type ReplayView = z.infer<typeof ReplayView>;
 
 export const ReplayJobStatus = createJobStatus('ReplayJobStatus', 'replay', ReplayView);
 
-export const ExtremesView = defineObject(() => ({
-  index_id: z.string(),
-  best: z.number().nullable().meta({ description: 'Largest return of a session; null for a run of one session.' }),
-  worst: z.number().nullable().meta({ description: 'Smallest return of a session; null for a run of one session.' }),
-})).meta({ id: 'ExtremesView' });
-export type ExtremesView = z.infer<typeof ExtremesView>;
-
 export const replayRoutes = defineRoutes({
-  findExtremes: {
-    method: 'POST',
-    path: '/analytics/{index_id}/extremes',
-    call: 'extremes.find',
-    scope: 'run',
-    tag: 'analytics',
-    summary: 'Finds the extreme returns of the newest stored run as a job.',
-    params: defineObject(() => ({ index_id: Id })),
-    success: {
-      status: 202,
-      description: 'The job; see Location.',
-      schema: createJobStatus('ExtremesJobStatus', 'extremes', ExtremesView),
-    },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'JOB_RUNNING'],
-  },
   replayRun: {
     method: 'POST',
     path: '/analytics/{index_id}/replay',

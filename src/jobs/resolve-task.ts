@@ -96,7 +96,6 @@ const REFERENCES: {
   };
 } = {
   backtest: { market: 'market', models: 'models', known: 'contents', stored: 'extended' },
-  extremes: { columns: 'file' },
   replay: { market: 'market', models: 'models', known: 'contents', columns: 'file' },
   'sweep-part': { market: 'market', models: 'models', known: 'contents' },
   'sum-sweep': { market: 'market', files: 'parts' },

@@ -44,7 +44,6 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       },
     },
   },
-  extremes: { order: { outputs: { view: 'v' }, columns, runId: 'I' }, located: { columns: '/node/columns+earlier' } },
   replay: {
     order: { market, outputs: { view: 'v' }, definitionChanged: true, columns },
     located: { columns: '/node/columns+earlier' },

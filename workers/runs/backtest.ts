@@ -1,5 +1,3 @@
-import type { ExtremesView } from '#contract/runs.js';
-import { computeReturns } from '#domain/analytics/returns.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Deserializer, Serializer } from 'node:v8';
@@ -680,13 +678,3 @@ function readStored(path: string): Buffer {
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
-
-/** Finds the extreme returns of a run: an ExtremesView as JSON. */
-export const extremes: Task<'extremes'> = ({ columns, runId, outputs }) => {
-  const returns = useRunFile(columns, (run) => computeReturns(run.f64('level')));
-  const json = createJsonWriter();
-  const find = (choose: (...values: number[]) => number) =>
-    returns.length === 0 ? null : returns.reduce((a, b) => choose(a, b));
-  json.value({ index_id: runId, best: find(Math.max), worst: find(Math.min) } satisfies ExtremesView);
-  return writeOutputs(outputs, { view: copyOutput(json.bytes()) });
-};

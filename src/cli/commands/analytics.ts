@@ -668,16 +668,7 @@ const report: JobCommand<NonNullable<RenderJobStatus['result']>> = {
   file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
 };
 
-const extremes = createOperationView({
-  operation: 'findExtremes',
-  summary: 'Find the extreme returns of the newest stored run.',
-  words: [INDEX],
-  examples: ['divisor extremes CORE-100'],
-  records: (view) => [view],
-});
-
 export const REPORT_COMMANDS = {
-  extremes,
   'explain-difference': explainDifference,
   report,
   'verify-text': verifyText,

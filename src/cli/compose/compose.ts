@@ -148,12 +148,7 @@ import {
   createRunDifferences,
 } from '#services/runs/differences.js';
 import { createExports, type Exports } from '#services/runs/exports.js';
-import {
-  createExtremes,
-  createExtremesJob,
-  createSimulationJob,
-  createSimulations,
-} from '#services/runs/simulations.js';
+import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createSql } from '#services/runs/sql.js';
 import { createRunTexts, createStoredRuns } from '#services/runs/stored-runs.js';
 import { createSweepJob, createSweeps } from '#services/runs/sweeps.js';
@@ -326,7 +321,6 @@ function composeRuns(
       derivatives,
       reruns,
       sweeps,
-      extremes: createExtremes({ ...core, kind: kinds.extremes }),
       storedRuns: createStoredRuns({ ...core, maker }),
       actionDesk: composeDesk(core, runViews),
     },
@@ -362,7 +356,6 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
     differences: createOutsideDifferenceJob(jobDependencies),
     sweep: createSweepJob({ ...jobDependencies, workers }),
     simulate: createSimulationJob({ ...jobDependencies, workers }),
-    extremes: createExtremesJob(jobDependencies),
   };
 }
 

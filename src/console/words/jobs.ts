@@ -17,7 +17,6 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   rerun: 'Rerun of stale indices',
   simulate: 'Simulation',
   replay: 'Replay',
-  extremes: 'Extreme returns',
   diff: 'Comparison of runs',
   differences: 'Comparison with an outside level',
   batch: 'Batch of accounts',
@@ -95,7 +94,6 @@ export function formatJobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): strin
     case 'backtest':
     case 'simulate':
     case 'replay':
-    case 'extremes':
       return `/console/indices/${ident}`;
     case 'rerun':
       return '/';

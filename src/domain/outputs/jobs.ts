@@ -59,9 +59,6 @@ export const ReplayPayload = z.object({
 });
 export type ReplayPayload = Readonly<z.infer<typeof ReplayPayload>>;
 
-export const ExtremesPayload = z.object({ ...storeFields, run_id: z.string(), ...runReference });
-export type ExtremesPayload = Readonly<z.infer<typeof ExtremesPayload>>;
-
 export const RunDifferencePayload = z.object({
   ...storeFields,
   run_id: z.string(),
@@ -425,13 +422,6 @@ export const JOB_KIND_CATALOGUE = {
     lane: 'heavy',
     subject: runSubject,
     payload: ReplayPayload,
-    key: ({ run_id }) => run_id,
-    sharedMemory: null,
-  }),
-  extremes: defineKind({
-    lane: 'heavy',
-    subject: runSubject,
-    payload: ExtremesPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
   }),

@@ -70,7 +70,6 @@ import type {
   BatchSum,
   CompareLevelsInput,
   CompareLevelsOutput,
-  ExtremesInput,
   ExportPart,
   ExportPartInput,
   PublicationBundleInput,
@@ -192,8 +191,6 @@ export interface Tasks {
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** Replays a stored run and compares the results: a ReplayView as JSON. */
   replay: Portable<ReplayInput, WrittenView>;
-  /** Finds the extreme returns of a run: an ExtremesView as JSON. */
-  extremes: Portable<ExtremesInput, WrittenView>;
   /** Runs some of the variants of a sweep. */
   'sweep-part': Portable<SweepPartInput, SweepPartOutput>;
   /** Solves some of the accounts of a batch. */

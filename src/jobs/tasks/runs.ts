@@ -138,13 +138,6 @@ export interface ReplayInput {
   readonly outputs: TaskOutputs<'view'>;
 }
 
-export interface ExtremesInput {
-  /** File with the columns of the stored run. */
-  readonly columns: string;
-  readonly runId: string;
-  readonly outputs: TaskOutputs<'view'>;
-}
-
 /** Levels in index points by day. */
 export interface RunLevels {
   /** MIC of the index calendar. */

@@ -3,7 +3,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { divideSimulation, type SimulationRequest } from '#domain/analytics/simulation.js';
-import type { ExtremesPayload, SimulationPayload } from '#domain/outputs/jobs.js';
+import type { SimulationPayload } from '#domain/outputs/jobs.js';
 import { createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { Origin } from '#jobs/port/queue.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
@@ -137,25 +137,3 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
 function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 64 * paths;
 }
-
-/** Creates the kind of job that finds the extreme returns of a run. */
-export const createExtremesJob = ({
-  documents,
-}: Pick<SimulationsDependencies, 'documents'>): JobKind<ExtremesPayload> =>
-  createJobKind('extremes', async ({ run_id: runId, which_run: id }, attempt) => {
-    const columns = getColumns(await requireRun(documents, { subject: runId, id }));
-    const { view } = await attempt.compute('extremes', { columns, runId, outputs: attempt.outputs(['view']) });
-    return { result: { artifact: view }, effect: (tx) => assertNotDeleted(tx, runId, 'extremes') };
-  });
-
-export const createExtremes = ({
-  documents,
-  jobs,
-  kind,
-}: Pick<SimulationsDependencies, 'documents' | 'jobs'> & { readonly kind: JobKind<ExtremesPayload> }) => ({
-  async find(subject: string, origin: Origin): Promise<JobStatus> {
-    await requireRun(documents, { subject, id: undefined });
-    const payload = createPayload({ subject, id: undefined });
-    return jobs.submit({ kind, payload, request: {}, estimatedBytes: 64 * 2 ** 20, origin });
-  },
-});

@@ -82,7 +82,6 @@ const PAYLOADS = {
     engine_version: '1',
   },
   simulate: { run_id: 'S1', request: { method: 'block_bootstrap' }, calendar: 'XNYS', dates: ['2024-01-02'] },
-  extremes: { run_id: 'S1' },
   replay: { run_id: 'S1', run_hash: 'h', engine_version: '1' },
   differences: {
     run_id: 'S1',

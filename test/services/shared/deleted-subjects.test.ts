@@ -23,7 +23,6 @@ const SUBJECTS = {
   diff: 'index',
   differences: 'index',
   replay: 'index',
-  extremes: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 
 /** Creates one job of each kind about X, and another about Y. None of them has ended. */

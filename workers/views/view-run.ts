@@ -85,7 +85,6 @@ import { createExposures, estimateExposuresBytes, type Exposures, writeExposures
 import { estimateOverviewBytes, writeOverview } from '#views/json/run.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import { roundLevels, writeLevels } from '#views/levels.js';
-import { createDrawdownsFile, createDrawdownsView } from '#views/drawdowns.js';
 import { createLimitsView } from '#views/limits.js';
 import { createMetricsView, createPerformanceView, createSummaryView } from '#views/performance.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
@@ -960,13 +959,6 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     show: (query) => createObjectView(showActions(query)),
     file: (query) =>
       encodeText(query.table === 'constituents' ? showProForma(query) : formatActionsCsv(showActions(query))),
-  },
-  drawdowns: {
-    show: (query) => computeRunView(query, (run) => createDrawdownsView(run, createWindow(query))),
-    file: (query) =>
-      useRunFile(query.columns, (run) =>
-        createDrawdownsFile(createDrawdownsView(run, createWindow(query)), getFormat(query)),
-      ),
   },
   'dividend-points': { show: (query) => createObjectView(showDividendPoints(query)) },
   exposures: {

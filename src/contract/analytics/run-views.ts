@@ -777,23 +777,6 @@ const FIELDS_MAX = 10;
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
 /** Formats the tables of a file as a list with one table per line. */
-export const DrawdownsView = defineObject(() => ({
-  index_id: z.string(),
-  drawdowns: z
-    .array(
-      z.strictObject({
-        peak: IsoDate.meta({ description: 'Session of the level before the drawdown.' }),
-        trough: IsoDate.meta({ description: 'Session of the lowest level.' }),
-        recovered: IsoDate.nullable().meta({
-          description: 'First session at or above the peak; null if there is none.',
-        }),
-        depth: z.number().meta({ description: 'Return from the peak to the trough.' }),
-      }),
-    )
-    .meta({ description: 'Drawdowns by their peak.' }),
-})).meta({ id: 'DrawdownsView' });
-export type DrawdownsView = z.infer<typeof DrawdownsView>;
-
 function formatTableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(
@@ -895,16 +878,6 @@ export const runViewRoutes = defineRoutes({
     view: { name: 'actions', needs: ['window', 'market', 'outside-mergers'] },
     success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
-  },
-  getDrawdowns: {
-    ...commonRoute,
-    path: '/analytics/{index_id}/drawdowns',
-    summary: 'Returns the drawdowns of the level of a stored run.',
-    params,
-    query: defineObject(() => ({ ...runQuery, ...window })),
-    view: { name: 'drawdowns', needs: ['window'] },
-    success: { status: 200, description: 'The drawdowns.', schema: DrawdownsView, media: FILE_MEDIA },
-    errors: [...errors, 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   getDividendPoints: {
     ...commonRoute,

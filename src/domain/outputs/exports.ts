@@ -463,18 +463,6 @@ export const EXPOSURE_TABLES = {
 export type ExposureTable = keyof typeof EXPOSURE_TABLES;
 export const EXPOSURE_TABLE_NAMES = Object.keys(EXPOSURE_TABLES) as [ExposureTable, ...ExposureTable[]]; // Object.keys returns plain strings.
 
-/** Table of the drawdowns of a run. */
-export const DRAWDOWNS = {
-  help: 'Drawdowns.',
-  row: 'a drawdown, by its peak',
-  columns: {
-    peak: createDateColumn('Session of the level before the drawdown.'),
-    trough: createDateColumn('Session of the lowest level.'),
-    recovered: createDateColumn('First session at or above the peak; null if there is none.'),
-    depth: createFractionColumn('Return from the peak to the trough.'),
-  },
-} as const satisfies ExportTable;
-
 /** Tables of limits monitored over a run. Missing values are null. */
 export const LIMIT_TABLES = {
   state: {

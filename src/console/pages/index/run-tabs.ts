@@ -49,11 +49,6 @@ export const RUN_TABS: readonly RunTab[] = [
     Part: load('the limits', async () => (await import('./limits.js')).Limits),
   },
   {
-    id: 'drawdowns',
-    text: 'Drawdowns',
-    Part: load('the drawdowns', async () => (await import('./drawdowns.js')).Drawdowns),
-  },
-  {
     id: 'scenarios',
     text: 'Scenarios',
     Part: load('the scenarios', async () => (await import('./scenarios.js')).Scenarios),
